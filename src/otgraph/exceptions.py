@@ -1,0 +1,34 @@
+"""Errors and warnings; every one derives from a class that callers already catch."""
+
+from __future__ import annotations
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = [
+    "ConvergenceError",
+    "ConvergenceWarning",
+    "DisconnectedWarning",
+    "FormatError",
+    "InfeasibleError",
+    "MemoryLimitError",
+]
+
+
+class InfeasibleError(ValueError):
+    """No plan has the wanted masses on the pairs that are allowed."""
+
+
+class ConvergenceError(RuntimeError):
+    """The solver stopped short of its tolerance and ``on_failure="raise"`` was asked for."""
+
+
+class FormatError(ValueError):
+    """A file is not a graph of this package, is damaged, or is newer than this version."""
+
+
+class MemoryLimitError(MemoryError):
+    """The result would not fit into memory; raised before anything is allocated."""
+
+
+class DisconnectedWarning(UserWarning):
+    """Points fall into groups that share no edge."""

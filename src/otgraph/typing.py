@@ -1,0 +1,19 @@
+"""Array types used in annotations throughout the package."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Float32Array: TypeAlias = NDArray[np.float32]
+IntArray: TypeAlias = NDArray[np.int32]
+LongArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+# scipy's sparse classes carry no useful shape or index types yet.
+SparseMatrix: TypeAlias = Any
+# What users may hand over as points: dense array, data frame, scipy sparse matrix.
+PointsLike: TypeAlias = Any
