@@ -1,0 +1,43 @@
+# Every target makes `.venv` when it is missing and installs what it needs, once: the stamps
+# depend on pyproject.toml alone, so that a second run calls neither pip nor the network.
+# Paths are relative throughout, because make cannot quote a space in a prerequisite.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+# Two test workers on two cores: BLAS and OpenMP get one thread each, or they would fight.
+WORKERS ?= 2
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: demo test test-all lint format clean
+
+demo: .venv/.installed-plots
+	$(BIN)/python -m otgraph.experiments.demo
+
+test: .venv/.installed-test
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-all: .venv/.installed-test
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "" $(ARGS)
+
+lint: .venv/.installed-lint
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
+
+format: .venv/.installed-lint
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+clean:
+	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.created:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/.installed-%: pyproject.toml .venv/.created
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	touch $@
