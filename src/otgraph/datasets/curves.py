@@ -1,0 +1,258 @@
+"""Noisy and unevenly sampled curves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from otgraph._validation import check_choice, check_count
+from otgraph.datasets.arclength import parameters_at
+from otgraph.datasets.sample import Sample, embed, orthonormal_basis
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
+    from otgraph.datasets.sample import RandomState
+    from otgraph.typing import BoolArray, FloatArray
+
+Spacing = Literal["even", "random", "uniform"]
+
+# A point on the clean stretches of the spiral has this share of the noise of the noisiest.
+QUIETEST = 0.05
+
+
+def noisy_spiral(
+    n: int = 1000,
+    *,
+    dim: int = 100,
+    noise: float = 1.0,
+    dtype: DTypeLike = np.float64,
+    random_state: RandomState = 0,
+) -> Sample:
+    r"""Closed spiral in high dimension whose noise rises and falls six times.
+
+    The curve is
+
+    .. math:: x(t) = \bigl(\cos t\,(0.5 \cos 6t + 1),\ \sin t\,(0.4 \cos 6t + 1),\
+              0.4 \sin 6t\bigr), \quad t \in [0, 2\pi),
+
+    with points evenly spaced by arc length. They are embedded as
+    :math:`R x_i + \rho(t_i) Z_i / \lVert Z_i \rVert` with :math:`R^\top R = I`,
+    :math:`Z_i` standard Gaussian and :math:`\rho(t) = 0.05 + 0.95\,(1 + \cos 6t) / 2`.
+    Matsumoto et al. (2022), section 3.1.
+
+    Parameters
+    ----------
+    n
+        Number of points. The curve is closed: the last point is one step before the first.
+    dim
+        Dimension of the points, at least 3. With 3 the curve is not turned.
+    noise
+        Factor on :math:`\rho`; 0 gives the clean curve.
+    dtype
+        Type of ``X``. ``float32`` halves the memory; the points are the same, rounded.
+    random_state
+        Seed or generator for R and the noise.
+
+    Returns
+    -------
+    Sample
+        With ``clean`` in three dimensions and ``t``.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> spiral = datasets.noisy_spiral(n=200)
+    >>> spiral.X.shape, spiral.clean.shape
+    ((200, 100), (200, 3))
+    """
+    check_count(n, "n")
+    check_count(dim, "dim", minimum=3)
+    rng = np.random.default_rng(random_state)
+    t = parameters_at(_spiral_speed, (0.0, 2 * np.pi), np.arange(n) / n)
+    clean = _spiral(t)
+    basis = orthonormal_basis(dim, 3, rng)
+    radius = noise * (QUIETEST + (1 - QUIETEST) * (1 + np.cos(6 * t)) / 2)
+    return Sample(embed(clean, basis, radius, rng, dtype), clean, basis, radius, t)
+
+
+def spiral_arms(
+    n_per_arm: int = 150,
+    *,
+    n_arms: int = 10,
+    t_range: tuple[float, float] = (1.0, 5.0),
+    spacing: Spacing = "even",
+    dim: int = 100,
+    noise: float = 1.0,
+    random_state: RandomState = 0,
+) -> Sample:
+    r"""Arms of a spiral galaxy, one label each, for semi-supervised learning.
+
+    Arm :math:`a = 1, \dots, A` is :math:`(t \cos t, t \sin t)` turned by
+    :math:`2 \pi a / A`, embedded in higher dimension with noise
+    :math:`\alpha\,(1 - \sin(3t)^4)\, Z / \lVert Z \rVert`. Matsumoto et al. (2022), section 3.2,
+    where :math:`\alpha = 1`; the authors' scripts use 0.5 and random spacing.
+
+    Parameters
+    ----------
+    n_per_arm
+        Number of points on each arm.
+    n_arms
+        Number of arms.
+    t_range
+        First and last parameter of every arm, ``0 <= t_range[0] < t_range[1]``.
+    spacing
+        ``"even"``: equal steps of arc length from end to end. ``"random"``: uniformly random
+        by arc length. ``"uniform"``: uniformly random in t, denser towards the center.
+    dim
+        Dimension of the points, at least 2. With 2 the plane is not turned; the paper's
+        density experiment is ``dim=2, noise=0, t_range=(0.5, 5), spacing="uniform"``.
+    noise
+        Factor :math:`\alpha` on the noise.
+    random_state
+        Seed or generator for R, the noise and the spacing.
+
+    Returns
+    -------
+    Sample
+        With ``clean`` in the plane, ``t`` and ``labels``, arm after arm.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> arms = datasets.spiral_arms(50, n_arms=3)
+    >>> arms.X.shape, arms.labels.max()
+    ((150, 100), np.int32(2))
+    """
+    check_count(n_per_arm, "n_per_arm")
+    check_count(n_arms, "n_arms")
+    check_count(dim, "dim", minimum=2)
+    check_choice(spacing, "spacing", ("even", "random", "uniform"))
+    if not 0 <= t_range[0] < t_range[1]:
+        msg = f"`t_range` must be two rising numbers >= 0, got {t_range!r}."
+        raise ValueError(msg)
+    rng = np.random.default_rng(random_state)
+    t = np.concatenate([_arm_parameters(n_per_arm, t_range, spacing, rng) for _ in range(n_arms)])
+    labels = np.repeat(np.arange(n_arms, dtype=np.int32), n_per_arm)
+    angle = t + 2 * np.pi * (labels + 1) / n_arms
+    clean = np.column_stack([t * np.cos(angle), t * np.sin(angle)])
+    basis = orthonormal_basis(dim, 2, rng)
+    radius = noise * (1 - np.sin(3 * t) ** 4)
+    return Sample(embed(clean, basis, radius, rng), clean, basis, radius, t, labels)
+
+
+def closed_curve(n: int = 200, *, contrast: float = 10.0, random_state: RandomState = 0) -> Sample:
+    r"""Closed curve in the plane, crowded at one end and sparse at the other.
+
+    The curve is :math:`r(t)\,(\cos t, \sin t)` with :math:`r(t) = 1 + 0.4 \cos 2t`, a peanut. The
+    number of points per unit of length falls from its largest value at :math:`t = 0` to that
+    divided by `contrast` at :math:`t = \pi`, evenly on a logarithmic scale of
+    :math:`\cos t`. In the manner of Matsumoto et al. (2022), figure 1.
+
+    Parameters
+    ----------
+    n
+        Number of points, drawn independently and ordered along the curve.
+    contrast
+        Largest density over smallest, at least 1; 1 is uniform by arc length.
+    random_state
+        Seed or generator.
+
+    Returns
+    -------
+    Sample
+        With ``t``, without noise: ``X`` and ``clean`` are equal.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> datasets.closed_curve(n=50).X.shape
+    (50, 2)
+    """
+    check_count(n, "n")
+    if not 1 <= contrast < np.inf:
+        msg = f"`contrast` must be a number >= 1, got {contrast!r}."
+        raise ValueError(msg)
+    rng = np.random.default_rng(random_state)
+
+    def crowding(t: FloatArray) -> FloatArray:
+        return np.asarray(_peanut_speed(t) * contrast ** (np.cos(t) / 2))
+
+    t = parameters_at(crowding, (0.0, 2 * np.pi), np.sort(rng.random(n)))
+    X = _peanut(t)
+    return Sample(X, X, np.eye(2), np.zeros(n), t)
+
+
+def label_mask(labels: ArrayLike, fraction: float, *, random_state: RandomState = 0) -> BoolArray:
+    """Mask of the points that keep their label: the same fraction of every group.
+
+    Parameters
+    ----------
+    labels
+        Group of each point.
+    fraction
+        Share to keep of each group, in (0, 1], rounded to whole points but at least one.
+    random_state
+        Seed or generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from otgraph import datasets
+    >>> arms = datasets.spiral_arms()
+    >>> known = datasets.label_mask(arms.labels, 0.025)
+    >>> partial = np.where(known, arms.labels, -1)  # -1 means unknown
+    >>> known.sum()
+    np.int64(40)
+    """
+    if not 0 < fraction <= 1:
+        msg = f"`fraction` must be a number in (0, 1], got {fraction!r}."
+        raise ValueError(msg)
+    rng = np.random.default_rng(random_state)
+    labels = np.asarray(labels)
+    mask = np.zeros(len(labels), dtype=np.bool_)
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        n_kept = max(1, round(fraction * len(members)))
+        mask[rng.choice(members, n_kept, replace=False)] = True
+    return mask
+
+
+def _spiral(t: FloatArray) -> FloatArray:
+    return np.column_stack(
+        [
+            np.cos(t) * (0.5 * np.cos(6 * t) + 1),
+            np.sin(t) * (0.4 * np.cos(6 * t) + 1),
+            0.4 * np.sin(6 * t),
+        ]
+    )
+
+
+def _spiral_speed(t: FloatArray) -> FloatArray:
+    dx = -np.sin(t) * (0.5 * np.cos(6 * t) + 1) - 3 * np.cos(t) * np.sin(6 * t)
+    dy = np.cos(t) * (0.4 * np.cos(6 * t) + 1) - 2.4 * np.sin(t) * np.sin(6 * t)
+    dz = 2.4 * np.cos(6 * t)
+    return np.asarray(np.sqrt(dx**2 + dy**2 + dz**2))
+
+
+def _arm_parameters(
+    n: int, t_range: tuple[float, float], spacing: Spacing, rng: np.random.Generator
+) -> FloatArray:
+    if spacing == "uniform":
+        return np.sort(rng.uniform(*t_range, n))
+    fractions = np.linspace(0, 1, n) if spacing == "even" else np.sort(rng.random(n))
+    return parameters_at(_arm_speed, t_range, fractions)
+
+
+def _arm_speed(t: FloatArray) -> FloatArray:
+    return np.sqrt(1 + t**2)
+
+
+def _peanut(t: FloatArray) -> FloatArray:
+    r = 1 + 0.4 * np.cos(2 * t)
+    return np.column_stack([r * np.cos(t), r * np.sin(t)])
+
+
+def _peanut_speed(t: FloatArray) -> FloatArray:
+    return np.hypot(1 + 0.4 * np.cos(2 * t), 0.8 * np.sin(2 * t))

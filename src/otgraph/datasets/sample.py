@@ -1,0 +1,87 @@
+"""What every data set returns, and the noisy embedding that most of them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from otgraph.typing import FloatArray, IntArray
+
+# A seed, or a generator to go on with.
+RandomState: TypeAlias = int | np.random.Generator
+
+# Noise is drawn for this many numbers at a time (16 MB), so that a million points need
+# hardly more memory than the result. The draws do not depend on it.
+BLOCK_SIZE = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Points with what is known about where they come from.
+
+    Attributes
+    ----------
+    X
+        The points, ``(n, dim)``: ``clean @ basis.T`` plus noise.
+    clean
+        The same points without noise in their own ``k`` coordinates, ``(n, k)``.
+    basis
+        Orthonormal columns that carry these coordinates into the space of `X`, ``(dim, k)``.
+    noise_level
+        How noisy each point is, ``(n,)``: the norm of its noise, or the standard deviation
+        per coordinate for Gaussian clouds.
+    t
+        Parameter of each point on its curve ``(n,)`` or manifold ``(n, intrinsic_dim)``;
+        ``None`` for clouds without one.
+    labels
+        Group of each point, counted from 0, or ``None``.
+    """
+
+    X: FloatArray
+    clean: FloatArray
+    basis: FloatArray
+    noise_level: FloatArray
+    t: FloatArray | None = None
+    labels: IntArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+def embed(
+    clean: FloatArray,
+    basis: FloatArray,
+    radius: FloatArray,
+    rng: np.random.Generator,
+    dtype: DTypeLike = np.float64,
+) -> Any:
+    """Points ``R x_i + radius_i Z_i / |Z_i|`` with ``Z_i`` standard Gaussian."""
+    n, dim = len(clean), len(basis)
+    X = np.empty((n, dim), dtype=dtype)
+    noisy = bool(np.any(radius))
+    rows = max(1, BLOCK_SIZE // dim)
+    for start in range(0, n, rows):
+        block = slice(start, start + rows)
+        points = clean[block] @ basis.T
+        if noisy:
+            Z = rng.standard_normal(points.shape)
+            points += Z * (radius[block] / np.linalg.norm(Z, axis=1))[:, None]
+        X[block] = points
+    return X
+
+
+def orthonormal_basis(dim: int, k: int, rng: np.random.Generator) -> FloatArray:
+    """A uniformly random ``(dim, k)`` matrix with orthonormal columns; the identity if square.
+
+    Points that already fill their space stay where they are: turning them shows nothing.
+    """
+    if dim == k:
+        return np.eye(dim)
+    Q, R = np.linalg.qr(rng.standard_normal((dim, k)))
+    # QR is unique only up to these signs, which differ between LAPACK builds.
+    return np.asarray(Q * np.where(np.diagonal(R) < 0, -1.0, 1.0))

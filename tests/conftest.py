@@ -1,0 +1,23 @@
+"""Settings and fixtures of the whole suite."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# Pictures go to files: no test needs, or may open, a window.
+os.environ["MPLBACKEND"] = "Agg"
+
+# No deadline: the first example of a property pays for compiling the kernels.
+# Derandomized: a run either passes for everybody or fails for everybody.
+settings.register_profile("otgraph", deadline=None, derandomize=True)
+settings.load_profile("otgraph")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """The one source of randomness in tests."""
+    return np.random.default_rng(20220801)
