@@ -1,0 +1,242 @@
+"""A graph drawn over its points: one line per edge, the heavier the darker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._optional import require
+from otgraph.plots.colors import INK, point_colors
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from otgraph.typing import FloatArray, IntArray, PointsLike, SparseMatrix
+
+# Weights at this quantile and above are drawn at full strength. With the largest weight as
+# the yardstick a single heavy pair, such as two duplicates, would make all others invisible.
+FULL_STRENGTH_QUANTILE = 0.95
+# Faintest line that still shows on paper: an edge of tiny weight remains an edge.
+FAINTEST = 0.04
+# Beyond this many lines a vector file is slow to open, so they are stored as pixels.
+MAX_VECTOR_EDGES = 20_000
+# Points shrink with their number, between these areas in square points (1/72 inch).
+POINT_AREA_RANGE = (0.3, 12.0)
+POINT_AREA_OF_ALL = 8000.0
+RIM = 0.08  # white rim as a share of the width of a point: lifts it off the lines
+
+
+def draw_graph(
+    graph: Any,
+    coordinates: ArrayLike | None = None,
+    *,
+    X: PointsLike | None = None,
+    labels: ArrayLike | None = None,
+    color: Any = None,
+    cmap: str = "viridis",
+    ax: Axes | None = None,
+    point_size: float | None = None,
+    edge_width: float = 0.5,
+    edge_color: Any = INK,
+    edge_strength: float = 0.4,
+    zoom: tuple[float, float, float, float] | None = None,
+    zoom_bounds: tuple[float, float, float, float] = (0.64, 0.64, 0.36, 0.36),
+    title: str | None = None,
+) -> Axes:
+    """Axes with the points, and every edge as a line whose opacity follows its weight.
+
+    Parameters
+    ----------
+    graph
+        A `Graph`, or any symmetric scipy sparse matrix of weights. Self-loops are not drawn.
+    coordinates
+        Where to draw the points, ``(n, 2)``. By default the first two principal components
+        of the points; points that are planar already stay as they are.
+    X
+        The points, for a graph that does not hold them itself.
+    labels
+        Group of each point, one color each; -1 is drawn gray.
+    color
+        A matplotlib color by name or as a tuple, ``"degree"``, or one number per point.
+        Not together with `labels`.
+    cmap
+        Color map for numbers.
+    ax
+        Where to draw; a new figure by default.
+    point_size
+        Area of a point in square points. By default it shrinks as their number grows.
+    edge_width
+        Width of all lines in points.
+    edge_color
+        Color of all lines.
+    edge_strength
+        Opacity of the heaviest edges. Lower it where many lines cross.
+    zoom
+        Part of the picture to repeat enlarged, ``(xmin, xmax, ymin, ymax)``.
+    zoom_bounds
+        Place of the enlarged part: left, bottom, width and height as fractions of the axes.
+    title
+        Title of the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The lines are its one ``LineCollection``; the points are its one ``PathCollection``.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from otgraph import plots
+    >>> square = sp.csr_array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+    >>> ax = plots.draw_graph(square, [[0, 0], [0, 1], [1, 1], [1, 0]], color="degree")
+    """
+    weights = _checked_weights(graph)
+    n = weights.shape[0]
+    picture = _Picture(
+        positions=_positions(graph, coordinates, X, n),
+        edges=_edges(weights, edge_strength),
+        point_colors=point_colors(weights, labels=labels, color=color, cmap=cmap),
+        point_size=_point_area(n) if point_size is None else point_size,
+        edge_color=edge_color,
+        edge_width=edge_width,
+    )
+    if ax is None:
+        ax = require("matplotlib.pyplot", "plots").figure(layout="constrained").add_subplot()
+    _draw(ax, picture)
+    ax.set_aspect("equal")
+    if title is not None:
+        ax.set_title(title)
+    if zoom is not None:
+        _draw_zoom(ax, picture, zoom, zoom_bounds)
+    return ax
+
+
+@dataclass(frozen=True)
+class _Edges:
+    i: IntArray
+    j: IntArray
+    alpha: FloatArray
+
+
+@dataclass(frozen=True)
+class _Picture:
+    positions: FloatArray
+    edges: _Edges
+    point_colors: Any
+    point_size: float
+    edge_color: Any
+    edge_width: float
+
+
+def _checked_weights(graph: Any) -> SparseMatrix:
+    weights: Any = getattr(graph, "weights", graph)
+    shape = getattr(weights, "shape", ())
+    if not sp.issparse(weights) or shape != shape[::-1]:
+        msg = (
+            "`graph` must be a Graph or a square scipy sparse matrix, got "
+            f"{type(weights).__name__} of shape {shape}."
+        )
+        raise TypeError(msg)
+    return weights
+
+
+def _positions(
+    graph: Any, coordinates: ArrayLike | None, X: PointsLike | None, n: int
+) -> FloatArray:
+    if coordinates is not None:
+        positions = np.asarray(coordinates, dtype=np.float64)
+        if positions.shape != (n, 2):
+            msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
+            raise ValueError(msg)
+        return positions
+    points = getattr(graph, "points", None) if X is None else X
+    if points is None:
+        msg = "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`."
+        raise ValueError(msg)
+    if points.shape[0] != n:
+        msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
+        raise ValueError(msg)
+    return _principal_plane(points)
+
+
+def _principal_plane(points: Any) -> FloatArray:
+    if points.shape[1] == 2 and not sp.issparse(points):
+        return np.asarray(points, dtype=np.float64)
+    from sklearn.decomposition import PCA
+
+    n_components = min(2, *points.shape)
+    plane = PCA(n_components, random_state=0).fit_transform(points)
+    return np.pad(plane, ((0, 0), (0, 2 - n_components)))
+
+
+def _edges(weights: SparseMatrix, strength: float) -> _Edges:
+    """Each pair once, faint ones first so that strong ones lie on top."""
+    upper = sp.triu(weights, k=1, format="coo")
+    upper.eliminate_zeros()
+    w = np.abs(upper.data.astype(np.float64))
+    full = np.quantile(w, FULL_STRENGTH_QUANTILE) if len(w) else 1.0
+    order = np.argsort(w, kind="stable")
+    alpha = strength * np.clip(w[order] / full, FAINTEST, 1.0)
+    return _Edges(upper.row[order], upper.col[order], alpha)
+
+
+def _point_area(n: int) -> float:
+    return float(np.clip(POINT_AREA_OF_ALL / n, *POINT_AREA_RANGE))
+
+
+def _draw(ax: Axes, picture: _Picture) -> None:
+    to_rgba = require("matplotlib.colors", "plots").to_rgba
+    collections = require("matplotlib.collections", "plots")
+    edges, positions = picture.edges, picture.positions
+    rgba = np.empty((len(edges.i), 4))
+    rgba[:] = to_rgba(picture.edge_color)
+    rgba[:, 3] = edges.alpha
+    lines = collections.LineCollection(
+        np.stack([positions[edges.i], positions[edges.j]], axis=1),
+        colors=rgba,
+        linewidths=picture.edge_width,
+        rasterized=len(edges.i) > MAX_VECTOR_EDGES,
+        zorder=1,
+    )
+    ax.add_collection(lines, autolim=False)  # no line leaves the hull of the points
+    ax.scatter(
+        positions[:, 0],
+        positions[:, 1],
+        s=picture.point_size,
+        c=picture.point_colors,
+        linewidths=RIM * picture.point_size**0.5,
+        edgecolors="white",
+        rasterized=len(positions) > MAX_VECTOR_EDGES,
+        zorder=2,
+    )
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+
+
+def _draw_zoom(
+    ax: Axes,
+    picture: _Picture,
+    zoom: tuple[float, float, float, float],
+    bounds: tuple[float, float, float, float],
+) -> None:
+    xmin, xmax, ymin, ymax = zoom
+    inset = ax.inset_axes(bounds, xlim=(xmin, xmax), ylim=(ymin, ymax), zorder=3)
+    _draw(inset, replace(picture, edges=_edges_meeting(picture, zoom)))
+    inset.set(xlim=(xmin, xmax), ylim=(ymin, ymax), aspect="equal")
+    for spine in inset.spines.values():
+        spine.set(visible=True, linewidth=0.8, color=INK)
+    ax.indicate_inset_zoom(inset, edgecolor=INK, linewidth=0.8, alpha=1.0)
+
+
+def _edges_meeting(picture: _Picture, zoom: tuple[float, float, float, float]) -> _Edges:
+    """Edges whose bounding box meets the window: the others cannot be seen there."""
+    edges = picture.edges
+    ends = np.stack([picture.positions[edges.i], picture.positions[edges.j]])
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    xmin, xmax, ymin, ymax = zoom
+    seen = (high >= [xmin, ymin]).all(axis=1) & (low <= [xmax, ymax]).all(axis=1)
+    return _Edges(edges.i[seen], edges.j[seen], edges.alpha[seen])

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from otgraph.plots import draw_graph
+from otgraph.plots.colors import GROUPS, UNKNOWN
+from otgraph.plots.graph import MAX_VECTOR_EDGES
+
+SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+
+
+@pytest.fixture
+def ring():
+    """Four points in a circle, weights 1, 2, 3, 4, and a self-loop."""
+    W = np.zeros((4, 4))
+    for i in range(4):
+        W[i, (i + 1) % 4] = W[(i + 1) % 4, i] = i + 1
+    W[2, 2] = 9.0
+    return sp.csr_array(W)
+
+
+@pytest.fixture
+def ax():
+    return Figure().add_subplot()
+
+
+def lines_of(ax):
+    (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
+    return lines
+
+
+def points_of(ax):
+    (points,) = [c for c in ax.collections if isinstance(c, PathCollection)]
+    return points
+
+
+def test_every_edge_once_between_its_points(ring, ax):
+    draw_graph(ring, SQUARE, ax=ax)
+    drawn = {frozenset(map(tuple, segment)) for segment in lines_of(ax).get_segments()}
+    expected = {frozenset({tuple(SQUARE[i]), tuple(SQUARE[(i + 1) % 4])}) for i in range(4)}
+    assert len(lines_of(ax).get_segments()) == 4
+    assert drawn == expected
+    np.testing.assert_array_equal(points_of(ax).get_offsets(), SQUARE)
+
+
+def test_opacity_follows_weight_and_strong_edges_lie_on_top(ring, ax):
+    draw_graph(ring, SQUARE, ax=ax, edge_strength=0.5)
+    alpha = lines_of(ax).get_colors()[:, 3]
+    full = np.quantile([1, 2, 3, 4], 0.95)
+    np.testing.assert_allclose(alpha, 0.5 * np.minimum(np.array([1, 2, 3, 4]) / full, 1))
+
+
+def test_one_heavy_edge_does_not_hide_the_others(ax):
+    n = 100
+    W = sp.diags_array(np.ones(n - 1), offsets=1, format="lil")
+    W[0, 1] = 1e9
+    W = W.tocsr()
+    draw_graph(W + W.T, np.column_stack([np.arange(n), np.zeros(n)]), ax=ax, edge_strength=0.4)
+    np.testing.assert_allclose(lines_of(ax).get_colors()[:, 3], 0.4)
+
+
+def test_stored_zeros_are_not_edges(ring, ax):
+    ring.data[:] = np.where(ring.data == 1, 0, ring.data)
+    draw_graph(ring, SQUARE, ax=ax)
+    assert len(lines_of(ax).get_segments()) == 3
+
+
+def test_graph_without_edges(ax):
+    draw_graph(sp.csr_array((4, 4)), SQUARE, ax=ax)
+    assert len(lines_of(ax).get_segments()) == 0
+
+
+def test_many_edges_are_all_there_and_become_pixels(rng, ax):
+    n = 5000
+    W = sp.random_array((n, n), density=2e-3, rng=rng, format="csr")
+    W = W + W.T
+    draw_graph(W, rng.standard_normal((n, 2)), ax=ax)
+    n_edges = sp.triu(W, 1).nnz
+    assert n_edges > MAX_VECTOR_EDGES
+    assert len(lines_of(ax).get_segments()) == n_edges
+    assert lines_of(ax).get_rasterized()
+
+
+class TestPositions:
+    def test_first_two_principal_components(self, ring, ax, rng):
+        X = np.zeros((4, 10))
+        X[:, [7, 3]] = SQUARE * [1.0, 3.0] + 5.0  # wide along dimension 3, then along 7
+        draw_graph(ring, X=X, ax=ax)
+        drawn = points_of(ax).get_offsets()
+        np.testing.assert_allclose(abs(drawn[:, 0]), 1.5, atol=1e-12)
+        np.testing.assert_allclose(abs(drawn[:, 1]), 0.5, atol=1e-12)
+
+    def test_planar_points_stay(self, ring, ax):
+        draw_graph(ring, X=SQUARE, ax=ax)
+        np.testing.assert_array_equal(points_of(ax).get_offsets(), SQUARE)
+
+    def test_points_on_a_line(self, ring, ax):
+        draw_graph(ring, X=np.arange(4.0)[:, None], ax=ax)
+        np.testing.assert_array_equal(points_of(ax).get_offsets()[:, 1], np.zeros(4))
+
+    def test_graph_object_with_its_own_points(self, ring, ax):
+        draw_graph(SimpleNamespace(weights=ring, points=SQUARE), ax=ax)
+        np.testing.assert_array_equal(points_of(ax).get_offsets(), SQUARE)
+
+    def test_sparse_points(self, ring, ax, rng):
+        X = rng.standard_normal((4, 6))
+        draw_graph(ring, X=X, ax=ax)
+        draw_graph(ring, X=sp.csr_array(X), ax=(other := Figure().add_subplot()))
+        np.testing.assert_allclose(
+            abs(points_of(ax).get_offsets()), abs(points_of(other).get_offsets()), atol=1e-10
+        )
+
+    def test_no_points_at_all(self, ring):
+        with pytest.raises(ValueError, match="Pass `coordinates`, or the points as `X`"):
+            draw_graph(ring)
+
+    def test_wrong_number_of_points(self, ring):
+        with pytest.raises(ValueError, match=r"`coordinates` must have shape \(4, 2\)"):
+            draw_graph(ring, SQUARE[:3])
+        with pytest.raises(ValueError, match="`X` must hold the 4 points of the graph, got 3"):
+            draw_graph(ring, X=SQUARE[:3])
+
+    def test_not_a_graph(self):
+        with pytest.raises(TypeError, match="must be a Graph or a square scipy sparse matrix"):
+            draw_graph(np.eye(4), SQUARE)
+        with pytest.raises(TypeError, match=r"of shape \(4, 3\)"):
+            draw_graph(sp.csr_array((4, 3)), SQUARE)
+
+
+class TestColors:
+    def test_labels(self, ring, ax):
+        draw_graph(ring, SQUARE, labels=[1, -1, 0, 1], ax=ax)
+        expected = [GROUPS[1], UNKNOWN, GROUPS[0], GROUPS[1]]
+        np.testing.assert_allclose(points_of(ax).get_facecolor(), [to_rgba(c) for c in expected])
+
+    def test_names_as_labels(self, ring, ax):
+        draw_graph(ring, SQUARE, labels=["b", "a", "a", "b"], ax=ax)
+        colors = points_of(ax).get_facecolor()
+        np.testing.assert_allclose(colors[1], to_rgba(GROUPS[0]))
+        np.testing.assert_allclose(colors[3], to_rgba(GROUPS[1]))
+
+    def test_more_groups_than_colors_stay_distinct(self, ax):
+        n = len(GROUPS) + 3
+        draw_graph(sp.csr_array((n, n)), np.zeros((n, 2)), labels=np.arange(n), ax=ax)
+        assert len(np.unique(points_of(ax).get_facecolor(), axis=0)) == n
+
+    def test_degree(self, ax):
+        star = np.zeros((4, 4))
+        star[0, 1:] = star[1:, 0] = 1
+        draw_graph(sp.csr_array(star), SQUARE, color="degree", ax=ax)
+        colors = points_of(ax).get_facecolor()
+        np.testing.assert_allclose(colors[0], mpl.colormaps["viridis"](1.0))
+        np.testing.assert_allclose(colors[1:], np.tile(mpl.colormaps["viridis"](0.0), (3, 1)))
+
+    def test_one_color(self, ring, ax):
+        draw_graph(ring, SQUARE, color=(0.1, 0.2, 0.3), ax=ax)
+        np.testing.assert_allclose(points_of(ax).get_facecolor()[2], [0.1, 0.2, 0.3, 1.0])
+
+    def test_wrong_length(self, ring):
+        with pytest.raises(ValueError, match="`color` must hold one value per point"):
+            draw_graph(ring, SQUARE, color=[1.0, 2.0])
+
+    def test_labels_and_color(self, ring):
+        with pytest.raises(ValueError, match="pass one of them"):
+            draw_graph(ring, SQUARE, labels=[0, 0, 1, 1], color="red")
+
+
+class TestZoom:
+    def test_inset_shows_the_window_and_only_its_edges(self, ring, ax):
+        draw_graph(ring, SQUARE, ax=ax, zoom=(-0.1, 0.1, -0.1, 0.1))
+        (inset,) = ax.child_axes
+        assert inset.get_xlim() == (-0.1, 0.1)
+        assert inset.get_ylim() == (-0.1, 0.1)
+        assert len(lines_of(inset).get_segments()) == 2
+
+    def test_edge_across_the_window_without_an_end_in_it(self, ax):
+        W = sp.csr_array([[0.0, 1.0], [1.0, 0.0]])
+        draw_graph(W, [[0.0, 0.0], [1.0, 1.0]], ax=ax, zoom=(0.4, 0.6, 0.4, 0.6))
+        assert len(lines_of(ax.child_axes[0]).get_segments()) == 1
+
+
+def test_new_figure_when_no_axes_are_given(ring, tmp_path):
+    ax = draw_graph(ring, SQUARE, title="ring")
+    assert ax.get_title() == "ring"
+    ax.figure.savefig(tmp_path / "ring.png")
+    assert (tmp_path / "ring.png").stat().st_size > 0
+    import matplotlib.pyplot as plt
+
+    plt.close(ax.figure)
