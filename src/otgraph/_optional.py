@@ -29,9 +29,10 @@ def require(module: str, extra: str) -> ModuleType:
     """
     package = module.partition(".")[0]
     try:
-        return importlib.import_module(module)
+        importlib.import_module(package)
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
         msg = f'otgraph.{extra} needs {package}; install it with `pip install "otgraph[{extra}]"`'
         raise ImportError(msg, name=package) from error
+    return importlib.import_module(module)
