@@ -1,0 +1,50 @@
+"""Fused vector updates of the conjugate gradient method, summed in one fixed order."""
+
+from __future__ import annotations
+
+from otgraph._numba import njit
+
+
+@njit
+def start_cg(residual, preconditioner, z, p):
+    """Set z = p = M^-1 r and return (r·z, r·r)."""
+    rz = 0.0
+    rr = 0.0
+    for i in range(len(residual)):
+        r = residual[i]
+        z[i] = r * preconditioner[i]
+        p[i] = z[i]
+        rz += r * z[i]
+        rr += r * r
+    return rz, rr
+
+
+@njit
+def dot(a, b):
+    """Sum of products in the order of the indices (BLAS sums by threads)."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@njit
+def advance_cg(alpha, p, q, preconditioner, x, residual, z):
+    """x += alpha p, r -= alpha q, z = M^-1 r; returns (r·z, r·r)."""
+    rz = 0.0
+    rr = 0.0
+    for i in range(len(x)):
+        x[i] += alpha * p[i]
+        r = residual[i] - alpha * q[i]
+        residual[i] = r
+        z[i] = r * preconditioner[i]
+        rz += r * z[i]
+        rr += r * r
+    return rz, rr
+
+
+@njit
+def next_direction(beta, z, p):
+    """Set p = z + beta p."""
+    for i in range(len(p)):
+        p[i] = z[i] + beta * p[i]

@@ -1,0 +1,208 @@
+"""Blocks of Euclidean distances: a float32 product finds, float64 decides.
+
+Around a center b the squared distance is |y|² + |z|² - 2 y·z with y = x_i - b, z = x_j - b.
+A pair is wanted when it is smaller than r_i + r_j, that is when
+
+    2 y·z + (r_j - |z|²)  >  |y|² - r_i .
+
+The left side is one float32 matrix product of [2y, 1] and [z, r - |z|²]; the right side,
+lowered by a bound on all rounding errors, is one number per row. What passes is computed
+again from the points in float64, so that float32 never decides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otgraph._numba import njit
+
+# Entries looked at in one vectorized test; most chunks hold nothing.
+CHUNK = 64
+# Reaches are raised before they are rounded to float32 and added: the sum is never too small.
+REACH_MARGIN = 8 * 2.0**-24
+
+
+@njit
+def squared_distance(X, i, j):
+    """Sum of squared differences; the same bits for (i, j) and (j, i)."""
+    total = 0.0
+    for k in range(X.shape[1]):
+        difference = X[i, k] - X[j, k]
+        total += difference * difference
+    return total
+
+
+@njit
+def power(square, factor, half_power):
+    """Cost of a squared distance."""
+    if half_power == 1.0:
+        return factor * square
+    return factor * square**half_power
+
+
+@njit
+def gather(X, rows, center, scale, out, squares):
+    """out[r] = scale * (X[rows[r]] - center) in float32, and the squared norms in float64.
+
+    The last column of ``out`` is left to the caller.
+    """
+    for r in range(len(rows)):
+        i = rows[r]
+        total = 0.0
+        for k in range(X.shape[1]):
+            difference = X[i, k] - center[k]
+            total += difference * difference
+            out[r, k] = scale * difference
+        squares[r] = total
+
+
+@njit
+def collect(
+    product, limits, rows, first_column, first_row, X, upper, factor, half_power, i_out, j_out, c_out
+):  # fmt: skip
+    """Append the pairs with upper_i + upper_j > c_ij among those whose product passes the limit.
+
+    Column s is point ``first_column + s``; only columns behind the row's own point count, so
+    that each pair is met once. Stops before a row that might not fit and returns
+    (next row, number written).
+    """
+    n_rows, n_columns = product.shape
+    count = 0
+    for r in range(first_row, n_rows):
+        if count + n_columns > len(i_out):
+            return r, count
+        i = rows[r]
+        limit = limits[r]
+        begin = max(0, i + 1 - first_column)
+        for chunk in range(begin, n_columns, CHUNK):
+            end = min(chunk + CHUNK, n_columns)
+            hits = 0
+            for s in range(chunk, end):
+                hits += product[r, s] > limit
+            if hits == 0:
+                continue
+            for s in range(chunk, end):
+                if product[r, s] > limit:
+                    j = first_column + s
+                    cost = power(squared_distance(X, i, j), factor, half_power)
+                    if upper[i] + upper[j] > cost:
+                        i_out[count] = i
+                        j_out[count] = j
+                        c_out[count] = cost
+                        count += 1
+    return n_rows, count
+
+
+@njit
+def nearest(product, first_row, columns, k, out):
+    """Columns with the k largest products of each row, the row's own point left out.
+
+    Row r is point ``first_row + r``, column s is point ``columns[s]``; ``out`` gets points,
+    -1 where there are fewer than k. A min-heap holds the best so far.
+    """
+    n_rows, n_columns = product.shape
+    values = np.empty(k, dtype=np.float32)
+    points = np.empty(k, dtype=np.int32)
+    for r in range(n_rows):
+        own = first_row + r
+        values[:] = -np.inf
+        points[:] = -1
+        for chunk in range(0, n_columns, CHUNK):
+            end = min(chunk + CHUNK, n_columns)
+            hits = 0
+            limit = values[0]
+            for s in range(chunk, end):
+                hits += product[r, s] > limit
+            if hits == 0:
+                continue
+            for s in range(chunk, end):
+                value = product[r, s]
+                if value > values[0] and columns[s] != own:
+                    _replace_smallest(values, points, value, columns[s])
+        out[r] = points
+
+
+@njit
+def _replace_smallest(values, points, value, point):
+    k = len(values)
+    parent = 0
+    while True:
+        child = 2 * parent + 1
+        if child >= k:
+            break
+        if child + 1 < k and values[child + 1] < values[child]:
+            child += 1
+        if values[child] >= value:
+            break
+        values[parent] = values[child]
+        points[parent] = points[child]
+        parent = child
+    values[parent] = value
+    points[parent] = point
+
+
+@njit
+def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
+    """Flatten neighbor lists into (i, j, cost), skipping -1; returns the number written."""
+    count = 0
+    for r in range(neighbors.shape[0]):
+        i = first_row + r
+        for s in range(neighbors.shape[1]):
+            j = neighbors[r, s]
+            if j >= 0:
+                i_out[count] = i
+                j_out[count] = j
+                c_out[count] = power(squared_distance(X, i, j), factor, half_power)
+                count += 1
+    return count
+
+
+@njit
+def assign(product, half_squares, out):
+    """Index of the nearest center for each row of ``product`` = x·b, and its score."""
+    for r in range(product.shape[0]):
+        best = -np.inf
+        arg = 0
+        for b in range(product.shape[1]):
+            value = product[r, b] - half_squares[b]
+            if value > best:
+                best = value
+                arg = b
+        out[r] = arg
+
+
+@njit
+def surviving_cells(
+    product, squares, center_squares, radii, reach, cell_reach, own_cell, slack, rows, cells, first_row
+):  # fmt: skip
+    """List (row, cell) where a pair of the row with a point of the cell is not excluded.
+
+    The distance to the center is at least sqrt(|x|² + |b|² - 2 x·b - slack); the cell is
+    excluded when that exceeds its radius by the square root of the two reaches. Cells before
+    the row's own are left to the other end of the pair. Returns (next row, number written).
+    """
+    n_rows, n_cells = product.shape
+    count = 0
+    for r in range(first_row, n_rows):
+        if count + n_cells > len(rows):
+            return r, count
+        base = np.float32(squares[r] - slack[r])
+        mine = np.float32(reach[r] + REACH_MARGIN * abs(reach[r]))
+        for chunk in range(own_cell[r], n_cells, CHUNK):
+            end = min(chunk + CHUNK, n_cells)
+            hits = 0
+            for b in range(chunk, end):
+                distance = base + center_squares[b] - np.float32(2.0) * product[r, b]
+                bound = radii[b] + np.sqrt(max(mine + cell_reach[b], np.float32(0.0)))
+                hits += distance < bound * bound
+            if hits == 0:
+                continue
+            for b in range(chunk, end):
+                distance = base + center_squares[b] - np.float32(2.0) * product[r, b]
+                both = mine + cell_reach[b]
+                bound = radii[b] + np.sqrt(max(both, np.float32(0.0)))
+                if distance < bound * bound and both > 0.0:
+                    rows[count] = r
+                    cells[count] = b
+                    count += 1
+    return n_rows, count

@@ -1,0 +1,94 @@
+"""Building and sorting symmetric lists of pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otgraph._numba import njit
+
+# Below this length insertion sort beats numpy's general sort, whose setup dominates there.
+INSERTION_SORT_LENGTH = 48
+
+
+@njit
+def count_both(i, j, counts):
+    """Count every pair (i, j) in both rows."""
+    for p in range(len(i)):
+        counts[i[p]] += 1
+        counts[j[p]] += 1
+
+
+@njit
+def fill_both(i, j, costs, cursor, indices, out):
+    """Write every pair into both rows; ``cursor`` holds the next free place of each row."""
+    for p in range(len(i)):
+        a, b = i[p], j[p]
+        q = cursor[a]
+        indices[q] = b
+        out[q] = costs[p]
+        cursor[a] = q + 1
+        q = cursor[b]
+        indices[q] = a
+        out[q] = costs[p]
+        cursor[b] = q + 1
+
+
+@njit
+def sort_rows(indptr, indices, costs, start, stop, counts):
+    """Sort rows by column, drop what stands twice, and leave the new row lengths in ``counts``."""
+    for row in range(start, stop):
+        first, last = indptr[row], indptr[row + 1]
+        if last - first <= INSERTION_SORT_LENGTH:
+            for p in range(first + 1, last):
+                column, cost = indices[p], costs[p]
+                q = p - 1
+                while q >= first and indices[q] > column:
+                    indices[q + 1] = indices[q]
+                    costs[q + 1] = costs[q]
+                    q -= 1
+                indices[q + 1] = column
+                costs[q + 1] = cost
+        else:
+            order = np.argsort(indices[first:last])
+            indices[first:last] = indices[first:last][order]
+            costs[first:last] = costs[first:last][order]
+        kept = first
+        for p in range(first, last):
+            if p == first or indices[p] != indices[p - 1]:
+                indices[kept] = indices[p]
+                costs[kept] = costs[p]
+                kept += 1
+        counts[row] = kept - first
+
+
+@njit
+def pack_rows(indptr, indices, costs, counts, out_indptr, out_indices, out_costs):
+    """Copy the first ``counts[row]`` entries of each row to where ``out_indptr`` says."""
+    for row in range(len(counts)):
+        first, target = indptr[row], out_indptr[row]
+        for p in range(counts[row]):
+            out_indices[target + p] = indices[first + p]
+            out_costs[target + p] = costs[first + p]
+
+
+@njit
+def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, first_row):
+    """Append the pairs i < j of a block of exact costs with upper_i + upper_j > c_ij.
+
+    Stops before a row that might not fit; returns (next row, number written).
+    """
+    n_rows, n_columns = block.shape
+    count = 0
+    for r in range(first_row, n_rows):
+        if count + n_columns > len(i_out):
+            return r, count
+        i = row_start + r
+        limit = upper[i]
+        for s in range(max(0, i + 1 - column_start), n_columns):
+            j = column_start + s
+            if limit + upper[j] > block[r, s]:
+                i_out[count] = i
+                j_out[count] = j
+                c_out[count] = block[r, s]
+                count += 1
+    return n_rows, count

@@ -1,0 +1,140 @@
+"""Sums over the candidate pairs, one row at a time.
+
+Rows are stored as symmetric CSR (every pair twice), so that a row's result needs nothing
+but its own row: rows can be computed by any number of threads with the same bits.
+The diagonal is apart; its cost is infinite where a point may not keep mass.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otgraph._numba import njit
+
+
+@njit
+def evaluate(indptr, indices, cost, diagonal, u, start, stop, row_sums, square_sums):
+    """Row sums of (u_i + u_j - c_ij)_+ and of its square."""
+    for i in range(start, stop):
+        ui = u[i]
+        total = 0.0
+        square = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            excess = ui + u[indices[p]] - cost[p]
+            if excess > 0.0:
+                total += excess
+                square += excess * excess
+        excess = 2.0 * ui - diagonal[i]
+        if excess > 0.0:
+            total += excess
+            square += excess * excess
+        row_sums[i] = total
+        square_sums[i] = square
+
+
+@njit
+def count_active(indptr, indices, cost, u, start, stop, counts):
+    """Number of pairs of a row with u_i + u_j > c_ij."""
+    for i in range(start, stop):
+        ui = u[i]
+        count = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            if ui + u[indices[p]] > cost[p]:
+                count += 1
+        counts[i] = count
+
+
+@njit
+def select_active(indptr, indices, cost, u, start, stop, out_indptr, out_indices):
+    """Column indices of the pairs that `count_active` counted."""
+    for i in range(start, stop):
+        ui = u[i]
+        q = out_indptr[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            if ui + u[indices[p]] > cost[p]:
+                out_indices[q] = indices[p]
+                q += 1
+
+
+@njit
+def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_indices, out_cost):
+    """Column indices and costs of the pairs that `count_active` counted."""
+    for i in range(start, stop):
+        ui = u[i]
+        q = out_indptr[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            if ui + u[indices[p]] > cost[p]:
+                out_indices[q] = indices[p]
+                out_cost[q] = cost[p]
+                q += 1
+
+
+@njit
+def hessian_product(indptr, indices, diagonal, v, start, stop, out):
+    """(diag(degree) + sigma) v, where ``diagonal`` holds degree + sigma_ii."""
+    for i in range(start, stop):
+        total = diagonal[i] * v[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            total += v[indices[p]]
+        out[i] = total
+
+
+@njit
+def plan_product(indptr, indices, weights, diagonal, v, start, stop, out):
+    """(diag(row sums) + plan) v, where ``diagonal`` holds row sum + plan_ii."""
+    for i in range(start, stop):
+        total = diagonal[i] * v[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            total += weights[p] * v[indices[p]]
+        out[i] = total
+
+
+@njit
+def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, square):
+    """Row sums of c·q and q² for the plan q_ij = weight_ij (1 + w_i + w_j)."""
+    for i in range(start, stop):
+        a = 0.0
+        b = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            q = weights[p] * (1.0 + (w[i] + w[indices[p]]))
+            a += cost[p] * q
+            b += q * q
+        linear[i] = a
+        square[i] = b
+
+
+@njit
+def solve_row(costs, target):
+    """The scalar t with sum_j (t - costs_j)_+ = target, for sorted ``costs``."""
+    total = 0.0
+    n = len(costs)
+    for k in range(n):
+        total += costs[k]
+        t = (target + total) / (k + 1)
+        if k + 1 == n or t <= costs[k + 1]:
+            return t
+    return np.inf
+
+
+@njit
+def start_rows(indptr, cost, diagonal, target, start, stop, out):
+    """Solve sum_j (2 u_i - c_ij)_+ = target_i in every row by itself."""
+    for i in range(start, stop):
+        row = np.sort(np.append(cost[indptr[i] : indptr[i + 1]], diagonal[i]))
+        out[i] = 0.5 * solve_row(row, target[i])
+
+
+@njit
+def lift_rows(indptr, indices, cost, diagonal, u, rows, target, out):
+    """Solve sum_j (t_i + u_j - c_ij)_+ = target_i for t_i with all the other u fixed."""
+    for r in range(len(rows)):
+        i = rows[r]
+        first, last = indptr[i], indptr[i + 1]
+        row = np.empty(last - first + 1)
+        for p in range(first, last):
+            row[p - first] = cost[p] - u[indices[p]]
+        # The diagonal moves with t on both sides: (2t - g)_+ = 2 (t - g/2)_+; its half is
+        # counted here, which is enough for a direction.
+        row[last - first] = 0.5 * diagonal[i]
+        row.sort()
+        out[r] = solve_row(row, target[i])

@@ -1,0 +1,101 @@
+"""Threads over fixed blocks of rows: any number of threads, the same result.
+
+The blocks depend on the data alone and each writes its own part of the output, so that
+nothing is summed in an order that the scheduler chooses. BLAS runs single-threaded inside,
+for the same reason and because two levels of threads fight over the cores.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+from joblib import cpu_count
+from threadpoolctl import ThreadpoolController
+from tqdm.auto import tqdm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Number of threads: all cores for ``None``, as joblib counts for negative numbers."""
+    cores = cpu_count()
+    if n_jobs is None:
+        return int(cores)
+    if n_jobs == 0:
+        msg = "`n_jobs` must be None, a positive or a negative integer, got 0."
+        raise ValueError(msg)
+    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+
+
+def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
+    """Ranges of at most ``size`` rows that cover ``n`` rows."""
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+class Workers:
+    """A small pool; created once per call of a public function, closed with it."""
+
+    def __init__(self, n_jobs: int | None = None, *, progress: bool = False) -> None:
+        self.n_threads = thread_count(n_jobs)
+        self.progress = progress
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Threads do not travel; the copy starts its own when it needs them."""
+        return {"n_threads": self.n_threads, "progress": self.progress, "_pool": None}
+
+    def map(
+        self, function: Callable[[S], T], items: Iterable[S], label: str | None = None
+    ) -> Iterator[T]:
+        """Results in the order of ``items``; an exception or Ctrl-C cancels what has not begun.
+
+        Work with a label shows a progress bar where that was asked for.
+        """
+        items = list(items)
+        results = self._map(function, items)
+        if label is None or not self.progress:
+            return results
+        return iter(tqdm(results, desc=label, total=len(items), leave=False))
+
+    def _map(self, function: Callable[[S], T], items: list[S]) -> Iterator[T]:
+        if self.n_threads == 1 or len(items) < 2:
+            yield from map(function, items)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="otgraph")
+        futures = deque(self._pool.submit(function, item) for item in items)
+        try:
+            while futures:
+                yield futures.popleft().result()  # popped: a result is freed once used
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def run(self, function: Callable[[S], object], items: Iterable[S]) -> None:
+        """Call for the side effects."""
+        for _ in self.map(function, items):
+            pass
+
+    def close(self) -> None:
+        """End the threads; the next call would start new ones."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+def single_threaded_blas() -> AbstractContextManager[object]:
+    """Context in which BLAS uses one thread, so that our own threads own the cores."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries: once is enough

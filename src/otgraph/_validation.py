@@ -1,0 +1,189 @@
+"""Checks of what users hand over: which argument, what it must be, what came, the way out."""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+from otgraph.exceptions import InfeasibleError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
+
+# Relative asymmetry that rounding alone can leave in a cost matrix built as x·y products.
+SYMMETRY_RTOL = 1e-8
+
+
+def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any:
+    """Points as a finite C-ordered float64 array, or as canonical float64 CSR if sparse."""
+    if sp.issparse(X):
+        X = check_csr(X, name=name)
+    checked = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=np.float64,
+        order="C",
+        ensure_all_finite=False,
+        ensure_min_samples=min_samples,
+        input_name=name,
+    )
+    check_finite(checked, name)
+    return checked
+
+
+def check_finite(X: Any, name: str) -> None:
+    """Raise with the count and the first row of what is not finite."""
+    values = X.data if sp.issparse(X) else X
+    if np.isfinite(np.sum(values)) or np.all(np.isfinite(values)):
+        return
+    bad = ~np.isfinite(values)
+    kind = "NaN" if np.isnan(values[bad]).any() else "infinity"
+    if sp.issparse(X):
+        first = int(np.searchsorted(X.indptr, np.flatnonzero(bad)[0], side="right")) - 1
+    else:
+        first = int(np.argwhere(bad)[0, 0])
+    msg = (
+        f"Input {name} contains {kind}: {int(bad.sum())} value(s) that are not finite, the first in "
+        f"row {first}. Drop or impute these rows first (sklearn.impute)."
+    )
+    raise ValueError(msg)
+
+
+def check_csr(X: SparseMatrix, *, name: str) -> Any:
+    """Any scipy sparse matrix as canonical CSR; a broken one is refused, never read.
+
+    Compiled code follows the index arrays without looking, so that what they say is
+    checked here. The caller's matrix is not changed.
+    """
+    if X.format == "csr":
+        _check_csr_arrays(X, name)
+    csr = sp.csr_matrix(X, copy=X.format == "csr" and not X.has_canonical_format)
+    csr.sum_duplicates()
+    return csr
+
+
+def _check_csr_arrays(X: SparseMatrix, name: str) -> None:
+    n_rows, n_columns = X.shape
+    indptr, indices, data = X.indptr, X.indices, X.data
+    fault = None
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+        fault = "its indptr does not rise from 0 in one step per row"
+    elif indptr[-1] != len(indices) or len(indices) != len(data):
+        fault = f"indptr ends at {indptr[-1]} but {len(indices)} indices and {len(data)} values came"
+    elif len(indices) and (indices.min() < 0 or indices.max() >= n_columns):
+        fault = f"it has column indices outside 0..{n_columns - 1}"
+    if fault:
+        msg = f"`{name}` must be a well-formed CSR matrix, but {fault}."
+        raise ValueError(msg)
+
+
+def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
+    """A precomputed cost: square, symmetric, non-negative; dense float64 or canonical CSR."""
+    C = check_points(C, name=name)
+    if C.shape[0] != C.shape[1]:
+        msg = f"`{name}` must be a square cost matrix with metric='precomputed', got shape {C.shape}."
+        raise ValueError(msg)
+    values = C.data if sp.issparse(C) else C
+    if values.size and values.min() < 0:
+        msg = f"`{name}` must hold costs >= 0 with metric='precomputed', got {values.min():.6g}."
+        raise ValueError(msg)
+    largest = float(values.max()) if values.size else 0.0
+    asymmetry = _asymmetry(C)
+    if asymmetry > SYMMETRY_RTOL * largest:
+        msg = (
+            f"`{name}` must be symmetric with metric='precomputed', but |C - C.T| reaches "
+            f"{asymmetry:.6g}. Pass (C + C.T) / 2, or for neighbour distances C.maximum(C.T)."
+        )
+        raise ValueError(msg)
+    return C
+
+
+def _asymmetry(C: Any) -> float:
+    if sp.issparse(C):
+        difference = (C - C.T).tocsr()
+        return float(np.abs(difference.data).max()) if difference.nnz else 0.0
+    n, block = C.shape[0], 1024  # 1024 rows at a time: no second n x n array
+    return max(
+        float(np.abs(C[a : a + block] - C[:, a : a + block].T).max()) for a in range(0, n, block)
+    )
+
+
+def check_positive(value: Any, name: str) -> float:
+    """A positive, finite real number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        msg = f"`{name}` must be a positive number, got {value!r}."
+        raise TypeError(msg)
+    number = float(value)
+    if not np.isfinite(number) or number <= 0:
+        msg = f"`{name}` must be a positive, finite number, got {value!r}."
+        raise ValueError(msg)
+    return number
+
+
+def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
+    """An integer of at least ``minimum``."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        msg = f"`{name}` must be an integer, got {value!r}."
+        raise TypeError(msg)
+    if number < minimum:
+        msg = f"`{name}` must be an integer >= {minimum}, got {value!r}."
+        raise ValueError(msg)
+    return number
+
+
+def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
+    """One of the given strings."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        msg = f"`{name}` must be one of {listed}, got {value!r}."
+        raise ValueError(msg)
+    return value
+
+
+def check_on_failure(value: Any) -> str:
+    """What to do when a solver stops short: warn or raise."""
+    return check_choice(value, "on_failure", ("warn", "raise"))
+
+
+def check_vector(value: Any, name: str, n: int) -> FloatArray:
+    """``n`` finite numbers."""
+    vector = np.asarray(value, dtype=np.float64)
+    if vector.shape != (n,):
+        msg = f"`{name}` must hold one number per point, shape ({n},), got shape {vector.shape}."
+        raise ValueError(msg)
+    if not np.all(np.isfinite(vector)):
+        msg = f"`{name}` must be finite, got {vector[~np.isfinite(vector)][0]} at point "
+        msg += f"{int(np.flatnonzero(~np.isfinite(vector))[0])}."
+        raise ValueError(msg)
+    return vector
+
+
+def check_mass(mass: Any, n: int, *, self_loops: bool) -> FloatArray:
+    """Masses of the points, ones by default; infeasible ones are named."""
+    if mass is None:
+        return np.ones(n)
+    vector = check_vector(mass, "mass", n)
+    if vector.min() <= 0:
+        i = int(vector.argmin())
+        msg = f"`mass` must be positive, got {vector[i]!r} at point {i}."
+        raise ValueError(msg)
+    heaviest = int(vector.argmax())
+    if not self_loops and vector[heaviest] > vector.sum() - vector[heaviest]:
+        msg = (
+            f"`mass` of point {heaviest} ({vector[heaviest]:.6g}) exceeds that of all the others "
+            "together, and without self-loops it can only be shared with them. Lower it, or pass "
+            "`self_loops=True`."
+        )
+        raise InfeasibleError(msg)
+    return vector

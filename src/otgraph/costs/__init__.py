@@ -1,0 +1,9 @@
+"""Costs: what it takes to send mass between two points, and which pairs are worth a look."""
+
+from __future__ import annotations
+
+from otgraph.costs.base import Cost, Screen
+from otgraph.costs.build import as_cost
+from otgraph.costs.restricted import RestrictedProblem
+
+__all__ = ["Cost", "RestrictedProblem", "Screen", "as_cost"]

@@ -1,0 +1,124 @@
+"""Choosing the cost for what the caller handed over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import _VALID_METRICS
+
+from otgraph._validation import check_cost_matrix, check_points
+from otgraph.costs.blocks import (
+    MatrixCost,
+    MetricCost,
+    SparsePointsCost,
+    positive_scale,
+    power_of_two,
+)
+from otgraph.costs.candidates import CandidateCost
+from otgraph.costs.points import EuclideanCost
+
+if TYPE_CHECKING:
+    from otgraph._parallel import Workers
+    from otgraph.costs.base import Cost
+    from otgraph.typing import FloatArray
+
+EUCLIDEAN = ("euclidean", "l2", "sqeuclidean", "cosine")
+# Up to here the mean of |x - y|^p over all pairs is computed, beyond it is estimated.
+EXACT_MEAN_POINTS = 5000
+MEAN_SAMPLE_PAIRS = 1 << 22  # relative standard error about 0.0005 times the spread
+
+
+def as_cost(
+    X: Any,
+    *,
+    metric: Any = "euclidean",
+    p: float = 2.0,
+    normalize: bool = True,
+    exact: bool = True,
+    seed: int = 0,
+    workers: Workers,
+) -> Cost:
+    """The cost object for points, or for a precomputed matrix."""
+    if isinstance(metric, str) and metric == "precomputed":
+        X = check_cost_matrix(X)
+        kind = CandidateCost if sp.issparse(X) else MatrixCost
+        return kind(X, normalize=normalize, workers=workers)
+    check_metric(metric)
+    X = check_points(X)
+    if not isinstance(metric, str) or metric not in EUCLIDEAN:
+        return MetricCost(X, metric, p=p, normalize=normalize, workers=workers)
+    if metric == "cosine":
+        # 1 - cos(x, y) is half the squared distance of the unit vectors.
+        X, p, unit_factor = _unit_rows(X), 2.0 * p, 0.5**p
+    else:
+        p, unit_factor = (2.0 * p if metric == "sqeuclidean" else p), 1.0
+    if sp.issparse(X):
+        return SparsePointsCost(
+            X, p=p, factor=unit_factor, normalize=normalize, workers=workers
+        )
+    points, unit = _centered(X)
+    unit_factor *= unit**p  # may overflow: only then do costs themselves
+    mean = _mean_power(points, p, seed)
+    if normalize:
+        factor, scale = 1.0 / positive_scale(mean), positive_scale(mean * unit_factor)
+    else:
+        factor, scale = unit_factor, 1.0
+    if not normalize and not 0.0 < factor < np.inf:
+        msg = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
+        raise ValueError(msg)
+    return EuclideanCost(
+        points, p=p, factor=factor, scale=scale, exact=exact, seed=seed, workers=workers
+    )
+
+
+def check_metric(metric: Any) -> None:
+    """Accept names of scikit-learn's metrics and functions of two points."""
+    if callable(metric) or (isinstance(metric, str) and metric in _VALID_METRICS):
+        return
+    msg = (
+        f"`metric` must be 'euclidean', 'cosine', another metric of scikit-learn, 'precomputed' or a "
+        f"function of two points, got {metric!r}."
+    )
+    raise ValueError(msg)
+
+
+def _centered(X: FloatArray) -> tuple[FloatArray, float]:
+    """Points minus their mean, divided by a power of two: no overflow, no lost digits."""
+    unit = power_of_two(float(np.abs(X).max()))
+    points = X / unit
+    points -= points.mean(axis=0)
+    spread = power_of_two(float(np.abs(points).max()))
+    points /= spread
+    return points, unit * spread
+
+
+def _unit_rows(X: Any) -> Any:
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.square(X).sum(axis=1)
+    norms = np.sqrt(np.asarray(squares).ravel())
+    if not norms.all():
+        row = int(np.flatnonzero(norms == 0)[0])
+        msg = f"`X` has a row of zeros (row {row}), which has no direction; drop it for 'cosine'."
+        raise ValueError(msg)
+    return sp.diags(1.0 / norms) @ X if sp.issparse(X) else X / norms[:, None]
+
+
+def _mean_power(points: FloatArray, p: float, seed: int) -> float:
+    """Mean of |x - y|^p over all ordered pairs of centered points."""
+    n = len(points)
+    if p == 2.0:
+        return 2.0 * float(np.square(points).sum(axis=1).mean())
+    if n <= EXACT_MEAN_POINTS:
+        total = 0.0
+        for i in range(n - 1):
+            squares = np.square(points[i + 1 :] - points[i]).sum(axis=1)
+            total += float((squares ** (0.5 * p)).sum())
+        return 2.0 * total / n**2
+    rng = np.random.default_rng(seed)
+    total, chunk = 0.0, 1 << 16
+    for _ in range(MEAN_SAMPLE_PAIRS // chunk):
+        i, j = rng.integers(n, size=(2, chunk))
+        squares = np.square(points[i] - points[j]).sum(axis=1)
+        total += float((squares ** (0.5 * p)).sum())
+    return total / MEAN_SAMPLE_PAIRS

@@ -1,0 +1,59 @@
+"""Candidate pairs given by the caller; all other pairs are forbidden."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph.costs.base import Cost, Screen
+from otgraph.costs.blocks import positive_scale
+from otgraph.costs.pairs import Pairs, symmetric_pairs
+
+if TYPE_CHECKING:
+    from otgraph._parallel import Workers
+    from otgraph.typing import FloatArray, LongArray
+
+
+class CandidateCost(Cost):
+    """Costs of the stored entries of a sparse matrix.
+
+    An entry stands for the pair, whichever of its two places it is stored in; explicit
+    zeros are pairs that cost nothing. The diagonal is not read.
+
+    Parameters
+    ----------
+    matrix
+        Canonical CSR, costs >= 0.
+    normalize
+        Divide by the mean of the stored costs, the only ones known.
+    """
+
+    def __init__(self, matrix: Any, *, normalize: bool, workers: Workers) -> None:
+        self.n = matrix.shape[0]
+        self.order = np.arange(self.n)
+        self.workers = workers
+        coo = matrix.tocoo()
+        apart = coo.row != coo.col
+        i, j, c = coo.row[apart], coo.col[apart], coo.data[apart]
+        chunk = (i.astype(np.int32), j.astype(np.int32), c.astype(np.float64))
+        pairs = symmetric_pairs(self.n, [chunk], workers)
+        self.scale = positive_scale(float(np.mean(pairs.costs))) if normalize and len(c) else 1.0
+        self._pairs = Pairs(pairs.indptr, pairs.indices, pairs.costs / self.scale)
+
+    def neighbors(self, k: int) -> Pairs:
+        """All candidates, however many."""
+        return self._pairs
+
+    def screen(self, upper: FloatArray) -> Screen:
+        """The candidates that a solution below ``upper`` could use."""
+        pairs = self._pairs.below(upper, self.workers)
+        return Screen(pairs, complete=False, pairs_checked=len(self._pairs.indices) // 2)
+
+    def sample(self, rows: LongArray) -> FloatArray:
+        """Costs from some points to all points, infinite where no candidate is."""
+        out = np.full((len(rows), self.n), np.inf)
+        for r, row in enumerate(rows):
+            entries = slice(*self._pairs.indptr[row : row + 2])
+            out[r, self._pairs.indices[entries]] = self._pairs.costs[entries]
+        return out

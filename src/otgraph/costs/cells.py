@@ -1,0 +1,106 @@
+"""Grouping points into cells, so that most pairs can be excluded unseen.
+
+Any grouping is correct; a compact one excludes more. A few rounds of k-means on a sample
+are compact enough, and cost a small share of the search that they save.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph._kernels import euclidean as kernels
+from otgraph._parallel import Workers, row_blocks, single_threaded_blas
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray, LongArray
+
+# Points of the k-means sample per cell, and its rounds: more of either changes the share of
+# excluded pairs by less than a tenth (see benchmarks/README.md).
+SAMPLE_PER_CELL = 32
+KMEANS_ROUNDS = 4
+ASSIGN_ROWS = 2048
+# Radii are widened by more than the rounding error of computing them.
+RADIUS_MARGIN = 1.0 + 1e-12
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Consecutive ranges of points; ``offsets[b]:offsets[b + 1]`` lie within a ball."""
+
+    offsets: LongArray
+    centers: FloatArray
+    radii: FloatArray
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.radii)
+
+    @property
+    def owner(self) -> LongArray:
+        """The cell of every point."""
+        return np.repeat(np.arange(self.n_cells), np.diff(self.offsets))
+
+
+def consecutive_cells(X: FloatArray, size: int) -> Cells:
+    """Cells of ``size`` neighboring rows each; no search, nothing known about compactness."""
+    n = len(X)
+    offsets = np.append(np.arange(0, n, size), n)
+    return _enclose(X, offsets)
+
+
+def cluster_order(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> tuple[LongArray, LongArray]:
+    """Order of the points by cell, and the offsets of the cells in that order."""
+    labels = _kmeans_labels(X, n_cells, seed, workers)
+    counts = np.bincount(labels, minlength=n_cells)
+    order = np.argsort(labels, kind="stable")
+    return order, np.concatenate(([0], np.cumsum(counts[counts > 0])))
+
+
+def enclosing_cells(X: FloatArray, offsets: LongArray) -> Cells:
+    """Cells of points that are already in the order of ``offsets``."""
+    return _enclose(X, offsets)
+
+
+def _enclose(X: FloatArray, offsets: LongArray) -> Cells:
+    n_cells, d = len(offsets) - 1, X.shape[1]
+    centers, radii = np.empty((n_cells, d)), np.empty(n_cells)
+    for b in range(n_cells):
+        members = X[offsets[b] : offsets[b + 1]]
+        centers[b] = members.mean(axis=0)
+        radii[b] = np.sqrt(np.square(members - centers[b]).sum(axis=1).max())
+    return Cells(offsets, centers, radii * RADIUS_MARGIN)
+
+
+def _kmeans_labels(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> LongArray:
+    rng = np.random.default_rng(seed)
+    n_sample = min(len(X), SAMPLE_PER_CELL * n_cells)
+    chosen = rng.choice(len(X), n_sample, replace=False)
+    sample = X[chosen].astype(np.float32)
+    centers = sample[:n_cells].copy()
+    for _ in range(KMEANS_ROUNDS):
+        labels = _nearest_center(sample, centers, workers)
+        counts = np.bincount(labels, minlength=n_cells)
+        order = np.argsort(labels, kind="stable")
+        filled = np.flatnonzero(counts)
+        starts = np.concatenate(([0], np.cumsum(counts)))[filled]
+        centers[filled] = np.add.reduceat(sample[order], starts, axis=0) / counts[filled, None]
+    return _nearest_center(X, centers, workers)
+
+
+def _nearest_center(X: FloatArray, centers: FloatArray, workers: Workers) -> LongArray:
+    labels = np.empty(len(X), dtype=np.int64)
+    half_squares = (0.5 * np.square(centers).sum(axis=1)).astype(np.float32)
+    transposed = np.ascontiguousarray(centers.T)
+
+    def assign(block: tuple[int, int]) -> None:
+        a, b = block
+        product = X[a:b].astype(np.float32) @ transposed
+        kernels.assign(product, half_squares, labels[a:b])
+
+    with single_threaded_blas():
+        workers.run(assign, row_blocks(len(X), ASSIGN_ROWS))
+    return labels

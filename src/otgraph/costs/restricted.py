@@ -1,0 +1,230 @@
+"""The optimal transport problem on a given set of pairs.
+
+A restricted problem is all that the solver sees: it answers row sums, Hessian products and
+the plan at a vector of potentials. The pairs stay in here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph._kernels import restricted as kernels
+from otgraph._parallel import Workers, row_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from otgraph.costs.pairs import Pairs
+    from otgraph.typing import FloatArray, IntArray, LongArray
+
+# Rows per task: large enough that handing a task to a thread (some 20 µs) costs little beside
+# computing it, small enough that two cores share the work of 10^4 points.
+BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Row sums of (u_i + u_j - c_ij)_+ and the sum of its squares over all ordered pairs."""
+
+    row_sums: FloatArray
+    square_sum: float
+
+
+class RestrictedProblem:
+    """Sums over the stored pairs, plus one diagonal entry per point.
+
+    Parameters
+    ----------
+    pairs
+        The candidate pairs with their costs.
+    diagonal
+        Cost of keeping mass at a point: 0 with self-loops, infinite without, or the price of
+        the overflow that keeps a problem on too few pairs feasible.
+    workers
+        Threads that share the rows.
+    """
+
+    def __init__(self, pairs: Pairs, diagonal: FloatArray, workers: Workers) -> None:
+        self.pairs = pairs
+        self.diagonal = diagonal
+        self.n = len(diagonal)
+        self._workers = workers
+        self._blocks = row_blocks(self.n, BLOCK_ROWS)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of stored pairs, each counted once."""
+        return len(self.pairs.indices) // 2
+
+    def with_diagonal(self, diagonal: FloatArray) -> RestrictedProblem:
+        """The same pairs with other diagonal costs."""
+        return RestrictedProblem(self.pairs, diagonal, self._workers)
+
+    def start(self, target: FloatArray) -> FloatArray:
+        """Potentials that solve every row by itself, as if all its neighbors had the same one."""
+        u = np.empty(self.n)
+        pairs = self.pairs
+        self._run(
+            lambda a, b: kernels.start_rows(
+                pairs.indptr, pairs.costs, self.diagonal, target, a, b, u
+            )
+        )
+        return u
+
+    def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
+        """Potentials of some rows that meet their own targets while all others stay."""
+        lifted = np.empty(len(rows))
+        pairs = self.pairs
+        kernels.lift_rows(
+            pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u, rows, target, lifted
+        )
+        return lifted
+
+    def largest_costs(self) -> FloatArray:
+        """Largest candidate cost of every row, 0 for a row without candidates."""
+        pairs = self.pairs
+        out = np.zeros(self.n)
+        filled = np.flatnonzero(np.diff(pairs.indptr))
+        if len(filled):
+            out[filled] = np.maximum.reduceat(pairs.costs, pairs.indptr[filled])
+        return out
+
+    def evaluate(self, u: FloatArray) -> Evaluation:
+        """Row sums and square sum at ``u``."""
+        row_sums, square_sums = np.empty(self.n), np.empty(self.n)
+        pairs = self.pairs
+        self._run(
+            lambda a, b: kernels.evaluate(
+                pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u, a, b,
+                row_sums, square_sums,
+            )  # fmt: skip
+        )
+        return Evaluation(row_sums, float(np.sum(square_sums)))
+
+    def hessian(self, u: FloatArray) -> Hessian:
+        """Generalized Hessian diag(sigma 1) + sigma at ``u``."""
+        indptr, indices = self._active(u)
+        loops = 2.0 * u > self.diagonal
+        degrees = np.diff(indptr).astype(np.float64) + loops
+        return Hessian(indptr, indices, degrees, degrees + loops, self._run)
+
+    def plan(self, u: FloatArray, eps: float) -> Plan:
+        """The transport plan of ``u`` on the stored pairs."""
+        pairs = self.pairs
+        indptr = self._active_indptr(u)
+        indices = np.empty(indptr[-1], dtype=np.int32)
+        costs = np.empty(indptr[-1])
+        self._run(
+            lambda a, b: kernels.select_active_costs(
+                pairs.indptr, pairs.indices, pairs.costs, u, a, b, indptr, indices, costs
+            )
+        )
+        rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(indptr))
+        weights = (u[rows] + u[indices] - costs) / eps
+        loops = np.maximum(2.0 * u - self.diagonal, 0.0) / eps
+        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._run)
+
+    def _active(self, u: FloatArray) -> tuple[LongArray, IntArray]:
+        pairs = self.pairs
+        indptr = self._active_indptr(u)
+        indices = np.empty(indptr[-1], dtype=np.int32)
+        self._run(
+            lambda a, b: kernels.select_active(
+                pairs.indptr, pairs.indices, pairs.costs, u, a, b, indptr, indices
+            )
+        )
+        return indptr, indices
+
+    def _active_indptr(self, u: FloatArray) -> LongArray:
+        pairs = self.pairs
+        counts = np.empty(self.n, dtype=np.int64)
+        self._run(
+            lambda a, b: kernels.count_active(
+                pairs.indptr, pairs.indices, pairs.costs, u, a, b, counts
+            )
+        )
+        return np.concatenate(([0], np.cumsum(counts)))
+
+    def _run(self, kernel: Callable[[int, int], None]) -> None:
+        self._workers.run(lambda block: kernel(*block), self._blocks)
+
+
+@dataclass(frozen=True)
+class Hessian:
+    """diag(sigma 1) + sigma on the active pairs; a signless Laplacian."""
+
+    indptr: LongArray
+    indices: IntArray
+    degrees: FloatArray
+    diagonal: FloatArray
+    _run: Callable[[Callable[[int, int], None]], None]
+
+    @property
+    def n_active(self) -> int:
+        """Number of active ordered pairs, the diagonal not counted."""
+        return len(self.indices)
+
+    def product(self, v: FloatArray) -> FloatArray:
+        """Hessian times ``v``."""
+        out = np.empty(len(v))
+        self._run(
+            lambda a, b: kernels.hessian_product(
+                self.indptr, self.indices, self.diagonal, v, a, b, out
+            )
+        )
+        return out
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Positive entries of a transport plan: symmetric CSR and a diagonal."""
+
+    indptr: LongArray
+    indices: IntArray
+    weights: FloatArray
+    costs: FloatArray
+    loops: FloatArray
+    loop_costs: FloatArray
+    _run: Callable[[Callable[[int, int], None]], None]
+
+    @property
+    def row_sums(self) -> FloatArray:
+        """Mass that every point gives away or keeps."""
+        sums = np.zeros(len(self.loops))
+        filled = np.flatnonzero(np.diff(self.indptr))
+        if len(filled):
+            sums[filled] = np.add.reduceat(self.weights, self.indptr[filled])
+        return sums + self.loops
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """Diagonal of diag(row sums) + plan."""
+        return self.row_sums + self.loops
+
+    def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
+        """(diag(row sums) + plan) times ``v``, given its diagonal."""
+        out = np.empty(len(v))
+        self._run(
+            lambda a, b: kernels.plan_product(
+                self.indptr, self.indices, self.weights, diagonal, v, a, b, out
+            )
+        )
+        return out
+
+    def primal_value(self, w: FloatArray, eps: float) -> float:
+        """Primal objective of the plan with entries pi_ij (1 + w_i + w_j)."""
+        n = len(w)
+        linear, square = np.empty(n), np.empty(n)
+        self._run(
+            lambda a, b: kernels.scaled_plan_values(
+                self.indptr, self.indices, self.weights, self.costs, w, a, b, linear, square
+            )
+        )
+        loops = self.loops * (1.0 + 2.0 * w)
+        used = loops != 0  # the cost of a forbidden loop is infinite, its mass zero
+        loop_cost = np.sum(loops[used] * self.loop_costs[used])
+        quadratic = np.sum(square) + np.sum(loops**2)
+        return float(np.sum(linear) + loop_cost + 0.5 * eps * quadratic)

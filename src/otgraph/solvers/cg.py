@@ -1,0 +1,47 @@
+"""Preconditioned conjugate gradients for the Newton systems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph._kernels import cg as kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from otgraph.typing import FloatArray
+
+
+def conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray],
+    diagonal: FloatArray,
+    rhs: FloatArray,
+    *,
+    rtol: float,
+    max_products: int,
+) -> tuple[FloatArray, int]:
+    """Solve A x = rhs to a relative residual, with the diagonal of A as preconditioner.
+
+    A may be singular (a bipartite component); the iterates then stay in its range as long
+    as the right-hand side does, and a direction without curvature ends the iteration.
+    Returns the solution and the number of products.
+    """
+    preconditioner = 1.0 / diagonal
+    x = np.zeros_like(rhs)
+    residual = rhs.copy()
+    z, p = np.empty_like(rhs), np.empty_like(rhs)
+    rz, rr = kernels.start_cg(residual, preconditioner, z, p)
+    goal = rtol * rtol * rr
+    for count in range(max_products):
+        if rr <= goal:
+            return x, count
+        q = product(p)
+        curvature = kernels.dot(p, q)
+        if curvature <= 0.0:
+            return x, count + 1
+        previous = rz
+        rz, rr = kernels.advance_cg(previous / curvature, p, q, preconditioner, x, residual, z)
+        kernels.next_direction(rz / previous, z, p)
+    return x, max_products

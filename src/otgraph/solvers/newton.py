@@ -1,0 +1,122 @@
+"""Semismooth Newton on the marginals of a restricted problem.
+
+Minimizes F(u) = 1/4 sum (u_i + u_j - c_ij)_+² - eps <u, m>, whose gradient is
+eps (row sums of the plan - m) and whose generalized Hessian diag(sigma 1) + sigma lives on the
+active pairs. F is convex and piecewise quadratic, so that once the active pairs are right
+one step is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph.solvers.cg import conjugate_gradients
+
+if TYPE_CHECKING:
+    from otgraph.costs.restricted import Evaluation, RestrictedProblem
+    from otgraph.typing import FloatArray
+
+ARMIJO = 1e-4
+MAX_HALVINGS = 12
+# Far from the solution an accurate direction is wasted: the linear residual follows the
+# marginal error, between these two ends.
+LOOSEST_CG = 0.1
+TIGHTEST_CG = 1e-8
+MAX_PRODUCTS = 500
+# Relative shift of the Hessian's diagonal: it matters only where a component of the active
+# pairs is bipartite, where the Hessian is singular.
+RIDGE = 1e-9
+# A decrease of F below this multiple of its own terms is lost in rounding.
+ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class NewtonResult:
+    """Potentials on a restricted problem."""
+
+    u: FloatArray
+    row_sums: FloatArray
+    error: float
+    n_steps: int
+    n_products: int
+
+
+def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
+    """Largest relative deviation of the row sums."""
+    return float(np.max(np.abs(row_sums - target) / target))
+
+
+def newton(
+    problem: RestrictedProblem,
+    target: FloatArray,
+    u: FloatArray,
+    *,
+    tol: float,
+    max_steps: int,
+) -> NewtonResult:
+    """Bring all row sums of (u_i + u_j - c_ij)_+ to ``target`` within ``tol``."""
+    now = problem.evaluate(u)
+    error = marginal_error(now.row_sums, target)
+    steps = products = 0
+    while error > tol and steps < max_steps:
+        direction, count = _direction(problem, target, u, now, error)
+        products += count
+        advanced = _line_search(problem, target, u, now, direction)
+        steps += 1
+        if advanced is None:
+            break
+        u, now = advanced
+        error = marginal_error(now.row_sums, target)
+    return NewtonResult(u, now.row_sums, error, steps, products)
+
+
+def _direction(
+    problem: RestrictedProblem, target: FloatArray, u: FloatArray, now: Evaluation, error: float
+) -> tuple[FloatArray, int]:
+    hessian = problem.hessian(u)
+    rhs = target - now.row_sums
+    empty = np.flatnonzero(hessian.degrees == 0)
+    ridge = RIDGE * np.maximum(hessian.diagonal, 1.0)
+    diagonal = hessian.diagonal + ridge
+    rhs[empty] = 0.0  # such rows are in no other row's sum, and have no curvature of their own
+    direction, count = conjugate_gradients(
+        lambda v: hessian.product(v) + ridge * v,
+        diagonal,
+        rhs,
+        rtol=min(LOOSEST_CG, max(TIGHTEST_CG, error)),
+        max_products=MAX_PRODUCTS,
+    )
+    if len(empty):
+        direction[empty] = problem.lift(u, empty, target) - u[empty]
+    return direction, count
+
+
+def _line_search(
+    problem: RestrictedProblem,
+    target: FloatArray,
+    u: FloatArray,
+    now: Evaluation,
+    direction: FloatArray,
+) -> tuple[FloatArray, Evaluation] | None:
+    """The first step that decreases F enough; F is convex, so a slope <= 0 there proves it."""
+    slope = float(np.sum((now.row_sums - target) * direction))
+    value = _objective(now, u, target)
+    noise = ROUNDING * (0.25 * now.square_sum + float(np.sum(np.abs(u) * target)))
+    step = 1.0
+    for _ in range(MAX_HALVINGS):
+        trial = u + step * direction
+        after = problem.evaluate(trial)
+        end_slope = float(np.sum((after.row_sums - target) * direction))
+        decrease = value - _objective(after, trial, target)
+        if end_slope <= 0.0 or decrease >= -ARMIJO * step * slope - noise:
+            return trial, after
+        # Where the slope, were it linear, would vanish.
+        step *= min(0.7, max(0.1, -slope / (end_slope - slope)))
+    return None
+
+
+def _objective(at: Evaluation, u: FloatArray, target: FloatArray) -> float:
+    return 0.25 * at.square_sum - float(np.sum(u * target))

@@ -1,0 +1,241 @@
+"""The one loop: candidates, Newton, screen, grow and prune, certificate.
+
+    candidates -> Newton to a loose tolerance -> screen all pairs with slack
+               -> Newton to the tolerance -> did u stay below the screened bound? -> done
+
+A screen with the bound ``upper`` finds every pair that any u <= upper could use. It therefore
+adds what was missing and drops what is idle in one go, and proves optimality for the final u
+as long as that stays below the bound.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph.exceptions import InfeasibleError
+from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.certificate import Certificate, Status
+from otgraph.solvers.newton import newton
+
+if TYPE_CHECKING:
+    from otgraph.costs import RestrictedProblem, Screen
+    from otgraph.costs.restricted import Plan
+    from otgraph.solvers.screening import Screener
+    from otgraph.typing import BoolArray, FloatArray, LongArray
+
+logger = logging.getLogger("otgraph")
+
+# Marginal error after which the potentials are good enough to choose pairs by.
+LOOSE_TOL = 0.05
+LOOSE_STEPS = 12
+MAX_ROUNDS = 40
+# The bound is raised above u by this share of the mean excess eps·m_i/degree_i of a row.
+# In d dimensions that multiplies the number of pairs by at most e^SLACK.
+SLACK = 0.5
+# Price of mass that finds no partner on the candidates, in units of what a row's candidates
+# cost; raised by the second factor while it is still used although no pair is missing.
+OVERFLOW_PRICE = 2.0
+OVERFLOW_GROWTH = 8.0
+MAX_OVERFLOW_RAISES = 12
+RAISES_BEFORE_WIDENING = 3
+NAMED_POINTS = 10  # in an error message
+# The feasible plan of the duality gap meets the marginals this closely, relative to the mass.
+FEASIBLE_TOL = 1e-9
+FEASIBLE_CG = 1e-6  # on a residual that is already at the tolerance of the solver
+FEASIBLE_PRODUCTS = 1000
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Potentials, the plan they give, and what was proved about them."""
+
+    u: FloatArray
+    plan: Plan
+    certificate: Certificate
+    problem: RestrictedProblem
+
+
+def solve(
+    screener: Screener,
+    eps: float,
+    mass: FloatArray,
+    *,
+    self_loops: bool,
+    tol: float,
+    max_steps: int,
+    n_candidates: int,
+    u0: FloatArray | None = None,
+    start: Solution | None = None,
+) -> Solution:
+    """Solve to ``tol`` among all pairs that the cost screens.
+
+    ``start``, the solution of a similar problem, lends its candidates and potentials.
+    """
+    run = _Run(screener, eps, mass, self_loops=self_loops, tol=tol, max_steps=max_steps)
+    run.begin(n_candidates, u0, start)
+    for _ in range(MAX_ROUNDS):
+        run.improve()
+        if run.finished:
+            break
+        if run.covered:
+            run.raise_price()
+        else:
+            run.screen()
+    return run.solution()
+
+
+class _Run:
+    """One solve in progress: the current candidates, potentials and what is known of them."""
+
+    def __init__(
+        self,
+        screener: Screener,
+        eps: float,
+        mass: FloatArray,
+        *,
+        self_loops: bool,
+        tol: float,
+        max_steps: int,
+    ) -> None:
+        self.screener, self.cost = screener, screener.cost
+        self.eps, self.mass, self.target = eps, mass, eps * mass
+        self.self_loops, self.tol, self.max_steps = self_loops, tol, max_steps
+        self.upper: FloatArray | None = None  # every u <= upper is covered by the candidates
+        self.last_screen: Screen | None = None
+        self.error, self.steps, self.raises = np.inf, 0, 0
+        self.first_pass = screener.n_passes
+
+    def begin(self, k: int, u0: FloatArray | None, start: Solution | None) -> None:
+        """First candidates and potentials."""
+        if start is not None:
+            self.problem, self.u = start.problem, start.u
+            return
+        diagonal = np.zeros(self.cost.n) if self.self_loops else np.full(self.cost.n, np.inf)
+        problem = self.cost.restrict(self.cost.neighbors(k), diagonal)
+        if not self.self_loops:
+            price = OVERFLOW_PRICE * (problem.largest_costs() + self.target)
+            problem = problem.with_diagonal(price)
+        self.problem = problem
+        self.u = problem.start(self.target) if u0 is None else u0
+
+    def improve(self) -> None:
+        """Newton on the candidates: loosely before the first screen, then to the tolerance."""
+        loose = self.upper is None
+        left = self.max_steps - self.steps
+        result = newton(
+            self.problem,
+            self.target,
+            self.u,
+            tol=max(LOOSE_TOL, self.tol) if loose else self.tol,
+            max_steps=min(LOOSE_STEPS, left) if loose else left,
+        )
+        self.u, self.error = result.u, result.error
+        self.steps += result.n_steps
+        logger.debug(
+            "eps %.3g: %d pairs, %d steps, %d products, marginal error %.1e",
+            self.eps, self.problem.n_pairs, self.steps, result.n_products, self.error,
+        )  # fmt: skip
+
+    @property
+    def covered(self) -> bool:
+        """Whether no pair outside the candidates is worth using."""
+        return self.upper is not None and bool(np.all(self.u <= self.upper))
+
+    @property
+    def overflow(self) -> BoolArray:
+        """Points whose mass does not find enough partners on the candidates."""
+        if self.self_loops:
+            return np.zeros(len(self.u), dtype=np.bool_)
+        return np.asarray(2.0 * self.u > self.problem.diagonal)
+
+    @property
+    def finished(self) -> bool:
+        """Solved, or out of steps."""
+        return self.steps >= self.max_steps or (self.covered and not self.overflow.any())
+
+    def screen(self) -> None:
+        """New candidates: all that a solution not far above the current one could use."""
+        degrees = np.maximum(self.problem.hessian(self.u).degrees, 1.0)
+        self.upper = self.u + 0.5 * SLACK * self.target / degrees
+        self.last_screen = self.screener.screen(self.upper)
+        self.problem = self.cost.restrict(self.last_screen.pairs, self.problem.diagonal)
+
+    def raise_price(self) -> None:
+        """No pair is missing and yet mass is left over: make leaving it dearer."""
+        overflow = self.overflow
+        self.raises += 1
+        if self.raises > MAX_OVERFLOW_RAISES:
+            raise InfeasibleError(_infeasible_message(self.cost.order[overflow]))
+        factor = np.where(overflow, OVERFLOW_GROWTH, 1.0)
+        self.problem = self.problem.with_diagonal(self.problem.diagonal * factor)
+        if self.raises % RAISES_BEFORE_WIDENING == 0 and self.cost.widen():
+            self.screener.forget()
+            self.upper = None
+
+    def solution(self) -> Solution:
+        """The plan and its certificate."""
+        solved = self.covered and not self.overflow.any() and self.error <= self.tol
+        complete = self.last_screen is not None and self.last_screen.complete
+        if not solved:
+            status = Status.NOT_CONVERGED
+        else:
+            status = Status.EXACT if complete else Status.EXACT_ON_CANDIDATES
+        plan = self.problem.plan(self.u, self.eps)
+        certificate = Certificate(
+            status=status,
+            marginal_error=self.error,
+            duality_gap=duality_gap(self.problem, plan, self.u, self.eps, self.mass),
+            pairs_checked=self.last_screen.pairs_checked if self.last_screen else 0,
+            violations=0 if self.covered else self._count_violations(),
+            n_steps=self.steps,
+            eps=self.eps,
+            n_screens=self.screener.n_passes - self.first_pass,
+        )
+        return Solution(self.u, plan, certificate, self.problem)
+
+    def _count_violations(self) -> int:
+        """Pairs outside the candidates that the current potentials would use."""
+        wanted = self.screener.screen(self.u).pairs
+        return (len(wanted.indices) - self.problem.hessian(self.u).n_active) // 2
+
+
+def duality_gap(
+    problem: RestrictedProblem, plan: Plan, u: FloatArray, eps: float, mass: FloatArray
+) -> float:
+    """Primal value of a feasible plan minus the dual value of ``u``, relative to the former.
+
+    The plan of ``u`` misses the marginals by the tolerance. Scaled to
+    pi_ij (1 + w_i + w_j), with w from one linear system, it meets them to rounding and stays
+    non-negative. Infinite where such a plan was not found.
+    """
+    row_sums = plan.row_sums
+    diagonal = row_sums + plan.loops
+    if np.any(diagonal <= 0.0):
+        return np.inf
+    w, _ = conjugate_gradients(
+        lambda v: plan.product(v, diagonal),
+        diagonal,
+        mass - row_sums,
+        rtol=FEASIBLE_CG,
+        max_products=FEASIBLE_PRODUCTS,
+    )
+    missed = np.abs(row_sums + plan.product(w, diagonal) - mass) / mass
+    if np.max(missed) > FEASIBLE_TOL or np.min(w) < -0.5:
+        return np.inf
+    primal = plan.primal_value(w, eps)
+    dual = 2.0 * float(np.sum(u * mass)) - 0.5 / eps * problem.evaluate(u).square_sum
+    return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
+
+
+def _infeasible_message(points: LongArray) -> str:
+    named = ", ".join(str(i) for i in np.sort(points)[:NAMED_POINTS])
+    more = "" if len(points) <= NAMED_POINTS else f" and {len(points) - NAMED_POINTS} more"
+    return (
+        f"The candidate pairs cannot carry the masses: {len(points)} point(s) do not find enough "
+        f"partners (points {named}{more}). Give these points more candidates, change `mass`, or "
+        "pass `self_loops=True`."
+    )
