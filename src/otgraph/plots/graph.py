@@ -229,7 +229,8 @@ def _draw_zoom(
     inset.set(xlim=(xmin, xmax), ylim=(ymin, ymax), aspect="equal")
     for spine in inset.spines.values():
         spine.set(visible=True, linewidth=0.8, color=INK)
-    ax.indicate_inset_zoom(inset, edgecolor=INK, linewidth=0.8, alpha=1.0)
+    # Above the points but behind the enlarged part, whose contents the connectors would cross.
+    ax.indicate_inset_zoom(inset, edgecolor=INK, linewidth=0.8, alpha=1.0, zorder=2.5)
 
 
 def _edges_meeting(picture: _Picture, zoom: tuple[float, float, float, float]) -> _Edges:
