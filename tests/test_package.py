@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -50,9 +51,13 @@ def test_public_name_resolves(name):
 
 
 def test_type_checkers_see_the_same_names():
-    source = Path(otgraph.__file__).read_text()
-    block = source[source.index("if TYPE_CHECKING:") : source.index("_SUBMODULES")]
-    named = {line.split(" as ")[-1].strip() for line in block.splitlines() if " as " in line}
+    (block,) = (
+        node
+        for node in ast.parse(Path(otgraph.__file__).read_text()).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
+    named = {alias.name for node in imports for alias in node.names}
     assert named | {"__version__"} == set(otgraph.__all__)
 
 

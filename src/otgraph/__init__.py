@@ -9,23 +9,39 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from otgraph import datasets as datasets
-    from otgraph import exceptions as exceptions
-    from otgraph import graphs as graphs
-    from otgraph import plots as plots
-    from otgraph.graphs import Graph as Graph
-    from otgraph.graphs import entropic_ot_graph as entropic_ot_graph
-    from otgraph.graphs import eps_path as eps_path
-    from otgraph.graphs import gaussian_graph as gaussian_graph
-    from otgraph.graphs import knn_gaussian_graph as knn_gaussian_graph
-    from otgraph.graphs import load_graph as load_graph
-    from otgraph.graphs import magic_graph as magic_graph
-    from otgraph.graphs import quadratic_ot_graph as quadratic_ot_graph
-    from otgraph.solvers import Certificate as Certificate
+    from otgraph import datasets, exceptions, graphs, plots
+    from otgraph.graphs import (
+        Graph,
+        entropic_ot_graph,
+        eps_path,
+        gaussian_graph,
+        knn_gaussian_graph,
+        load_graph,
+        magic_graph,
+        quadratic_ot_graph,
+    )
+    from otgraph.solvers import Certificate
 
     __version__: str
 
-_SUBMODULES = ("datasets", "exceptions", "graphs", "plots")
+__all__ = [
+    "Certificate",
+    "Graph",
+    "__version__",
+    "datasets",
+    "entropic_ot_graph",
+    "eps_path",
+    "exceptions",
+    "gaussian_graph",
+    "graphs",
+    "knn_gaussian_graph",
+    "load_graph",
+    "magic_graph",
+    "plots",
+    "quadratic_ot_graph",
+]
+
+_SUBMODULES = {"datasets", "exceptions", "graphs", "plots"}
 _HOME_OF = {
     "Certificate": "solvers",
     "Graph": "graphs",
@@ -37,12 +53,6 @@ _HOME_OF = {
     "magic_graph": "graphs",
     "quadratic_ot_graph": "graphs",
 }
-
-__all__ = [
-    *_SUBMODULES,
-    *_HOME_OF,
-    "__version__",
-]
 
 
 def __getattr__(name: str) -> Any:
