@@ -26,9 +26,11 @@ MAX_HALVINGS = 12
 LOOSEST_CG = 0.1
 TIGHTEST_CG = 1e-8
 MAX_PRODUCTS = 500
-# Relative shift of the Hessian's diagonal: it matters only where a component of the active
-# pairs is bipartite, where the Hessian is singular.
-RIDGE = 1e-9
+# Shift of the Hessian's diagonal, relative to it and to the marginal error. It bounds the step
+# where the Hessian is singular (a component of the active pairs is bipartite), and vanishes
+# fast enough with the error to leave the convergence quadratic.
+RIDGE = 0.03
+SMALLEST_RIDGE = 1e-9
 # A decrease of F below this multiple of its own terms is lost in rounding.
 ROUNDING = 1e-13
 
@@ -79,7 +81,8 @@ def _direction(
     hessian = problem.hessian(u)
     rhs = target - now.row_sums
     empty = np.flatnonzero(hessian.degrees == 0)
-    ridge = RIDGE * np.maximum(hessian.diagonal, 1.0)
+    shift = max(SMALLEST_RIDGE, RIDGE * min(error, 1.0))
+    ridge = shift * np.maximum(hessian.diagonal, 1.0)
     diagonal = hessian.diagonal + ridge
     rhs[empty] = 0.0  # such rows are in no other row's sum, and have no curvature of their own
     direction, count = conjugate_gradients(

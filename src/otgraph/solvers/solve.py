@@ -35,7 +35,10 @@ LOOSE_STEPS = 12
 MAX_ROUNDS = 40
 # The bound is raised above u by this share of the mean excess eps·m_i/degree_i of a row.
 # In d dimensions that multiplies the number of pairs by at most e^SLACK.
-SLACK = 0.5
+SLACK = 1.0
+# Rows of few neighbors change more from one round to the next; extra candidates are cheap there.
+EXTRA_SLACK = 4.0
+START_SWEEPS = 2
 # Price of mass that finds no partner on the candidates, in units of what a row's candidates
 # cost; raised by the second factor while it is still used although no pair is missing.
 OVERFLOW_PRICE = 2.0
@@ -45,6 +48,7 @@ RAISES_BEFORE_WIDENING = 3
 NAMED_POINTS = 10  # in an error message
 # The feasible plan of the duality gap meets the marginals this closely, relative to the mass.
 FEASIBLE_TOL = 1e-9
+POLISH_STEPS = 10
 FEASIBLE_CG = 1e-6  # on a residual that is already at the tolerance of the solver
 FEASIBLE_PRODUCTS = 1000
 
@@ -120,19 +124,17 @@ class _Run:
             price = OVERFLOW_PRICE * (problem.largest_costs() + self.target)
             problem = problem.with_diagonal(price)
         self.problem = problem
-        self.u = problem.start(self.target) if u0 is None else u0
+        self.u = _start(problem, self.target) if u0 is None else u0
 
     def improve(self) -> None:
-        """Newton on the candidates: loosely before the first screen, then to the tolerance."""
-        loose = self.upper is None
+        """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
+        self._newton(max(LOOSE_TOL, self.tol), LOOSE_STEPS)
+        if self.covered:
+            self._newton(self.tol, self.max_steps)
+
+    def _newton(self, tol: float, max_steps: int) -> None:
         left = self.max_steps - self.steps
-        result = newton(
-            self.problem,
-            self.target,
-            self.u,
-            tol=max(LOOSE_TOL, self.tol) if loose else self.tol,
-            max_steps=min(LOOSE_STEPS, left) if loose else left,
-        )
+        result = newton(self.problem, self.target, self.u, tol=tol, max_steps=min(max_steps, left))
         self.u, self.error = result.u, result.error
         self.steps += result.n_steps
         logger.debug(
@@ -160,7 +162,7 @@ class _Run:
     def screen(self) -> None:
         """New candidates: all that a solution not far above the current one could use."""
         degrees = np.maximum(self.problem.hessian(self.u).degrees, 1.0)
-        self.upper = self.u + 0.5 * SLACK * self.target / degrees
+        self.upper = self.u + 0.5 * (SLACK + EXTRA_SLACK / degrees) * self.target / degrees
         self.last_screen = self.screener.screen(self.upper)
         self.problem = self.cost.restrict(self.last_screen.pairs, self.problem.diagonal)
 
@@ -178,24 +180,33 @@ class _Run:
 
     def solution(self) -> Solution:
         """The plan and its certificate."""
-        solved = self.covered and not self.overflow.any() and self.error <= self.tol
-        complete = self.last_screen is not None and self.last_screen.complete
-        if not solved:
-            status = Status.NOT_CONVERGED
-        else:
-            status = Status.EXACT if complete else Status.EXACT_ON_CANDIDATES
-        plan = self.problem.plan(self.u, self.eps)
+        gap = duality_gap(self.problem, self.u, self.eps, self.mass)
+        if self.solved and not np.isfinite(gap):
+            self._newton(FEASIBLE_TOL, POLISH_STEPS)
+            gap = duality_gap(self.problem, self.u, self.eps, self.mass)
+        screen = self.last_screen
         certificate = Certificate(
-            status=status,
+            status=self._status(),
             marginal_error=self.error,
-            duality_gap=duality_gap(self.problem, plan, self.u, self.eps, self.mass),
-            pairs_checked=self.last_screen.pairs_checked if self.last_screen else 0,
+            duality_gap=gap,
+            pairs_checked=screen.pairs_checked if screen else 0,
             violations=0 if self.covered else self._count_violations(),
             n_steps=self.steps,
             eps=self.eps,
             n_screens=self.screener.n_passes - self.first_pass,
         )
-        return Solution(self.u, plan, certificate, self.problem)
+        return Solution(self.u, self.problem.plan(self.u, self.eps), certificate, self.problem)
+
+    @property
+    def solved(self) -> bool:
+        """Whether marginals hold on candidates that miss nothing."""
+        return self.covered and not self.overflow.any() and self.error <= self.tol
+
+    def _status(self) -> Status:
+        if not self.solved:
+            return Status.NOT_CONVERGED
+        complete = self.last_screen is not None and self.last_screen.complete
+        return Status.EXACT if complete else Status.EXACT_ON_CANDIDATES
 
     def _count_violations(self) -> int:
         """Pairs outside the candidates that the current potentials would use."""
@@ -203,8 +214,21 @@ class _Run:
         return (len(wanted.indices) - self.problem.hessian(self.u).n_active) // 2
 
 
+def _start(problem: RestrictedProblem, target: FloatArray) -> FloatArray:
+    """Potentials with every row sum at least its target, and not far above.
+
+    Row sums are convex functions of u, so that Newton steps from above stay above and are
+    taken in full, while from below the line search cuts them short.
+    """
+    rows = np.arange(problem.n)
+    u = problem.start(target)
+    for _ in range(START_SWEEPS):
+        u = 0.5 * (u + problem.lift(u, rows, target))
+    return np.maximum(u, problem.lift(u, rows, target))
+
+
 def duality_gap(
-    problem: RestrictedProblem, plan: Plan, u: FloatArray, eps: float, mass: FloatArray
+    problem: RestrictedProblem, u: FloatArray, eps: float, mass: FloatArray
 ) -> float:
     """Primal value of a feasible plan minus the dual value of ``u``, relative to the former.
 
@@ -212,23 +236,30 @@ def duality_gap(
     pi_ij (1 + w_i + w_j), with w from one linear system, it meets them to rounding and stays
     non-negative. Infinite where such a plan was not found.
     """
+    plan = problem.plan(u, eps)
     row_sums = plan.row_sums
     diagonal = row_sums + plan.loops
     if np.any(diagonal <= 0.0):
         return np.inf
-    w, _ = conjugate_gradients(
-        lambda v: plan.product(v, diagonal),
-        diagonal,
-        mass - row_sums,
-        rtol=FEASIBLE_CG,
-        max_products=FEASIBLE_PRODUCTS,
-    )
-    missed = np.abs(row_sums + plan.product(w, diagonal) - mass) / mass
-    if np.max(missed) > FEASIBLE_TOL or np.min(w) < -0.5:
-        return np.inf
+    w = np.zeros_like(mass)
+    if _missed(row_sums, mass) > FEASIBLE_TOL:
+        w, _ = conjugate_gradients(
+            lambda v: plan.product(v, diagonal),
+            diagonal,
+            mass - row_sums,
+            rtol=FEASIBLE_CG,
+            max_products=FEASIBLE_PRODUCTS,
+        )
+        corrected = row_sums + plan.product(w, diagonal)
+        if _missed(corrected, mass) > FEASIBLE_TOL or np.min(w) < -0.5:
+            return np.inf
     primal = plan.primal_value(w, eps)
     dual = 2.0 * float(np.sum(u * mass)) - 0.5 / eps * problem.evaluate(u).square_sum
     return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
+
+
+def _missed(row_sums: FloatArray, mass: FloatArray) -> float:
+    return float(np.max(np.abs(row_sums - mass) / mass))
 
 
 def _infeasible_message(points: LongArray) -> str:
