@@ -80,7 +80,8 @@ def test_graph_without_edges(ax):
 
 def test_many_edges_are_all_there_and_become_pixels(rng, ax):
     n = 5000
-    W = sp.random_array((n, n), density=2e-3, rng=rng, format="csr")
+    i, j = rng.integers(0, n, (2, 50_000))
+    W = sp.coo_array((rng.random(len(i)), (i, j)), shape=(n, n)).tocsr()
     W = W + W.T
     draw_graph(W, rng.standard_normal((n, 2)), ax=ax)
     n_edges = sp.triu(W, 1).nnz
