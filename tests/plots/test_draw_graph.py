@@ -103,6 +103,10 @@ class TestPositions:
         draw_graph(ring, X=SQUARE, ax=ax)
         np.testing.assert_array_equal(points_of(ax).get_offsets(), SQUARE)
 
+    def test_points_as_a_list(self, ring, ax):
+        draw_graph(ring, X=SQUARE.tolist(), ax=ax)
+        np.testing.assert_array_equal(points_of(ax).get_offsets(), SQUARE)
+
     def test_points_on_a_line(self, ring, ax):
         draw_graph(ring, X=np.arange(4.0)[:, None], ax=ax)
         np.testing.assert_array_equal(points_of(ax).get_offsets()[:, 1], np.zeros(4))
@@ -156,6 +160,7 @@ class TestColors:
     def test_degree(self, ax):
         star = np.zeros((4, 4))
         star[0, 1:] = star[1:, 0] = 1
+        star[1, 1] = 1  # a self-loop is no neighbor
         draw_graph(sp.csr_array(star), SQUARE, color="degree", ax=ax)
         colors = points_of(ax).get_facecolor()
         np.testing.assert_allclose(colors[0], mpl.colormaps["viridis"](1.0))

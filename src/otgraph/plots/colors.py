@@ -44,7 +44,7 @@ def point_colors(weights: SparseMatrix, *, labels: ArrayLike | None, color: Any,
     if color is None:
         color = POINT
     elif isinstance(color, str) and color == "degree":
-        color = np.diff(weights.tocsr().indptr)
+        color = np.diff(weights.tocsr().indptr) - (weights.diagonal() != 0)
     if isinstance(color, str | tuple):  # a name or an RGB triple
         return np.tile(require("matplotlib.colors", "plots").to_rgba(color), (n, 1))
     return mapped_colors(_one_per_point(color, "color", n), cmap)

@@ -157,6 +157,8 @@ def _positions(
     if points is None:
         msg = "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`."
         raise ValueError(msg)
+    if not sp.issparse(points):
+        points = np.asarray(points)
     if points.shape[0] != n:
         msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
         raise ValueError(msg)
