@@ -125,6 +125,19 @@ def start_rows(indptr, cost, diagonal, target, start, stop, out):
 
 
 @njit
+def row_excess(indptr, cost, rank, start, stop, out):
+    """Sum over the ``rank`` smallest costs of a row of (next larger cost - cost)."""
+    for i in range(start, stop):
+        row = np.sort(cost[indptr[i] : indptr[i + 1]])
+        total = 0.0
+        if len(row) > 0:
+            last = min(rank, len(row) - 1)
+            for p in range(last):
+                total += row[last] - row[p]
+        out[i] = total
+
+
+@njit
 def lift_rows(indptr, indices, cost, diagonal, u, rows, target, out):
     """Solve sum_j (t_i + u_j - c_ij)_+ = target_i for t_i with all the other u fixed."""
     for r in range(len(rows)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from otgraph.costs.base import Cost, Screen
-from otgraph.costs.build import as_cost
+from otgraph.costs.build import as_cost, check_input
 from otgraph.costs.restricted import RestrictedProblem
 
-__all__ = ["Cost", "RestrictedProblem", "Screen", "as_cost"]
+__all__ = ["Cost", "RestrictedProblem", "Screen", "as_cost", "check_input"]

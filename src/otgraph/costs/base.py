@@ -55,6 +55,9 @@ class Cost(ABC):
     order: LongArray
     scale: float
     workers: Workers
+    exact: bool | None = True  # whether screens cover all pairs; None: not decided yet
+    samples: bool = True  # whether `sample` tells something that `screen` does not
+    identical: bool = False  # whether all points coincide
 
     @property
     def n_pairs(self) -> int:

@@ -56,7 +56,9 @@ class BlockCost(Cost):
 
     def _normalize(self, normalize: bool, unit_cost: float = 1.0) -> None:
         """Set what blocks, given in units of ``unit_cost``, are divided by."""
-        self._divisor = positive_scale(self.mean()) if normalize else 1.0 / unit_cost
+        mean = self.mean()
+        self.identical = mean == 0.0
+        self._divisor = positive_scale(mean) if normalize else 1.0 / unit_cost
         self.scale = self._divisor * unit_cost
 
     def sample(self, rows: LongArray) -> FloatArray:

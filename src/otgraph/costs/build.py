@@ -30,23 +30,38 @@ EXACT_MEAN_POINTS = 5000
 MEAN_SAMPLE_PAIRS = 1 << 22  # relative standard error about 0.0005 times the spread
 
 
+def check_input(X: Any, metric: Any) -> Any:
+    """Points, or a precomputed cost: checked, float64, dense or CSR."""
+    if isinstance(metric, str) and metric == "precomputed":
+        return check_cost_matrix(X)
+    check_metric(metric)
+    return check_points(X)
+
+
+def check_metric(metric: Any) -> None:
+    """Accept names of scikit-learn's metrics and functions of two points."""
+    if not callable(metric) and (not isinstance(metric, str) or metric not in _VALID_METRICS):
+        msg = (
+            "`metric` must be 'euclidean', 'cosine', another metric of scikit-learn, 'precomputed' "
+            f"or a function of two points, got {metric!r}."
+        )
+        raise ValueError(msg)
+
+
 def as_cost(
     X: Any,
     *,
     metric: Any = "euclidean",
     p: float = 2.0,
     normalize: bool = True,
-    exact: bool = True,
+    exact: bool | None = True,
     seed: int = 0,
     workers: Workers,
 ) -> Cost:
-    """The cost object for points, or for a precomputed matrix."""
+    """The cost object for what `check_input` let pass."""
     if isinstance(metric, str) and metric == "precomputed":
-        X = check_cost_matrix(X)
         kind = CandidateCost if sp.issparse(X) else MatrixCost
         return kind(X, normalize=normalize, workers=workers)
-    check_metric(metric)
-    X = check_points(X)
     if not isinstance(metric, str) or metric not in EUCLIDEAN:
         return MetricCost(X, metric, p=p, normalize=normalize, workers=workers)
     if metric == "cosine":
@@ -71,17 +86,6 @@ def as_cost(
     return EuclideanCost(
         points, p=p, factor=factor, scale=scale, exact=exact, seed=seed, workers=workers
     )
-
-
-def check_metric(metric: Any) -> None:
-    """Accept names of scikit-learn's metrics and functions of two points."""
-    if callable(metric) or (isinstance(metric, str) and metric in _VALID_METRICS):
-        return
-    msg = (
-        f"`metric` must be 'euclidean', 'cosine', another metric of scikit-learn, 'precomputed' or a "
-        f"function of two points, got {metric!r}."
-    )
-    raise ValueError(msg)
 
 
 def _centered(X: FloatArray) -> tuple[FloatArray, float]:

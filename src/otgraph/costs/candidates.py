@@ -29,6 +29,9 @@ class CandidateCost(Cost):
         Divide by the mean of the stored costs, the only ones known.
     """
 
+    exact = False
+    samples = False
+
     def __init__(self, matrix: Any, *, normalize: bool, workers: Workers) -> None:
         self.n = matrix.shape[0]
         self.order = np.arange(self.n)

@@ -31,6 +31,10 @@ BUFFER_PAIRS = 1 << 16
 # Looking cell by cell gathers points again and again; above this share of surviving
 # (point, cell) combinations plain blocks do less work.
 PLAIN_SHARE = 0.4
+SHARE_ROWS, SHARE_BLOCKS = 64, 32  # sample from which that share is estimated
+# Looking at more than this many pairs per point, some fifty times what the rest of the work
+# looks at, is what search="auto" does without.
+AUTO_PAIRS_PER_POINT = 250_000
 FLOAT32_UNIT = 2.0**-24
 TINY = 1e-35  # far below any product that matters, above float32 underflow
 
@@ -49,7 +53,8 @@ class EuclideanCost(Cost):
     scale
         What costs of the caller's points were divided by.
     exact
-        Whether screening covers all pairs, or only the cells near each cell.
+        Whether screening covers all pairs, or only the cells near each cell; None leaves the
+        choice to the first screen, which estimates what covering all pairs would cost.
     """
 
     def __init__(
@@ -59,7 +64,7 @@ class EuclideanCost(Cost):
         p: float,
         factor: float,
         scale: float,
-        exact: bool,
+        exact: bool | None,
         seed: int,
         workers: Workers,
     ) -> None:
@@ -67,6 +72,7 @@ class EuclideanCost(Cost):
         self.scale = scale
         self.exact = exact
         self.workers = workers
+        self.identical = not points.any()
         self._factor = factor
         self._half_power = 0.5 * p
         if self.n >= MIN_CELL_POINTS:
@@ -80,11 +86,26 @@ class EuclideanCost(Cost):
             self._cells = consecutive_cells(points, max(self.n, 1))
 
     def sample(self, rows: LongArray) -> FloatArray:
-        """Costs from some points to all points."""
-        squares = np.empty((len(rows), self.n))
-        for r, row in enumerate(rows):
-            squares[r] = np.square(self._X - self._X[row]).sum(axis=1)
-        return self._power(squares)
+        """Costs from some points to all points; products, so accurate to the norms only."""
+        some = self._X[rows]
+        out = np.empty((len(rows), self.n))
+
+        def fill(block: tuple[int, int]) -> None:
+            X = self._X[slice(*block)]
+            squares = np.square(some).sum(axis=1)[:, None] + np.square(X).sum(axis=1)
+            squares -= 2.0 * (some @ X.T)
+            out[:, slice(*block)] = self._power(np.maximum(squares, 0.0))
+
+        with single_threaded_blas():
+            self.workers.run(fill, row_blocks(self.n, BLOCK_ROWS))
+        return out
+
+    def widen(self) -> bool:
+        """Look into all cells where only near ones were looked into."""
+        if self.exact:
+            return False
+        self.exact = True
+        return True
 
     def neighbors(self, k: int) -> Pairs:
         """The k nearest points among those of the nearest cells."""
@@ -106,7 +127,7 @@ class EuclideanCost(Cost):
                 chunks.extend(found)
             checked = self.n_pairs if self.exact else sum(len(r) * (b - a) for a, b, r in tasks)
         pairs = symmetric_pairs(self.n, chunks, self.workers)
-        return Screen(pairs, complete=self.exact, pairs_checked=checked)
+        return Screen(pairs, complete=bool(self.exact), pairs_checked=checked)
 
     def _power(self, squares: FloatArray) -> FloatArray:
         return self._factor * squares**self._half_power
@@ -173,16 +194,16 @@ class EuclideanCost(Cost):
     def _screen_tasks(self, reach: FloatArray) -> list[tuple[int, int, LongArray]]:
         """(first column, last column, rows) so that every possible pair lies in one block."""
         cells = self._cells
+        share = self._surviving_share(reach) if cells.n_cells > 1 and self.exact is not False else 1.0
+        if self.exact is None:
+            self.exact = 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
         if cells.n_cells > 1 and not self.exact:
             return self._local_tasks()
-        if cells.n_cells > 1:
-            rows_of_cell = self._surviving_rows(reach)
-            survivors = sum(len(rows) for rows in rows_of_cell)
-            if survivors < PLAIN_SHARE * 0.5 * self.n * cells.n_cells:
-                return [
-                    (int(cells.offsets[b]), int(cells.offsets[b + 1]), rows)
-                    for b, rows in enumerate(rows_of_cell)
-                ]
+        if share < PLAIN_SHARE:
+            return [
+                (int(cells.offsets[b]), int(cells.offsets[b + 1]), rows)
+                for b, rows in enumerate(self._surviving_rows(reach))
+            ]
         # A row meets the columns behind it: rows up to the last column of the block.
         return [(a, b, np.arange(b)) for a, b in row_blocks(self.n, PLAIN_COLUMNS)]
 
@@ -197,6 +218,18 @@ class EuclideanCost(Cost):
             (int(offsets[b]), int(offsets[b + 1]), self._members(np.array(sorted(before))))
             for b, before in enumerate(partners)
         ]
+
+    def _surviving_share(self, reach: FloatArray) -> float:
+        """Share of the (point, later cell) combinations that cannot be excluded, on a sample."""
+        tables = _CellTables(self._cells, reach)
+        blocks = row_blocks(self.n, SHARE_ROWS)
+        chosen = blocks[:: max(1, len(blocks) // SHARE_BLOCKS)]
+        survive = partial(self._surviving_block, tables, reach)
+        found = sum(len(rows) for rows, _ in self.workers.map(survive, chosen))
+        possible = sum(
+            int(np.sum(tables.n_cells - tables.owner[a:b])) for a, b in chosen
+        )
+        return found / possible
 
     def _surviving_rows(self, reach: FloatArray) -> list[LongArray]:
         cells = self._cells

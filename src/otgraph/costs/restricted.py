@@ -83,6 +83,13 @@ class RestrictedProblem:
         )
         return lifted
 
+    def row_excess(self, rank: int) -> FloatArray:
+        """Sum by which the nearest ``rank`` candidates of a row are nearer than the next one."""
+        out = np.empty(self.n)
+        pairs = self.pairs
+        self._run(lambda a, b: kernels.row_excess(pairs.indptr, pairs.costs, rank, a, b, out))
+        return out
+
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
         pairs = self.pairs

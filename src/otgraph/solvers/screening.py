@@ -29,18 +29,22 @@ class Screener:
         self._upper: FloatArray | None = None
         self._screen: Screen | None = None
 
-    def screen(self, upper: FloatArray) -> Screen:
-        """The pairs with c_ij < upper_i + upper_j."""
+    def screen(self, u: FloatArray, slack: FloatArray) -> tuple[FloatArray, Screen]:
+        """A bound of at most u + slack, and the pairs with c_ij < bound_i + bound_j.
+
+        The bound is lowered to one that is known already where that still covers ``u``.
+        """
+        upper = u + slack
         known, screen = self._upper, self._screen
-        if known is not None and screen is not None and np.all(upper <= known):
+        if known is not None and screen is not None and np.all(u <= known):
+            upper = np.minimum(upper, known)
             pairs = screen.pairs.below(upper, self.cost.workers)
-            return Screen(pairs, screen.complete, screen.pairs_checked)
+            return upper, Screen(pairs, screen.complete, screen.pairs_checked)
         self._refuse_what_does_not_fit(upper)
         self._screen = None  # frees the old pairs before the new ones come
-        screen = self.cost.screen(upper)
+        self._upper, self._screen = upper, self.cost.screen(upper)
         self.n_passes += 1
-        self._upper, self._screen = upper, screen
-        return screen
+        return upper, self._screen
 
     def forget(self) -> None:
         """Drop what is remembered, for a cost that now looks further."""

@@ -22,14 +22,15 @@ from otgraph.solvers.certificate import Certificate, Status
 from otgraph.solvers.newton import newton
 
 if TYPE_CHECKING:
-    from otgraph.costs import RestrictedProblem, Screen
+    from otgraph.costs import Cost, RestrictedProblem, Screen
+    from otgraph.costs.pairs import Pairs
     from otgraph.costs.restricted import Plan
     from otgraph.solvers.screening import Screener
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
 logger = logging.getLogger("otgraph")
 
-# Marginal error after which the potentials are good enough to choose pairs by.
+# Marginal error at which the potentials are good enough to choose pairs by.
 LOOSE_TOL = 0.05
 LOOSE_STEPS = 12
 MAX_ROUNDS = 40
@@ -54,6 +55,14 @@ FEASIBLE_PRODUCTS = 1000
 
 
 @dataclass(frozen=True)
+class Start:
+    """Candidates and potentials to begin with."""
+
+    problem: RestrictedProblem
+    u: FloatArray
+
+
+@dataclass(frozen=True)
 class Solution:
     """Potentials, the plan they give, and what was proved about them."""
 
@@ -61,6 +70,32 @@ class Solution:
     plan: Plan
     certificate: Certificate
     problem: RestrictedProblem
+
+    @property
+    def start(self) -> Start:
+        """Where the solution of a similar problem may begin."""
+        return Start(self.problem, self.u)
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean number of neighbors, a point itself not counted."""
+        return len(self.plan.indices) / len(self.u)
+
+
+def start_on(
+    cost: Cost,
+    pairs: Pairs,
+    target: FloatArray,
+    *,
+    self_loops: bool,
+    u0: FloatArray | None = None,
+) -> Start:
+    """First candidates, and potentials on them that are not far off."""
+    diagonal = np.zeros(cost.n) if self_loops else np.full(cost.n, np.inf)
+    problem = cost.restrict(pairs, diagonal)
+    if not self_loops:
+        problem = problem.with_diagonal(OVERFLOW_PRICE * (problem.largest_costs() + target))
+    return Start(problem, start_potentials(problem, target) if u0 is None else u0)
 
 
 def solve(
@@ -71,16 +106,15 @@ def solve(
     self_loops: bool,
     tol: float,
     max_steps: int,
-    n_candidates: int,
-    u0: FloatArray | None = None,
-    start: Solution | None = None,
+    start: Start,
 ) -> Solution:
     """Solve to ``tol`` among all pairs that the cost screens.
 
-    ``start``, the solution of a similar problem, lends its candidates and potentials.
+    ``start`` comes from `start_on`, or from the solution of a similar problem.
     """
-    run = _Run(screener, eps, mass, self_loops=self_loops, tol=tol, max_steps=max_steps)
-    run.begin(n_candidates, u0, start)
+    run = _Run(
+        screener, eps, mass, start, self_loops=self_loops, tol=tol, max_steps=max_steps
+    )
     for _ in range(MAX_ROUNDS):
         run.improve()
         if run.finished:
@@ -100,12 +134,14 @@ class _Run:
         screener: Screener,
         eps: float,
         mass: FloatArray,
+        start: Start,
         *,
         self_loops: bool,
         tol: float,
         max_steps: int,
     ) -> None:
         self.screener, self.cost = screener, screener.cost
+        self.problem, self.u = start.problem, start.u
         self.eps, self.mass, self.target = eps, mass, eps * mass
         self.self_loops, self.tol, self.max_steps = self_loops, tol, max_steps
         self.upper: FloatArray | None = None  # every u <= upper is covered by the candidates
@@ -113,18 +149,6 @@ class _Run:
         self.error, self.steps, self.raises = np.inf, 0, 0
         self.first_pass = screener.n_passes
 
-    def begin(self, k: int, u0: FloatArray | None, start: Solution | None) -> None:
-        """First candidates and potentials."""
-        if start is not None:
-            self.problem, self.u = start.problem, start.u
-            return
-        diagonal = np.zeros(self.cost.n) if self.self_loops else np.full(self.cost.n, np.inf)
-        problem = self.cost.restrict(self.cost.neighbors(k), diagonal)
-        if not self.self_loops:
-            price = OVERFLOW_PRICE * (problem.largest_costs() + self.target)
-            problem = problem.with_diagonal(price)
-        self.problem = problem
-        self.u = _start(problem, self.target) if u0 is None else u0
 
     def improve(self) -> None:
         """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
@@ -162,8 +186,8 @@ class _Run:
     def screen(self) -> None:
         """New candidates: all that a solution not far above the current one could use."""
         degrees = np.maximum(self.problem.hessian(self.u).degrees, 1.0)
-        self.upper = self.u + 0.5 * (SLACK + EXTRA_SLACK / degrees) * self.target / degrees
-        self.last_screen = self.screener.screen(self.upper)
+        slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * self.target / degrees
+        self.upper, self.last_screen = self.screener.screen(self.u, slack)
         self.problem = self.cost.restrict(self.last_screen.pairs, self.problem.diagonal)
 
     def raise_price(self) -> None:
@@ -185,8 +209,9 @@ class _Run:
             self._newton(FEASIBLE_TOL, POLISH_STEPS)
             gap = duality_gap(self.problem, self.u, self.eps, self.mass)
         screen = self.last_screen
+        status = self._status()
         certificate = Certificate(
-            status=self._status(),
+            status=status,
             marginal_error=self.error,
             duality_gap=gap,
             pairs_checked=screen.pairs_checked if screen else 0,
@@ -210,11 +235,11 @@ class _Run:
 
     def _count_violations(self) -> int:
         """Pairs outside the candidates that the current potentials would use."""
-        wanted = self.screener.screen(self.u).pairs
-        return (len(wanted.indices) - self.problem.hessian(self.u).n_active) // 2
+        _, wanted = self.screener.screen(self.u, np.zeros_like(self.u))
+        return (len(wanted.pairs.indices) - self.problem.hessian(self.u).n_active) // 2
 
 
-def _start(problem: RestrictedProblem, target: FloatArray) -> FloatArray:
+def start_potentials(problem: RestrictedProblem, target: FloatArray) -> FloatArray:
     """Potentials with every row sum at least its target, and not far above.
 
     Row sums are convex functions of u, so that Newton steps from above stay above and are

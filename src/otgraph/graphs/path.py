@@ -1,0 +1,149 @@
+"""Graphs along a path of regularizations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from otgraph._validation import check_positive
+from otgraph.graphs.transport import TransportProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from otgraph.graphs.graph import Graph
+    from otgraph.solvers import Start
+    from otgraph.typing import FloatArray, PointsLike
+
+
+def eps_path(X: PointsLike, eps: ArrayLike, **options: Any) -> EpsPath:
+    """Quadratic OT graphs of the same points for many values of ``eps``.
+
+    The values are solved from the largest to the smallest. Each solution starts the next, and
+    the pairs found for a large ``eps`` usually contain all that a smaller one needs, so that
+    the whole path costs a few solves.
+
+    Parameters
+    ----------
+    X
+        Points, or costs; as in :func:`quadratic_ot_graph`.
+    eps
+        Values in any order.
+    **options
+        The other keywords of :func:`quadratic_ot_graph`, except ``mean_degree`` and ``u0``.
+
+    Returns
+    -------
+    EpsPath
+        Behaves as a sequence of graphs in the order of ``eps``.
+
+    Examples
+    --------
+    >>> import numpy as np, otgraph
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> path = otgraph.eps_path(X, [0.1, 1.0, 10.0])
+    >>> bool(np.all(np.diff(path.mean_degree) > 0))
+    True
+    """
+    values = np.atleast_1d(np.asarray(eps, dtype=np.float64))
+    if values.ndim != 1 or not len(values):
+        msg = f"`eps` must be a list of positive numbers, got an array of shape {values.shape}."
+        raise ValueError(msg)
+    for value in values:
+        check_positive(float(value), "eps")
+    problem = TransportProblem(X, **options)
+    graphs: dict[int, Graph] = {}
+    start: Start | None = None
+    for position in np.argsort(-values, kind="stable"):
+        solution = problem.solve(float(values[position]), start=start)
+        graphs[int(position)] = problem.graph(solution)
+        start = solution.start
+    return EpsPath([graphs[position] for position in range(len(values))])
+
+
+class EpsPath:
+    """A sequence of graphs, one per value of ``eps``."""
+
+    def __init__(self, graphs: Sequence[Graph]) -> None:
+        self._graphs = list(graphs)
+
+    def __len__(self) -> int:
+        """Number of graphs."""
+        return len(self._graphs)
+
+    def __iter__(self) -> Iterator[Graph]:
+        """The graphs in order."""
+        return iter(self._graphs)
+
+    @overload
+    def __getitem__(self, key: int) -> Graph: ...
+    @overload
+    def __getitem__(self, key: slice) -> EpsPath: ...
+    def __getitem__(self, key: int | slice) -> Graph | EpsPath:
+        """A graph by position, or a part of the path."""
+        return EpsPath(self._graphs[key]) if isinstance(key, slice) else self._graphs[key]
+
+    def __repr__(self) -> str:
+        """Range of the path in one line."""
+        if not self._graphs:
+            return "EpsPath(empty)"
+        return (
+            f"EpsPath({len(self)} graphs, eps {self.eps.min():.3g} to {self.eps.max():.3g}, "
+            f"mean degree {self.mean_degree.min():.3g} to {self.mean_degree.max():.3g})"
+        )
+
+    @property
+    def eps(self) -> FloatArray:
+        """The regularizations."""
+        return np.array([float(graph.params["eps"] or 0.0) for graph in self._graphs])
+
+    @property
+    def mean_degree(self) -> FloatArray:
+        """Mean number of neighbors of each graph."""
+        return np.array([graph.mean_degree for graph in self._graphs])
+
+    @property
+    def n_components(self) -> NDArray[np.int64]:
+        """Number of connected components of each graph."""
+        return np.array([graph.n_components for graph in self._graphs], dtype=np.int64)
+
+    def nearest(self, *, mean_degree: float) -> Graph:
+        """The graph whose mean degree is closest to a wanted one."""
+        return self._graphs[int(np.argmin(np.abs(self.mean_degree - mean_degree)))]
+
+    def table(self) -> NDArray[np.void]:
+        """One record per graph; ``pandas.DataFrame(path.table())`` makes it a data frame."""
+        rows = []
+        for graph in self._graphs:
+            certificate, degrees = graph.certificate, graph.degrees
+            assert certificate is not None  # noqa: S101  # transport graphs have one
+            rows.append(
+                (
+                    certificate.eps,
+                    graph.mean_degree,
+                    int(degrees.min()),
+                    int(degrees.max()),
+                    graph.n_components,
+                    str(certificate.status),
+                    certificate.marginal_error,
+                    certificate.duality_gap,
+                    certificate.n_steps,
+                )
+            )
+        return np.array(
+            rows,
+            dtype=[
+                ("eps", "f8"),
+                ("mean_degree", "f8"),
+                ("min_degree", "i8"),
+                ("max_degree", "i8"),
+                ("n_components", "i8"),
+                ("status", "U20"),
+                ("marginal_error", "f8"),
+                ("duality_gap", "f8"),
+                ("n_steps", "i8"),
+            ],
+        )

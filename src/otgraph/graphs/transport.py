@@ -1,0 +1,224 @@
+"""A quadratic transport problem on given points: checked, solved for any eps, made a graph."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._parallel import Workers
+from otgraph._validation import (
+    check_choice,
+    check_count,
+    check_mass,
+    check_on_failure,
+    check_positive,
+    check_vector,
+)
+from otgraph.costs import as_cost, check_input
+from otgraph.exceptions import ConvergenceError, ConvergenceWarning, DisconnectedWarning
+from otgraph.graphs.graph import Graph
+from otgraph.solvers import (
+    Screener,
+    Solution,
+    Start,
+    Status,
+    missing_pairs,
+    solve,
+    solve_for_degree,
+    start_on,
+)
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray, SparseMatrix
+
+DEFAULT_CANDIDATES = 30
+CANDIDATES_PER_DEGREE = 1.5  # more first candidates than neighbors wanted
+DEFAULT_MAX_STEPS = 200
+DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
+EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
+
+
+class TransportProblem:
+    """Everything but eps; keywords as in `quadratic_ot_graph`."""
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        metric: Any = "euclidean",
+        p: float = 2.0,
+        normalize: bool = True,
+        mass: Any = None,
+        self_loops: bool = False,
+        tol: float = 1e-6,
+        search: str = "auto",
+        n_candidates: int | None = None,
+        max_steps: int = DEFAULT_MAX_STEPS,
+        on_failure: str = "warn",
+        progress: bool = False,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.self_loops = bool(self_loops)
+        self.tol = check_positive(tol, "tol")
+        self.max_steps = check_count(max_steps, "max_steps")
+        self.on_failure = check_on_failure(on_failure)
+        self.search = check_choice(search, "search", tuple(EXACT_SEARCH))
+        self.seed = check_count(random_state, "random_state", minimum=0)
+        p = check_positive(p, "p")
+        if n_candidates is not None:
+            n_candidates = check_count(n_candidates, "n_candidates")
+        X = check_input(X, metric)
+        self.n_candidates = self._clip_candidates(n_candidates, X.shape[0])
+        mass = check_mass(mass, X.shape[0], self_loops=self.self_loops)
+        self.cost = as_cost(
+            X,
+            metric=metric,
+            p=p,
+            normalize=bool(normalize),
+            exact=EXACT_SEARCH[self.search],
+            seed=self.seed,
+            workers=Workers(n_jobs, progress=bool(progress)),
+        )
+        self.points = None if isinstance(metric, str) and metric == "precomputed" else X
+        self.mass = mass[self.cost.order]
+        self.screener = Screener(self.cost)
+        self._params = {
+            "method": "quadratic_ot",
+            "metric": metric if isinstance(metric, str) else getattr(metric, "__name__", "callable"),
+            "p": p,
+            "normalize": bool(normalize),
+            "scale": self.cost.scale,
+            "self_loops": self.self_loops,
+            "tol": self.tol,
+            "random_state": self.seed,
+        }
+        if self.cost.identical:
+            msg = "All points of `X` are identical: the graph can only be uniform."
+            warnings.warn(msg, UserWarning, stacklevel=3)
+
+    def solve(self, eps: float, *, u0: Any = None, start: Start | None = None) -> Solution:
+        """The solution for one eps, from potentials or from the solution of another eps."""
+        if start is None:
+            if u0 is not None:
+                u0 = check_vector(u0, "u0", self.cost.n)[self.cost.order]
+            pairs = self.cost.neighbors(self.n_candidates or DEFAULT_CANDIDATES)
+            target = eps * self.mass
+            start = start_on(self.cost, pairs, target, self_loops=self.self_loops, u0=u0)
+        solution = solve(
+            self.screener,
+            eps,
+            self.mass,
+            self_loops=self.self_loops,
+            tol=self.tol,
+            max_steps=self.max_steps,
+            start=start,
+        )
+        return self._judged(solution)
+
+    def solve_for_degree(self, mean_degree: float) -> Solution:
+        """The solution with a wanted mean degree."""
+        if mean_degree > self.cost.n - 1:
+            msg = f"`mean_degree` must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
+            raise ValueError(msg)
+        enough = max(DEFAULT_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
+        solution = solve_for_degree(
+            self.screener,
+            mean_degree,
+            self.mass,
+            self_loops=self.self_loops,
+            tol=self.tol,
+            max_steps=self.max_steps,
+            n_candidates=self.n_candidates or enough,
+        )
+        if abs(solution.mean_degree / mean_degree - 1.0) > DEGREE_WARNING:
+            msg = (
+                f"No `eps` was found that gives `mean_degree`={mean_degree:g}; the nearest graph has "
+                f"{solution.mean_degree:.2f}. Few points have few possible degrees."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+        return self._judged(solution)
+
+    def graph(self, solution: Solution, **params: Any) -> Graph:
+        """The plan in the caller's order, with what is known about it."""
+        order = self.cost.order
+        potentials, mass = np.empty(self.cost.n), np.empty(self.cost.n)
+        potentials[order], mass[order] = solution.u, self.mass
+        used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
+        graph = Graph(
+            weights=self._weights(solution),
+            params={**self._params, "eps": solution.certificate.eps, "search": used, **params},
+            certificate=solution.certificate,
+            potentials=potentials,
+            mass=mass,
+            points=self.points,
+        )
+        self._report_clumps(graph, solution)
+        return graph
+
+    def _judged(self, solution: Solution) -> Solution:
+        """Complete the certificate, and complain where the tolerance was not reached."""
+        certificate = solution.certificate
+        if certificate.status == Status.EXACT_ON_CANDIDATES and self.cost.samples:
+            estimate, bound, checked = missing_pairs(self.cost, solution, self.seed)
+            certificate = replace(
+                certificate,
+                missing_pairs=estimate,
+                missing_pairs_bound=bound,
+                pairs_checked=max(certificate.pairs_checked, checked),
+            )
+        if certificate.status == Status.NOT_CONVERGED:
+            msg = (
+                f"The row sums are off by up to {certificate.marginal_error:.1e} after "
+                f"{certificate.n_steps} Newton steps (`tol` is {self.tol:.1e}). A larger `max_steps`, "
+                "a larger `eps` or a start `u0` usually helps."
+            )
+            if self.on_failure == "raise":
+                raise ConvergenceError(msg)
+            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+        return replace(solution, certificate=certificate)
+
+    def _weights(self, solution: Solution) -> SparseMatrix:
+        plan, order, n = solution.plan, self.cost.order, self.cost.n
+        inverse = np.empty(n, dtype=np.int64)
+        inverse[order] = np.arange(n)
+        columns = order.astype(np.int32)[plan.indices]
+        small = len(columns) < np.iinfo(np.int32).max
+        indptr = plan.indptr.astype(np.int32 if small else np.int64)
+        weights = sp.csr_matrix((plan.weights, columns, indptr), shape=(n, n))[inverse]
+        if self.self_loops:
+            weights = weights + sp.diags(plan.loops[inverse], format="csr")
+        weights.eliminate_zeros()
+        weights.sort_indices()
+        return weights
+
+    def _report_clumps(self, graph: Graph, solution: Solution) -> None:
+        """Say when copies of one point form a component of their own."""
+        if self.cost.identical or not np.any(solution.plan.costs == 0.0):
+            return
+        if graph.n_components == 1:
+            return
+        labels = graph.component_labels[self.cost.order]
+        rows = np.repeat(np.arange(self.cost.n), np.diff(solution.plan.indptr))
+        apart = np.ones(graph.n_components, dtype=bool)
+        apart[labels[rows[solution.plan.costs > 0.0]]] = False
+        apart &= np.bincount(labels) > 1
+        if apart.any():
+            n_points = int(np.bincount(labels)[apart].sum())
+            msg = (
+                f"{n_points} points fall into {int(apart.sum())} group(s) of exact copies that share no "
+                "edge with the rest. Drop the copies and give `mass` instead, or raise `eps`."
+            )
+            warnings.warn(msg, DisconnectedWarning, stacklevel=4)
+
+    @staticmethod
+    def _clip_candidates(n_candidates: int | None, n: int) -> int | None:
+        if n_candidates is None or n_candidates <= n - 1:
+            return n_candidates
+        msg = f"`n_candidates`={n_candidates} is more than there are other points; using {n - 1}."
+        warnings.warn(msg, UserWarning, stacklevel=4)
+        return n - 1

@@ -1,0 +1,128 @@
+"""Finding the regularization that gives a wanted mean degree."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph.solvers.newton import newton
+from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, Start, solve, start_on
+
+if TYPE_CHECKING:
+    from otgraph.costs import Cost
+    from otgraph.costs.pairs import Pairs
+    from otgraph.solvers.screening import Screener
+    from otgraph.solvers.solve import Solution
+    from otgraph.typing import FloatArray
+
+logger = logging.getLogger("otgraph")
+
+# How close the degree must come on the first candidates, and in the end.
+LOOSE_DEGREE = 0.02
+DEGREE_TOL = 0.01
+MAX_LOOSE_TRIALS = 8
+MAX_TRIALS = 8
+# A search that has no slope yet assumes degree ~ eps^SLOPE; the law is eps^(d/(d+2)).
+SLOPE = 0.7
+# Changes of log eps beyond this are not trusted.
+MAX_LOG_STEP = 2.5
+
+
+def solve_for_degree(
+    screener: Screener,
+    degree: float,
+    mass: FloatArray,
+    *,
+    self_loops: bool,
+    tol: float,
+    max_steps: int,
+    n_candidates: int,
+) -> Solution:
+    """The solution whose mean degree is closest to ``degree``, to about one percent.
+
+    A rough search on the first candidates alone costs a few loose solves; then full solves,
+    each warm-started, correct what the first candidates had missed.
+    """
+    pairs = screener.cost.neighbors(n_candidates)
+    eps = row_eps(screener.cost, pairs, degree, mass)
+    start = start_on(screener.cost, pairs, eps * mass, self_loops=self_loops)
+    eps, start, slope = _search_on_candidates(start, eps, degree, mass)
+    search = DegreeSearch(degree, slope)
+    trials: list[Solution] = []
+    for _ in range(MAX_TRIALS):
+        solution = solve(
+            screener, eps, mass,
+            self_loops=self_loops, tol=tol, max_steps=max_steps, start=start,
+        )  # fmt: skip
+        trials.append(solution)
+        start = solution.start
+        logger.debug("eps %.4g: mean degree %.2f", eps, solution.mean_degree)
+        following = search.propose(eps, solution.mean_degree)
+        if search.miss(solution.mean_degree) <= DEGREE_TOL or following is None:
+            break
+        eps = following
+    return min(trials, key=lambda solution: search.miss(solution.mean_degree))
+
+
+def row_eps(cost: Cost, pairs: Pairs, degree: float, mass: FloatArray) -> float:
+    """The eps for which the median row, by itself, would have the wanted degree."""
+    problem = cost.restrict(pairs, np.full(cost.n, np.inf))
+    excess = problem.row_excess(max(1, round(degree))) / mass
+    positive = excess[excess > 0.0]
+    return float(np.median(positive)) if len(positive) else 1.0
+
+
+def _search_on_candidates(
+    start: Start, eps: float, degree: float, mass: FloatArray
+) -> tuple[float, Start, float]:
+    """Loose solves on fixed candidates; returns eps, where it got to, and the slope it saw."""
+    search = DegreeSearch(degree)
+    for _ in range(MAX_LOOSE_TRIALS):
+        problem = start.problem
+        result = newton(
+            problem, eps * mass, start.u, tol=LOOSE_TOL, max_steps=LOOSE_STEPS
+        )
+        start = Start(problem, result.u)
+        reached = problem.hessian(result.u).n_active / problem.n
+        logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, reached)
+        following = search.propose(eps, reached)
+        if search.miss(reached) <= LOOSE_DEGREE or following is None:
+            break
+        eps = following
+    return eps, start, search.slope
+
+
+class DegreeSearch:
+    """Secant steps for log degree as a function of log eps, kept within what is known."""
+
+    def __init__(self, degree: float, slope: float = SLOPE) -> None:
+        self.goal = float(np.log(degree))
+        self.slope = slope
+        self._below = -np.inf  # largest log eps seen whose degree is too small
+        self._above = np.inf
+        self._last: tuple[float, float] | None = None
+
+    def miss(self, degree: float) -> float:
+        """Relative distance from the goal."""
+        return abs(float(np.log(max(degree, 1e-3))) - self.goal)
+
+    def propose(self, eps: float, degree: float) -> float | None:
+        """The next value to try, None when it would not differ."""
+        x, y = float(np.log(eps)), float(np.log(max(degree, 1e-3)))
+        if self._last is not None and x != self._last[0]:
+            slope = (y - self._last[1]) / (x - self._last[0])
+            self.slope = min(max(slope, 0.1), 2.0)
+        self._last = x, y
+        if y < self.goal:
+            self._below = max(self._below, x)
+        else:
+            self._above = min(self._above, x)
+        step = min(max((self.goal - y) / self.slope, -MAX_LOG_STEP), MAX_LOG_STEP)
+        following = x + step
+        if not self._below < following < self._above:
+            following = 0.5 * (self._below + self._above)
+        if not np.isfinite(following) or abs(following - x) < 1e-6:
+            return None
+        return float(np.exp(following))
