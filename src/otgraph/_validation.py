@@ -50,8 +50,8 @@ def check_finite(X: Any, name: str) -> None:
     else:
         first = int(np.argwhere(bad)[0, 0])
     msg = (
-        f"Input {name} contains {kind}: {int(bad.sum())} value(s) that are not finite, the first in "
-        f"row {first}. Drop or impute these rows first (sklearn.impute)."
+        f"Input {name} contains {kind}: {int(bad.sum())} value(s) that are not finite, the first "
+        f"in row {first}. Drop or impute these rows first (sklearn.impute)."
     )
     raise ValueError(msg)
 
@@ -76,7 +76,9 @@ def _check_csr_arrays(X: SparseMatrix, name: str) -> None:
     if len(indptr) != n_rows + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
         fault = "its indptr does not rise from 0 in one step per row"
     elif indptr[-1] != len(indices) or len(indices) != len(data):
-        fault = f"indptr ends at {indptr[-1]} but {len(indices)} indices and {len(data)} values came"
+        fault = (
+            f"indptr ends at {indptr[-1]} but {len(indices)} indices and {len(data)} values came"
+        )
     elif len(indices) and (indices.min() < 0 or indices.max() >= n_columns):
         fault = f"it has column indices outside 0..{n_columns - 1}"
     if fault:
@@ -88,7 +90,9 @@ def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
     """A precomputed cost: square, symmetric, non-negative; dense float64 or canonical CSR."""
     C = check_points(C, name=name)
     if C.shape[0] != C.shape[1]:
-        msg = f"`{name}` must be a square cost matrix with metric='precomputed', got shape {C.shape}."
+        msg = (
+            f"`{name}` must be a square cost matrix with metric='precomputed', got shape {C.shape}."
+        )
         raise ValueError(msg)
     values = C.data if sp.issparse(C) else C
     if values.size and values.min() < 0:

@@ -11,6 +11,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Float32Array: TypeAlias = NDArray[np.float32]
 IntArray: TypeAlias = NDArray[np.int32]
 LongArray: TypeAlias = NDArray[np.int64]
+# Row numbers, of whichever width they come.
+IndexArray: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 # scipy's sparse classes carry no useful shape or index types yet.

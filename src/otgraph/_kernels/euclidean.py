@@ -58,7 +58,8 @@ def gather(X, rows, center, scale, out, squares):
 
 @njit
 def collect(
-    product, limits, rows, first_column, first_row, X, upper, factor, half_power, i_out, j_out, c_out
+    product, limits, rows, first_column, first_row,
+    X, upper, factor, half_power, i_out, j_out, c_out,
 ):  # fmt: skip
     """Append the pairs with upper_i + upper_j > c_ij among those whose product passes the limit.
 
@@ -173,7 +174,8 @@ def assign(product, half_squares, out):
 
 @njit
 def surviving_cells(
-    product, squares, center_squares, radii, reach, cell_reach, own_cell, slack, rows, cells, first_row
+    product, squares, center_squares, radii, reach, cell_reach, own_cell, slack,
+    rows, cells, first_row,
 ):  # fmt: skip
     """List (row, cell) where a pair of the row with a point of the cell is not excluded.
 

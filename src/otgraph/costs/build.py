@@ -70,9 +70,7 @@ def as_cost(
     else:
         p, unit_factor = (2.0 * p if metric == "sqeuclidean" else p), 1.0
     if sp.issparse(X):
-        return SparsePointsCost(
-            X, p=p, factor=unit_factor, normalize=normalize, workers=workers
-        )
+        return SparsePointsCost(X, p=p, factor=unit_factor, normalize=normalize, workers=workers)
     points, unit = _centered(X)
     unit_factor *= unit**p  # may overflow: only then do costs themselves
     mean = _mean_power(points, p, seed)

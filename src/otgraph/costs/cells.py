@@ -15,7 +15,7 @@ from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import Float32Array, FloatArray, LongArray
 
 # Points of the k-means sample per cell, and its rounds: more of either changes the share of
 # excluded pairs by less than a tenth (see benchmarks/README.md).
@@ -52,7 +52,9 @@ def consecutive_cells(X: FloatArray, size: int) -> Cells:
     return _enclose(X, offsets)
 
 
-def cluster_order(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> tuple[LongArray, LongArray]:
+def cluster_order(
+    X: FloatArray, n_cells: int, seed: int, workers: Workers
+) -> tuple[LongArray, LongArray]:
     """Order of the points by cell, and the offsets of the cells in that order."""
     labels = _kmeans_labels(X, n_cells, seed, workers)
     counts = np.bincount(labels, minlength=n_cells)
@@ -91,7 +93,9 @@ def _kmeans_labels(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> 
     return _nearest_center(X, centers, workers)
 
 
-def _nearest_center(X: FloatArray, centers: FloatArray, workers: Workers) -> LongArray:
+def _nearest_center(
+    X: FloatArray | Float32Array, centers: Float32Array, workers: Workers
+) -> LongArray:
     labels = np.empty(len(X), dtype=np.int64)
     half_squares = (0.5 * np.square(centers).sum(axis=1)).astype(np.float32)
     transposed = np.ascontiguousarray(centers.T)

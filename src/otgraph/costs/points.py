@@ -19,7 +19,9 @@ from otgraph.costs.pairs import symmetric_pairs
 
 if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk, Pairs
-    from otgraph.typing import FloatArray, IntArray, LongArray
+    from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
+
+    ScreenTask = tuple[int, int, IndexArray]
 
 # Below this many points one float32 pass over all pairs is cheaper than making cells.
 MIN_CELL_POINTS = 8192
@@ -185,16 +187,22 @@ class EuclideanCost(Cost):
         right[:, -1] = -squares
         found = np.empty((last - first, k), dtype=np.int32)
         kernels.nearest(left @ right.T, first, columns, k, found)
-        i, j, c = np.empty(found.size, np.int32), np.empty(found.size, np.int32), np.empty(found.size)
+        i, j, c = (
+            np.empty(found.size, np.int32),
+            np.empty(found.size, np.int32),
+            np.empty(found.size),
+        )
         count = kernels.costs_of(self._X, first, found, self._factor, self._half_power, i, j, c)
         return i[:count], j[:count], c[:count]
 
     # Screening -------------------------------------------------------------------------
 
-    def _screen_tasks(self, reach: FloatArray) -> list[tuple[int, int, LongArray]]:
+    def _screen_tasks(self, reach: FloatArray) -> list[ScreenTask]:
         """(first column, last column, rows) so that every possible pair lies in one block."""
         cells = self._cells
-        share = self._surviving_share(reach) if cells.n_cells > 1 and self.exact is not False else 1.0
+        share = (
+            self._surviving_share(reach) if cells.n_cells > 1 and self.exact is not False else 1.0
+        )
         if self.exact is None:
             self.exact = 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
         if cells.n_cells > 1 and not self.exact:
@@ -207,7 +215,7 @@ class EuclideanCost(Cost):
         # A row meets the columns behind it: rows up to the last column of the block.
         return [(a, b, np.arange(b)) for a, b in row_blocks(self.n, PLAIN_COLUMNS)]
 
-    def _local_tasks(self) -> list[tuple[int, int, LongArray]]:
+    def _local_tasks(self) -> list[ScreenTask]:
         """Every cell with the cells before it that look into it, or it into them."""
         offsets, n_cells = self._cells.offsets, self._cells.n_cells
         partners: list[set[int]] = [{b} for b in range(n_cells)]
@@ -226,9 +234,7 @@ class EuclideanCost(Cost):
         chosen = blocks[:: max(1, len(blocks) // SHARE_BLOCKS)]
         survive = partial(self._surviving_block, tables, reach)
         found = sum(len(rows) for rows, _ in self.workers.map(survive, chosen))
-        possible = sum(
-            int(np.sum(tables.n_cells - tables.owner[a:b])) for a, b in chosen
-        )
+        possible = sum(int(np.sum(tables.n_cells - tables.owner[a:b])) for a, b in chosen)
         return found / possible
 
     def _surviving_rows(self, reach: FloatArray) -> list[LongArray]:
@@ -267,7 +273,7 @@ class EuclideanCost(Cost):
         return np.concatenate(found_rows), np.concatenate(found_cells)
 
     def _screen_block(
-        self, upper: FloatArray, reach: FloatArray, task: tuple[int, int, LongArray]
+        self, upper: FloatArray, reach: FloatArray, task: ScreenTask
     ) -> list[PairChunk]:
         first, last, rows = task
         center = self._X[first:last].mean(axis=0)
@@ -298,7 +304,7 @@ class EuclideanCost(Cost):
         return chunks
 
     def _centered(
-        self, rows: LongArray | IntArray, center: FloatArray, scale: float
+        self, rows: IndexArray, center: FloatArray, scale: float
     ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], FloatArray]:
         d = self._X.shape[1]
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))

@@ -103,12 +103,8 @@ class RestrictedProblem:
         """Row sums and square sum at ``u``."""
         row_sums, square_sums = np.empty(self.n), np.empty(self.n)
         pairs = self.pairs
-        self._run(
-            lambda a, b: kernels.evaluate(
-                pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u, a, b,
-                row_sums, square_sums,
-            )  # fmt: skip
-        )
+        source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
+        self._run(lambda a, b: kernels.evaluate(*source, a, b, row_sums, square_sums))
         return Evaluation(row_sums, float(np.sum(square_sums)))
 
     def hessian(self, u: FloatArray) -> Hessian:

@@ -119,7 +119,7 @@ class EpsPath:
         rows = []
         for graph in self._graphs:
             certificate, degrees = graph.certificate, graph.degrees
-            assert certificate is not None  # noqa: S101  # transport graphs have one
+            assert certificate is not None  # transport graphs have one
             rows.append(
                 (
                     certificate.eps,

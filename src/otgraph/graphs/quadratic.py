@@ -122,5 +122,5 @@ def quadratic_ot_graph(
     )  # fmt: skip
     if eps is not None:
         return problem.graph(problem.solve(eps, u0=u0))
-    assert mean_degree is not None  # noqa: S101  # one of the two was given
+    assert mean_degree is not None  # one of the two was given
     return problem.graph(problem.solve_for_degree(mean_degree), mean_degree=mean_degree)

@@ -33,7 +33,7 @@ from otgraph.solvers import (
 )
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray, SparseMatrix
+    from otgraph.typing import SparseMatrix
 
 DEFAULT_CANDIDATES = 30
 CANDIDATES_PER_DEGREE = 1.5  # more first candidates than neighbors wanted
@@ -89,7 +89,9 @@ class TransportProblem:
         self.screener = Screener(self.cost)
         self._params = {
             "method": "quadratic_ot",
-            "metric": metric if isinstance(metric, str) else getattr(metric, "__name__", "callable"),
+            "metric": metric
+            if isinstance(metric, str)
+            else getattr(metric, "__name__", "callable"),
             "p": p,
             "normalize": bool(normalize),
             "scale": self.cost.scale,
@@ -137,8 +139,8 @@ class TransportProblem:
         )
         if abs(solution.mean_degree / mean_degree - 1.0) > DEGREE_WARNING:
             msg = (
-                f"No `eps` was found that gives `mean_degree`={mean_degree:g}; the nearest graph has "
-                f"{solution.mean_degree:.2f}. Few points have few possible degrees."
+                f"No `eps` was found that gives `mean_degree`={mean_degree:g}; the nearest graph "
+                f"has {solution.mean_degree:.2f}. Few points have few possible degrees."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         return self._judged(solution)
@@ -174,8 +176,8 @@ class TransportProblem:
         if certificate.status == Status.NOT_CONVERGED:
             msg = (
                 f"The row sums are off by up to {certificate.marginal_error:.1e} after "
-                f"{certificate.n_steps} Newton steps (`tol` is {self.tol:.1e}). A larger `max_steps`, "
-                "a larger `eps` or a start `u0` usually helps."
+                f"{certificate.n_steps} Newton steps (`tol` is {self.tol:.1e}). A larger "
+                "`max_steps`, a larger `eps` or a start `u0` usually helps."
             )
             if self.on_failure == "raise":
                 raise ConvergenceError(msg)
@@ -210,8 +212,8 @@ class TransportProblem:
         if apart.any():
             n_points = int(np.bincount(labels)[apart].sum())
             msg = (
-                f"{n_points} points fall into {int(apart.sum())} group(s) of exact copies that share no "
-                "edge with the rest. Drop the copies and give `mass` instead, or raise `eps`."
+                f"{n_points} points fall into {int(apart.sum())} group(s) of exact copies that share "
+                "no edge with the rest. Drop the copies and give `mass` instead, or raise `eps`."
             )
             warnings.warn(msg, DisconnectedWarning, stacklevel=4)
 

@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 _MEANING = {
     Status.EXACT: "optimal among all pairs of points: marginals hold and no pair is missing",
-    Status.EXACT_ON_CANDIDATES: "optimal among the candidate pairs; the other pairs were not all checked",
+    Status.EXACT_ON_CANDIDATES: "optimal among the candidate pairs; not all others were checked",
     Status.NOT_CONVERGED: "stopped before the marginals reached the tolerance",
 }
 
@@ -48,7 +48,7 @@ class Certificate:
     eps
         Regularization of the solved problem.
     n_screens
-        Passes over all pairs.
+        Passes over all pairs; zero where the pass for an earlier ``eps`` of a path sufficed.
     missing_pairs
         Estimated number of pairs that the full solution uses and the candidates lack;
         zero when the status is ``"exact"``, ``nan`` when nothing was sampled.
@@ -71,8 +71,8 @@ class Certificate:
         """One paragraph for people."""
         return (
             f"{self.status.value}: {self.status.meaning}\n"
-            f"  marginal error {self.marginal_error:.1e}, relative duality gap {self.duality_gap:.1e}, "
-            f"eps {self.eps:.6g}\n"
+            f"  eps {self.eps:.6g}, marginal error {self.marginal_error:.1e}, "
+            f"relative duality gap {self.duality_gap:.1e}\n"
             f"  {self.pairs_checked:,} pairs checked, {self.violations:,} violations, "
             f"{self.n_steps} Newton steps, {self.n_screens} screens"
         )

@@ -81,9 +81,7 @@ def _search_on_candidates(
     search = DegreeSearch(degree)
     for _ in range(MAX_LOOSE_TRIALS):
         problem = start.problem
-        result = newton(
-            problem, eps * mass, start.u, tol=LOOSE_TOL, max_steps=LOOSE_STEPS
-        )
+        result = newton(problem, eps * mass, start.u, tol=LOOSE_TOL, max_steps=LOOSE_STEPS)
         start = Start(problem, result.u)
         reached = problem.hessian(result.u).n_active / problem.n
         logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, reached)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph.exceptions import InfeasibleError
-from otgraph.solvers.cg import conjugate_gradients
 from otgraph.solvers.certificate import Certificate, Status
+from otgraph.solvers.cg import conjugate_gradients
 from otgraph.solvers.newton import newton
 
 if TYPE_CHECKING:
@@ -112,9 +112,7 @@ def solve(
 
     ``start`` comes from `start_on`, or from the solution of a similar problem.
     """
-    run = _Run(
-        screener, eps, mass, start, self_loops=self_loops, tol=tol, max_steps=max_steps
-    )
+    run = _Run(screener, eps, mass, start, self_loops=self_loops, tol=tol, max_steps=max_steps)
     for _ in range(MAX_ROUNDS):
         run.improve()
         if run.finished:
@@ -148,7 +146,6 @@ class _Run:
         self.last_screen: Screen | None = None
         self.error, self.steps, self.raises = np.inf, 0, 0
         self.first_pass = screener.n_passes
-
 
     def improve(self) -> None:
         """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
@@ -252,9 +249,7 @@ def start_potentials(problem: RestrictedProblem, target: FloatArray) -> FloatArr
     return np.maximum(u, problem.lift(u, rows, target))
 
 
-def duality_gap(
-    problem: RestrictedProblem, u: FloatArray, eps: float, mass: FloatArray
-) -> float:
+def duality_gap(problem: RestrictedProblem, u: FloatArray, eps: float, mass: FloatArray) -> float:
     """Primal value of a feasible plan minus the dual value of ``u``, relative to the former.
 
     The plan of ``u`` misses the marginals by the tolerance. Scaled to
