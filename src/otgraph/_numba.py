@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def njit(function: F) -> F:
     """Compile ``function`` lazily, without the GIL, cached on disk where that is possible."""
     try:
-        return numba.njit(nogil=True, cache=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(nogil=True, cache=True)(function)
     except RuntimeError as error:  # numba found no directory it may write its cache to
         logger.debug("kernel cache is off: %s", error)
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(nogil=True)(function)
