@@ -1,0 +1,89 @@
+"""The one form in which weights and parameters are kept."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._validation import check_csr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from otgraph.typing import SparseMatrix
+
+Param: TypeAlias = str | int | float | bool | None
+
+# Asymmetry that rounding can leave when w_ij and w_ji were computed separately; more is a
+# directed graph, which has to be symmetrized by whoever knows what the directions mean.
+SYMMETRY_RTOL = 1e-8
+
+
+def canonical_weights(weights: Any) -> SparseMatrix:
+    """Weights as an exactly symmetric, non-negative float64 CSR matrix in canonical form.
+
+    The argument is left as it was.
+    """
+    if sp.issparse(weights):
+        csr = check_csr(weights, name="weights")
+    else:
+        csr = sp.csr_matrix(np.asarray(weights, dtype=np.float64))
+    if csr.shape[0] != csr.shape[1] or csr.shape[0] == 0:
+        msg = f"`weights` must be a square matrix with at least one row, got shape {csr.shape}."
+        raise ValueError(msg)
+    csr = csr.astype(np.float64, copy=True)
+    if csr.nnz and not (np.isfinite(csr.data).all() and csr.data.min() >= 0.0):
+        bad = csr.data[~(np.isfinite(csr.data) & (csr.data >= 0.0))]
+        msg = f"`weights` must be finite and >= 0, got {len(bad)} other value(s) such as {bad[0]}."
+        raise ValueError(msg)
+    return with_small_indices(_exactly_symmetric(csr))
+
+
+def with_small_indices(csr: SparseMatrix) -> SparseMatrix:
+    """The same matrix without stored zeros, sorted, with 32-bit indices where they suffice."""
+    csr.sum_duplicates()
+    csr.eliminate_zeros()
+    largest = max(csr.nnz, *csr.shape)
+    dtype = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+    indices, indptr = (a.astype(dtype, copy=False) for a in (csr.indices, csr.indptr))
+    small = sp.csr_matrix((csr.data, indices, indptr), shape=csr.shape, copy=False)
+    small.has_sorted_indices = small.has_canonical_format = True
+    return small
+
+
+def _exactly_symmetric(csr: SparseMatrix) -> SparseMatrix:
+    transposed = csr.T.tocsr()
+    difference = csr - transposed
+    if difference.nnz == 0:
+        return csr
+    asymmetry = float(np.abs(difference.data).max())
+    largest = float(csr.data.max())
+    if not asymmetry <= SYMMETRY_RTOL * largest or math.isinf(largest):
+        msg = (
+            f"`weights` must be symmetric, but |W - W.T| reaches {asymmetry:.6g}. "
+            "Pass (W + W.T) / 2, or W.maximum(W.T)."
+        )
+        raise ValueError(msg)
+    return (csr + transposed) * 0.5
+
+
+def plain_params(params: Mapping[str, Any]) -> dict[str, Param]:
+    """A copy with Python's own numbers in place of numpy's, fit for a file."""
+    return {str(key): _plain(key, value) for key, value in params.items()}
+
+
+def _plain(key: str, value: Any) -> Param:
+    if value is None or isinstance(value, str):
+        return None if value is None else str(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    msg = f"`params[{key!r}]` must be a string, a number, a boolean or None, got {value!r}."
+    raise TypeError(msg)

@@ -1,0 +1,260 @@
+"""The result of every construction: a weighted graph that knows how it was built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from otgraph._validation import check_vector
+from otgraph.graphs import extension
+from otgraph.graphs._canonical import canonical_weights, plain_params
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+    from otgraph.graphs._canonical import Param
+    from otgraph.solvers.certificate import Certificate
+    from otgraph.typing import FloatArray, IntArray, PointsLike, SparseMatrix
+
+
+class Edges(NamedTuple):
+    """Edges of a graph, each listed once with ``i < j``; self-loops are left out."""
+
+    i: IntArray
+    j: IntArray
+    weight: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """Symmetric weighted graph on n points.
+
+    Every construction of this package returns one. The constructor trusts its arguments;
+    :meth:`from_weights` takes any symmetric matrix and checks it.
+
+    Parameters
+    ----------
+    weights
+        CSR matrix, exactly symmetric, float64, sorted 32-bit indices (64-bit only where they
+        must be), no stored zeros. Rows of optimal transport graphs sum to ``mass``.
+    params
+        What built the graph, a flat dictionary of plain values; ``params["method"]`` names
+        the construction.
+    certificate
+        What was proved about an optimal transport plan; None for kernels.
+    potentials
+        The vector u behind the plan; None for kernels.
+    mass
+        Wanted row sums; None for kernels.
+    points
+        The points as they were given, needed by :meth:`extend`; None for precomputed costs.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> graph = otgraph.knn_gaussian_graph([[0.0], [1.0], [3.0], [4.0]], k=1)
+    >>> graph
+    Graph(n=4, edges=2, mean_degree=1, method='knn_gaussian')
+    >>> graph.component_labels
+    array([0, 0, 1, 1], dtype=int32)
+    """
+
+    weights: SparseMatrix
+    params: dict[str, Param] = field(default_factory=dict)
+    certificate: Certificate | None = None
+    potentials: FloatArray | None = None
+    mass: FloatArray | None = None
+    points: Any = None
+
+    @classmethod
+    def from_weights(
+        cls,
+        weights: Any,
+        *,
+        params: Mapping[str, Any] | None = None,
+        certificate: Certificate | None = None,
+        potentials: FloatArray | None = None,
+        mass: FloatArray | None = None,
+        points: Any = None,
+    ) -> Graph:
+        """Graph of any symmetric, non-negative matrix, brought into canonical form.
+
+        Parameters
+        ----------
+        weights
+            Square scipy sparse matrix or dense array. Asymmetry in the last digits is averaged
+            away; anything more is an error, because only you know whether to take the mean,
+            the maximum or the minimum of the two directions.
+        params
+            Plain values that describe the graph; ``{"method": "weights"}`` by default.
+        certificate, potentials, mass, points
+            Kept as they are; see :class:`Graph`.
+
+        Examples
+        --------
+        >>> from otgraph import Graph
+        >>> Graph.from_weights([[0, 2], [2, 0]]).transition().toarray()
+        array([[0., 1.],
+               [1., 0.]])
+        """
+        canonical = canonical_weights(weights)
+        n = canonical.shape[0]
+        return cls(
+            weights=canonical,
+            params=plain_params(params or {"method": "weights"}),
+            certificate=certificate,
+            potentials=None if potentials is None else check_vector(potentials, "potentials", n),
+            mass=None if mass is None else check_vector(mass, "mass", n),
+            points=points,
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return int(self.weights.shape[0])
+
+    @cached_property
+    def degrees(self) -> IntArray:
+        """Number of neighbors of every point; the point itself does not count."""
+        loops = self.weights.diagonal() != 0
+        return (np.diff(self.weights.indptr) - loops).astype(np.int32)
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean of :attr:`degrees`."""
+        return float(self.degrees.mean())
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components; an isolated point is one of its own."""
+        return self._components[0]
+
+    @property
+    def component_labels(self) -> IntArray:
+        """Component of every point, numbered from 0 in the order of first appearance."""
+        return self._components[1]
+
+    @cached_property
+    def _components(self) -> tuple[int, IntArray]:
+        count, labels = connected_components(self.weights, directed=False)
+        return int(count), labels.astype(np.int32, copy=False)
+
+    def transition(self) -> SparseMatrix:
+        """Random-walk matrix D⁻¹W: rows sum to one.
+
+        A point without any edge stays where it is (probability one on the diagonal), so that
+        every row is a distribution and powers of the matrix leave the point alone.
+        """
+        sums = self._row_sums()
+        isolated = sums == 0.0
+        transition = _scale_rows(self.weights, 1.0 / np.where(isolated, 1.0, sums))
+        if isolated.any():
+            transition = transition + sp.diags(isolated.astype(np.float64), format="csr")
+        return sp.csr_matrix(transition)
+
+    def laplacian(self, *, normalized: bool = False) -> SparseMatrix:
+        """Graph Laplacian, positive semidefinite.
+
+        Parameters
+        ----------
+        normalized
+            False: D − W. True: I − D^(-1/2) W D^(-1/2), with a zero row for a point without
+            edges. Either way the eigenvalue 0 is as often there as the graph has components.
+        """
+        sums = self._row_sums()
+        if not normalized:
+            return sp.csr_matrix(sp.diags(sums, format="csr") - self.weights)
+        isolated = sums == 0.0
+        root = 1.0 / np.sqrt(np.where(isolated, 1.0, sums))
+        affinity = _scale_rows(self.weights, root)
+        affinity.data *= root[affinity.indices]
+        return sp.csr_matrix(sp.diags((~isolated).astype(np.float64), format="csr") - affinity)
+
+    def edges(self) -> Edges:
+        """Each edge once, as arrays ``i < j`` and ``weight``; self-loops are left out."""
+        upper = sp.triu(self.weights, k=1, format="coo")
+        return Edges(upper.row, upper.col, upper.data)
+
+    def extend(
+        self,
+        X_new: PointsLike,
+        *,
+        mass: float | FloatArray | None = None,
+        metric: Callable[..., float] | None = None,
+    ) -> SparseMatrix:
+        """Rows of new points against the points of this graph; the graph does not change.
+
+        For optimal transport the potentials stay, and a new point gets the one potential that
+        gives its row the wanted mass. Kernels answer with their own weights before
+        symmetrization. A point of the graph handed in again sees itself at cost zero: with
+        ``self_loops=True`` its row comes out as it was, without them it meets its twin.
+
+        Parameters
+        ----------
+        X_new
+            New points with the features of the old ones. For a graph on precomputed costs:
+            the costs, of shape (new points, n).
+        mass
+            Row sums of an optimal transport graph: a number, or one per new point. One by
+            default; kernels have no mass.
+        metric
+            Only for a graph built with a metric function, which no file can hold: that
+            function again.
+
+        Returns
+        -------
+        CSR matrix of shape (new points, n).
+
+        Examples
+        --------
+        >>> import otgraph
+        >>> graph = otgraph.gaussian_graph([[0.0], [1.0]], eps=1.0, normalize=False)
+        >>> graph.extend([[0.0]]).toarray().round(3)
+        array([[1.   , 0.368]])
+        """
+        return extension.extend(self, X_new, mass=mass, metric=metric)
+
+    def save(self, path: str | os.PathLike[str], *, include_points: bool = True) -> None:
+        """Write the graph to one file, which :func:`otgraph.load_graph` reads.
+
+        Parameters
+        ----------
+        path
+            Any name; ``.otg`` is customary. An existing file is replaced at the end, in one
+            step, and stays intact when anything goes wrong.
+        include_points
+            False makes the file smaller; the loaded graph then cannot :meth:`extend`.
+        """
+        from otgraph.graphs.io import save_graph  # io needs Graph to load one
+
+        save_graph(self, path, include_points=include_points)
+
+    def __repr__(self) -> str:
+        """Size and origin on one line."""
+        parts = [
+            f"n={self.n}",
+            f"edges={int(self.degrees.sum(dtype=np.int64)) // 2}",
+            f"mean_degree={self.mean_degree:.4g}",
+        ]
+        parts += [f"{key}={self.params[key]!r}" for key in ("method",) if key in self.params]
+        eps = self.params.get("eps")
+        if isinstance(eps, float):
+            parts.append(f"eps={eps:.6g}")
+        if self.certificate is not None:
+            parts.append(f"status={self.certificate.status.value!r}")
+        return f"Graph({', '.join(parts)})"
+
+    def _row_sums(self) -> FloatArray:
+        return np.asarray(self.weights.sum(axis=1), dtype=np.float64).ravel()
+
+
+def _scale_rows(csr: SparseMatrix, factors: FloatArray) -> SparseMatrix:
+    """Row i times factors[i], as a copy that shares no data with the original."""
+    data = csr.data * np.repeat(factors, np.diff(csr.indptr))
+    return sp.csr_matrix((data, csr.indices.copy(), csr.indptr.copy()), shape=csr.shape)
