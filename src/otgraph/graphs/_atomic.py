@@ -1,0 +1,58 @@
+"""Writing a file so that it is either complete or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` once it is complete and on the disk."""
+    target = os.path.realpath(path)  # a link goes on pointing to its file
+    directory = os.path.dirname(target)
+    _check_target(path, target, directory)
+    temporary = os.path.join(directory, f".{os.path.basename(target)}.{secrets.token_hex(8)}")
+    # Opened by hand for the permissions that any new file gets, which tempfile does not give.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except OSError as error:
+        msg = f"cannot write into the directory of {path!r}: {error.strerror}"
+        raise type(error)(error.errno, msg) from error
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_directory(directory)
+
+
+def _check_target(path: str, target: str, directory: str) -> None:
+    if not os.path.isdir(directory):
+        msg = f"the directory of {path!r} does not exist; create it first"
+        raise FileNotFoundError(errno.ENOENT, msg)
+    if os.path.isdir(target):
+        msg = f"{path!r} is a directory; give the name of a file"
+        raise IsADirectoryError(errno.EISDIR, msg)
+
+
+def _sync_directory(directory: str) -> None:
+    """Make the renaming itself durable, where the system lets directories be opened."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

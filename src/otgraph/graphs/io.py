@@ -1,0 +1,304 @@
+"""Graphs in files: one file each, versioned, checksummed, without pickle.
+
+    offset  bytes
+    0       8    magic: binary marker, name, both line ends (text transfer damages them)
+    8       4    format version, unsigned little-endian, as all numbers
+    12      8    length of the header
+    20      32   SHA-256 of bytes 0..20 and the header
+    52           header: JSON with params, certificate and a table of arrays
+    ...          the arrays, in the order of the table, without gaps
+
+The table gives name, type, shape and SHA-256 of each array. Sizes are compared with the size
+of the file before anything is allocated, and the file must end where the table ends, so that
+no byte is free to change unseen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import struct
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._validation import check_csr
+from otgraph.exceptions import FormatError
+from otgraph.graphs._atomic import replacing
+from otgraph.graphs._canonical import plain_params
+from otgraph.graphs.graph import Graph
+from otgraph.solvers.certificate import Certificate, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+MAGIC = b"\x89OTG\r\n\x1a\n"
+VERSION = 1
+PRELUDE = struct.Struct("<8sIQ")
+DIGEST_BYTES = 32
+TYPES = ("<f8", "<i4", "<i8")  # all that a graph consists of
+CHUNK_BYTES = 1 << 24  # hashing and reading go on in steps, so that Ctrl-C is heard
+
+
+def save_graph(graph: Graph, path: str | os.PathLike[str], *, include_points: bool = True) -> None:
+    """Write a graph to one file, which :func:`load_graph` reads.
+
+    The file is written beside its place under another name, forced to disk and then renamed:
+    an older file stays intact until the new one is complete.
+
+    Parameters
+    ----------
+    graph
+        Any graph of this package.
+    path
+        Any name; ``.otg`` is customary.
+    include_points
+        False makes the file smaller; the loaded graph then cannot ``extend``.
+    """
+    arrays = dict(_arrays_of(graph, include_points))
+    header = _encoded_header(graph, arrays)
+    prelude = PRELUDE.pack(MAGIC, VERSION, len(header))
+    with replacing(os.fspath(path)) as file:
+        file.write(prelude + hashlib.sha256(prelude + header).digest() + header)
+        for array in arrays.values():
+            for chunk in _chunks(array):
+                file.write(chunk)
+
+
+def load_graph(path: str | os.PathLike[str]) -> Graph:
+    """Graph from a file that :meth:`Graph.save` wrote.
+
+    Nothing in the file is executed. A file that is damaged, foreign or newer than this
+    version raises :class:`otgraph.exceptions.FormatError`, which says what is wrong.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Examples
+    --------
+    >>> import os, tempfile, otgraph
+    >>> graph = otgraph.knn_gaussian_graph([[0.0], [1.0], [3.0]], k=1)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = os.path.join(directory, "three.otg")
+    ...     graph.save(path)
+    ...     otgraph.load_graph(path)
+    Graph(n=3, edges=2, mean_degree=1.333, method='knn_gaussian')
+    """
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        header = _read_header(file, size)
+        try:
+            arrays = {
+                entry["name"]: _read_array(file, entry)
+                for entry in _checked_table(header["arrays"], size - file.tell())
+            }
+            return _graph_of(header, arrays)
+        except FormatError:
+            raise
+        # The checksums hold, so that this file was made, not damaged; it is still no graph.
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            _refuse(f"its contents do not describe a graph ({error})", error)
+
+
+def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, NDArray[Any]]]:
+    yield from _csr_arrays("weights", graph.weights)
+    if graph.potentials is not None:
+        yield "potentials", _float64(graph.potentials)
+    if graph.mass is not None:
+        yield "mass", _float64(graph.mass)
+    if not include_points or graph.points is None:
+        return
+    if sp.issparse(graph.points):
+        yield from _csr_arrays("points", graph.points)
+    else:
+        yield "points", _float64(graph.points)
+
+
+def _csr_arrays(name: str, csr: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    yield f"{name}.data", _float64(csr.data)
+    for part in ("indices", "indptr"):
+        indices = getattr(csr, part)
+        yield f"{name}.{part}", np.ascontiguousarray(indices, dtype=f"<i{indices.itemsize}")
+
+
+def _float64(array: Any) -> NDArray[Any]:
+    return np.ascontiguousarray(array, dtype="<f8")
+
+
+def _encoded_header(graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    table = [
+        {
+            "name": name,
+            "type": array.dtype.str,
+            "shape": list(array.shape),
+            "sha256": _digest(array),
+        }
+        for name, array in arrays.items()
+    ]
+    certificate = None if graph.certificate is None else asdict(graph.certificate)
+    header = {
+        "params": _encoded(plain_params(graph.params)),
+        "certificate": certificate and _encoded(certificate),
+        "points_shape": list(graph.points.shape) if "points.data" in arrays else None,
+        "arrays": table,
+    }
+    return json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has no word for what is not finite; floats are otherwise kept to the last bit."""
+    return {
+        key: {"float": repr(value)}
+        if isinstance(value, float) and not math.isfinite(value)
+        else value
+        for key, value in values.items()
+    }
+
+
+def _decoded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: float(value["float"]) if isinstance(value, dict) else value
+        for key, value in values.items()
+    }
+
+
+def _read_header(file: BinaryIO, size: int) -> dict[str, Any]:
+    prelude = file.read(PRELUDE.size)
+    if prelude[: len(MAGIC)] != MAGIC[: len(prelude)] or not prelude:
+        _refuse("it does not begin as one")
+    if size < PRELUDE.size + DIGEST_BYTES:
+        _refuse(f"it ends after {size} bytes, within its first fields")
+    _, version, length = PRELUDE.unpack(prelude)
+    if version > VERSION:
+        _refuse(
+            f"it has format version {version} and this package reads up to {VERSION}, or it is "
+            "damaged; a newer otgraph may read it"
+        )
+    if version == 0:
+        _refuse("it has format version 0, which does not exist: the file is damaged")
+    digest = file.read(DIGEST_BYTES)
+    remaining = size - file.tell()
+    if length > remaining:
+        _refuse(
+            f"its header should have {length} bytes but {remaining} follow: it is cut or damaged"
+        )
+    encoded = file.read(length)
+    if hashlib.sha256(prelude + encoded).digest() != digest:
+        _refuse("its header does not match its checksum: the file is damaged")
+    try:
+        header = json.loads(encoded)
+    except (ValueError, RecursionError) as error:
+        _refuse("its header is not JSON", error)
+    if not isinstance(header, dict):
+        _refuse("its header is not a table")
+    return header
+
+
+def _checked_table(table: list[dict[str, Any]], available: int) -> list[dict[str, Any]]:
+    """The table of arrays, once it is known to fill the rest of the file exactly."""
+    total = 0
+    for entry in table:
+        shape = entry["shape"]
+        if entry["type"] not in TYPES or not all(type(s) is int and s >= 0 for s in shape):
+            _refuse(f"array {entry['name']!r} has an unknown type or shape")
+        total += math.prod(shape) * np.dtype(entry["type"]).itemsize
+    if len({entry["name"] for entry in table}) != len(table):
+        _refuse("an array occurs twice")
+    if total != available:
+        what = "truncated" if total > available else "followed by something else"
+        _refuse(f"its arrays should take {total} bytes, but {available} are there: it is {what}")
+    return table
+
+
+def _read_array(file: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
+    array = np.empty(entry["shape"], dtype=entry["type"])
+    if any(file.readinto(chunk) != len(chunk) for chunk in _chunks(array)):  # type: ignore[attr-defined]
+        _refuse(f"it ends within array {entry['name']!r}: the file is truncated")
+    if _digest(array) != entry["sha256"]:
+        _refuse(f"array {entry['name']!r} does not match its checksum: the file is damaged")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Graph:
+    n = len(arrays["weights.indptr"]) - 1
+    graph = Graph(
+        weights=_csr_of("weights", arrays, (n, n)),
+        params=plain_params(_decoded(header["params"])),
+        certificate=_certificate_of(header["certificate"]),
+        potentials=arrays.get("potentials"),
+        mass=arrays.get("mass"),
+        points=_points_of(header, arrays),
+    )
+    _check_weights(graph.weights)
+    for name in ("potentials", "mass"):
+        vector = getattr(graph, name)
+        if vector is not None and (vector.shape != (n,) or not np.isfinite(vector).all()):
+            _refuse(f"its {name} are not {n} finite numbers")
+    if graph.points is not None and (graph.points.ndim != 2 or graph.points.shape[0] != n):
+        _refuse(f"its points have shape {graph.points.shape}, but there are {n} of them")
+    return graph
+
+
+def _csr_of(name: str, arrays: Mapping[str, NDArray[Any]], shape: Any) -> Any:
+    """The CSR matrix, its arrays put in unread and then checked: scipy would follow them."""
+    csr = sp.csr_matrix(tuple(shape), dtype=np.float64)
+    csr.data, csr.indices, csr.indptr = (
+        arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr")
+    )
+    if any(array.ndim != 1 for array in (csr.data, csr.indices, csr.indptr)):
+        _refuse(f"the parts of {name} are not vectors")
+    check_csr(csr, name=name)
+    return csr
+
+
+def _check_weights(weights: Any) -> None:
+    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    if not np.all((np.diff(weights.indices) > 0) | (np.diff(rows) > 0)):
+        _refuse("column indices of its weights are not in order")
+    weights.has_sorted_indices = weights.has_canonical_format = True
+    if not (np.isfinite(weights.data).all() and (weights.data > 0.0).all()):
+        _refuse("its weights are not all positive and finite")
+    if (weights != weights.T).nnz:
+        _refuse("its weights are not symmetric")
+
+
+def _points_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if header["points_shape"] is not None:
+        return _csr_of("points", arrays, header["points_shape"])
+    return arrays.get("points")
+
+
+def _certificate_of(encoded: Mapping[str, Any] | None) -> Certificate | None:
+    if encoded is None:
+        return None
+    fields = _decoded(encoded)
+    return Certificate(**{**fields, "status": Status(fields["status"])})
+
+
+def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:
+    msg = f"This file is not a graph that can be read: {reason}."
+    raise FormatError(msg) from cause
+
+
+def _chunks(array: NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of a contiguous array; writing to them writes to the array."""
+    if not array.size:
+        return
+    data = memoryview(array.reshape(-1).view(np.uint8).data)
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]
+
+
+def _digest(array: NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for chunk in _chunks(array):
+        digest.update(chunk)
+    return digest.hexdigest()
