@@ -1,0 +1,119 @@
+"""Graphs in which every pair has an edge: memory first, then n × n numbers, filled once."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._parallel import Workers, row_blocks
+from otgraph.exceptions import MemoryLimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from otgraph.typing import FloatArray, SparseMatrix
+
+BLOCK_ENTRIES = 1 << 22  # 32 MB of work space a thread
+# A float64 weight, and beside it either its 32-bit index or a float32 copy for Newton steps.
+BYTES_PER_PAIR = 12
+# What is left to the rest of the process and the machine.
+USABLE_SHARE = 0.9
+
+
+def require_dense_memory(n: int) -> None:
+    """Raise before anything is allocated when n × n weights cannot fit."""
+    needed, available = BYTES_PER_PAIR * n * n, available_memory()
+    if available is not None and needed > USABLE_SHARE * available:
+        largest = int((USABLE_SHARE * available / BYTES_PER_PAIR) ** 0.5)
+        msg = (
+            f"A graph with an edge between all pairs of {n:,} points takes {needed / 1e9:,.1f} GB, "
+            f"and {available / 1e9:,.1f} GB are free. Use at most {largest:,} points, or a sparse "
+            "graph: quadratic_ot_graph or knn_gaussian_graph."
+        )
+        raise MemoryLimitError(msg)
+
+
+def available_memory() -> int | None:
+    """Bytes that can be had without swapping, or None where the system does not say."""
+    known = [
+        number
+        for number in (_meminfo(), _cgroup_room(), _physical_memory())
+        if number is not None and number > 0
+    ]
+    return min(known) if known else None
+
+
+def fill_symmetric(
+    matrix: FloatArray, transform: Callable[[FloatArray, int, int], None], workers: Workers
+) -> None:
+    """Apply an elementwise function in place, to the upper triangle and by copy to the lower.
+
+    ``transform(block, a, b)`` changes ``block = matrix[a:b, a:]``. Half the work, and symmetry
+    to the last bit without asking whether the function rounds alike on both sides.
+    """
+    n = len(matrix)
+
+    def fill(rows: tuple[int, int]) -> None:
+        a, b = rows
+        block = matrix[a:b, a:]
+        transform(block, a, b)
+        square = block[:, : b - a]
+        square[...] = np.triu(square) + np.triu(square, 1).T
+        matrix[b:, a:b] = block[:, b - a :].T
+
+    workers.run(fill, row_blocks(n, max(1, BLOCK_ENTRIES // n)))
+
+
+def csr_from_dense(matrix: FloatArray) -> SparseMatrix:
+    """CSR matrix of a dense one without its zeros; the dense one is used up.
+
+    Values move to the front of the same memory, so that only the indices are new.
+    """
+    n_rows, n_columns = matrix.shape
+    counts = np.count_nonzero(matrix, axis=1)
+    nnz = int(counts.sum())
+    dtype = np.int32 if max(nnz, n_rows, n_columns) <= np.iinfo(np.int32).max else np.int64
+    indptr = np.zeros(n_rows + 1, dtype=dtype)
+    np.cumsum(counts, out=indptr[1:])
+    indices = np.empty(nnz, dtype=dtype)
+    values = matrix.reshape(-1)
+    for i in range(n_rows):
+        kept = np.flatnonzero(matrix[i])
+        indices[indptr[i] : indptr[i + 1]] = kept
+        values[indptr[i] : indptr[i + 1]] = matrix[i, kept]  # never ahead of the row being read
+    data = values[:nnz] if nnz > values.size // 2 else values[:nnz].copy()
+    csr = sp.csr_matrix((data, indices, indptr), shape=matrix.shape, copy=False)
+    csr.has_sorted_indices = csr.has_canonical_format = True
+    return csr
+
+
+def _meminfo() -> int | None:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
+def _cgroup_room() -> int | None:
+    """Room under the limit of a container."""
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            limit = int(file.read())
+        with open("/sys/fs/cgroup/memory.current", encoding="ascii") as file:
+            return limit - int(file.read())
+    except (OSError, ValueError):  # no cgroup, or "max"
+        return None
+
+
+def _physical_memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None

@@ -1,0 +1,79 @@
+"""Weights of kernels and the rows they fill, for the points of a graph and for new ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.decomposition import PCA
+
+from otgraph._validation import check_count
+from otgraph.graphs._canonical import with_small_indices
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray, LongArray, SparseMatrix
+
+
+def gaussian_weights(costs: FloatArray, eps: float | None) -> FloatArray:
+    """exp(−c/eps), or ones; may underflow to zero."""
+    if eps is None:
+        return np.ones_like(costs)
+    weights = costs.copy()
+    gaussian_in_place(weights, eps)
+    return weights
+
+
+def kernel_rows(indices: LongArray, weights: FloatArray, n: int) -> SparseMatrix:
+    """CSR matrix with ``weights[i, r]`` in row i and column ``indices[i, r]``, no zeros."""
+    n_rows, k = indices.shape
+    indptr = np.arange(0, n_rows * k + 1, k) if k else np.zeros(n_rows + 1, dtype=np.int64)
+    kernel = sp.csr_matrix((weights.ravel(), indices.ravel(), indptr), shape=(n_rows, n))
+    return with_small_indices(kernel)
+
+
+def gaussian_in_place(costs: FloatArray, eps: float) -> None:
+    with np.errstate(under="ignore", over="ignore"):
+        costs /= -eps
+        np.exp(costs, out=costs)
+
+
+def decayed(distances: FloatArray, k: int, decay: float, thresh: float) -> FloatArray:
+    """exp(−(d/σ)^decay) per row of sorted distances, σ the k-th of them; small values become 0.
+
+    Among more than k duplicates σ is zero. Then duplicates have weight one and all else none,
+    which is the limit of small σ.
+    """
+    bandwidth = distances[:, k - 1 : k]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        ratio = np.where(distances == 0.0, 0.0, distances / bandwidth)
+        weights = np.exp(-(ratio**decay))
+    weights[weights < thresh] = 0.0
+    return weights
+
+
+def principal_components(points: Any, n_pca: Any, random_state: int, metric: Any) -> FloatArray:
+    """Scores of the points; the same every time for the same points and seed."""
+    return _fitted_pca(points, n_pca, random_state, metric)[1]
+
+
+def project(points: Any, new: Any, n_pca: Any, random_state: int) -> tuple[FloatArray, FloatArray]:
+    """Scores of the points and of new ones on the components of the former."""
+    pca, scores = _fitted_pca(points, n_pca, random_state, "")
+    return scores, pca.transform(new)
+
+
+def _fitted_pca(points: Any, n_pca: Any, random_state: int, metric: Any) -> tuple[Any, FloatArray]:
+    n_pca = check_count(n_pca, "n_pca")
+    if isinstance(metric, str) and metric == "precomputed":
+        msg = "`n_pca` must be None with metric='precomputed': distances have no components."
+        raise ValueError(msg)
+    if n_pca >= min(points.shape):
+        msg = (
+            f"`n_pca` must be less than both numbers of points and features, {points.shape}, got "
+            f"{n_pca}. Pass None to measure distances between the points as they are."
+        )
+        raise ValueError(msg)
+    solver = "arpack" if sp.issparse(points) else "randomized"
+    pca = PCA(n_pca, svd_solver=solver, random_state=random_state)
+    return pca, np.ascontiguousarray(pca.fit_transform(points))
