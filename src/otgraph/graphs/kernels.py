@@ -1,0 +1,194 @@
+"""Gaussian weights, on nearest neighbors or on all pairs."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._parallel import Workers
+from otgraph._validation import check_choice, check_positive
+from otgraph.exceptions import DisconnectedWarning
+from otgraph.graphs._canonical import plain_params, with_small_indices
+from otgraph.graphs._cost_kinds import metric_name, pair_costs
+from otgraph.graphs._dense import csr_from_dense, fill_symmetric, require_dense_memory
+from otgraph.graphs._kernel_rows import (
+    gaussian_in_place,
+    gaussian_weights,
+    kernel_rows,
+)
+from otgraph.graphs._neighbors import check_neighbor_count, own_neighbors
+from otgraph.graphs.graph import Graph
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray, PointsLike
+
+SYMMETRIZE = ("union", "average")
+
+
+def knn_gaussian_graph(
+    X: PointsLike,
+    k: int = 15,
+    eps: float | None = None,
+    *,
+    metric: Any = "euclidean",
+    p: float = 2.0,
+    normalize: bool = True,
+    include_self: bool = False,
+    symmetrize: str = "union",
+    progress: bool = False,
+    n_jobs: int | None = None,
+) -> Graph:
+    r"""Graph of nearest neighbors, with Gaussian or with equal weights.
+
+    .. math:: W_{ij} = e^{-c_{ij}/\varepsilon} \quad \text{where } j \text{ is among the } k
+              \text{ nearest points of } i \text{, or } i \text{ among those of } j.
+
+    Neighbors are exact; of points at the same distance any may be chosen.
+
+    Parameters
+    ----------
+    X
+        Points, dense or sparse, or the dense cost matrix with ``metric="precomputed"``.
+    k
+        Neighbors that every point has at least; popular points get more.
+    eps
+        Scale of the weights, in units of the mean cost if `normalize`. None, the default,
+        gives every edge weight one.
+    metric, p, normalize
+        The cost c_ij, as in :func:`otgraph.entropic_ot_graph`.
+    include_self
+        Count a point as the first of its own k neighbors: it keeps a self-loop of weight one
+        and has k − 1 others. The published comparisons do so.
+    symmetrize
+        ``"union"``: an edge found from one side has its full weight. ``"average"``:
+        (K + Kᵀ)/2, so that an edge found from one side has half of it, as in the published
+        comparisons.
+    progress
+        Show a progress bar where costs of all pairs are needed for their mean.
+    n_jobs
+        Number of threads, all cores by default.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> X = [[0.0], [1.0], [3.0]]
+    >>> otgraph.knn_gaussian_graph(X, k=1).weights.toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    >>> otgraph.knn_gaussian_graph(X, k=1, symmetrize="average").weights.toarray()
+    array([[0. , 1. , 0. ],
+           [1. , 0. , 0.5],
+           [0. , 0.5, 0. ]])
+    """
+    eps = None if eps is None else check_positive(eps, "eps")
+    p = check_positive(p, "p")
+    check_choice(symmetrize, "symmetrize", SYMMETRIZE)
+    workers = Workers(n_jobs, progress=progress)
+    try:
+        costs = pair_costs(X, metric, p)
+        k = check_neighbor_count(k, "k", costs.n - 1 + include_self)
+        scale = costs.normalize(normalize, workers)
+        indices, values = own_neighbors(costs, k - include_self, workers.n_threads)
+    finally:
+        workers.close()
+    warn_of_clumps(values)
+    kernel = kernel_rows(indices, gaussian_weights(values, eps), costs.n)
+    if include_self:
+        kernel = kernel + sp.identity(costs.n, format="csr")
+    weights = kernel.maximum(kernel.T) if symmetrize == "union" else (kernel + kernel.T) * 0.5
+    params = {
+        "method": "knn_gaussian", "k": k, "eps": eps, "metric": metric_name(metric), "p": p,
+        "normalize": normalize, "scale": scale, "include_self": include_self,
+        "symmetrize": symmetrize,
+    }  # fmt: skip
+    graph = Graph(with_small_indices(weights.tocsr()), plain_params(params), points=costs.points)
+    _warn_of_underflow(graph, eps)
+    return graph
+
+
+def gaussian_graph(
+    X: PointsLike,
+    eps: float = 1.0,
+    *,
+    metric: Any = "euclidean",
+    p: float = 2.0,
+    normalize: bool = True,
+    self_loops: bool = False,
+    progress: bool = False,
+    n_jobs: int | None = None,
+) -> Graph:
+    r"""Gaussian kernel between all pairs of points.
+
+    .. math:: W_{ij} = e^{-c_{ij}/\varepsilon}
+
+    Memory grows with n²; weights that underflow to zero are not stored.
+
+    Parameters
+    ----------
+    X
+        Points, dense or sparse, or the dense cost matrix with ``metric="precomputed"``.
+    eps
+        Scale of the weights, in units of the mean cost if `normalize`.
+    metric, p, normalize
+        The cost c_ij, as in :func:`otgraph.entropic_ot_graph`.
+    self_loops
+        Keep the ones on the diagonal.
+    progress
+        Show a progress bar.
+    n_jobs
+        Number of threads, all cores by default; the result does not depend on it.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> graph = otgraph.gaussian_graph([[0.0], [1.0]], eps=1.0, normalize=False)
+    >>> graph.weights.toarray().round(3)
+    array([[0.   , 0.368],
+           [0.368, 0.   ]])
+    """
+    eps, p = check_positive(eps, "eps"), check_positive(p, "p")
+    workers = Workers(n_jobs, progress=progress)
+    try:
+        costs = pair_costs(X, metric, p)
+        require_dense_memory(costs.n)
+        scale = costs.normalize(normalize, workers)
+        matrix = costs.matrix(workers)
+        fill_symmetric(matrix, lambda block, a, b: gaussian_in_place(block, eps), workers)
+    finally:
+        workers.close()
+    if not self_loops:
+        np.fill_diagonal(matrix, 0.0)
+    params = {
+        "method": "gaussian", "eps": eps, "metric": metric_name(metric), "p": p,
+        "normalize": normalize, "scale": scale, "self_loops": self_loops,
+    }  # fmt: skip
+    graph = Graph(csr_from_dense(matrix), plain_params(params), points=costs.points)
+    _warn_of_underflow(graph, eps)
+    return graph
+
+
+def warn_of_clumps(costs: FloatArray) -> None:
+    """Say when lists are full of duplicates, whose clump then has no way out."""
+    stuck = np.count_nonzero(costs.max(axis=1, initial=0.0) == 0.0) if costs.shape[1] else 0
+    if 0 < stuck < len(costs):  # with all points identical there is no rest to be cut off from
+        warnings.warn(
+            f"{stuck} point(s) have only duplicates of themselves among their {costs.shape[1]} "
+            "neighbors, so that these may be cut off from the rest. Raise `k`, or drop duplicates.",
+            DisconnectedWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_underflow(graph: Graph, eps: float | None) -> None:
+    isolated = int(np.count_nonzero(graph.degrees == 0))
+    if isolated and eps is not None:
+        warnings.warn(
+            f"{isolated} point(s) have no neighbor left, because all their weights exp(-c/eps) "
+            f"underflow to zero at `eps`={eps}. Raise `eps`.",
+            DisconnectedWarning,
+            stacklevel=3,
+        )
