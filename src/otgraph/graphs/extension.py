@@ -1,0 +1,205 @@
+"""Rows of new points, one function per construction.
+
+All that is needed is in the graph: its points, its parameters and, for optimal transport,
+its potentials. So a graph that was loaded from a file extends like the one that was saved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._parallel import Workers, row_blocks, single_threaded_blas
+from otgraph._validation import check_positive, check_vector
+from otgraph.graphs._cost_kinds import MatrixCosts, is_metric_name, pair_costs
+from otgraph.graphs._dense import BLOCK_ENTRIES, csr_from_dense
+from otgraph.graphs._kernel_rows import decayed, gaussian_weights, kernel_rows, project
+from otgraph.graphs._neighbors import new_neighbors
+from otgraph.graphs._pair_costs import check_new_points
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from otgraph.graphs._pair_costs import PairCosts
+    from otgraph.graphs.graph import Graph
+    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
+
+
+def extend(
+    graph: Graph,
+    X_new: PointsLike,
+    *,
+    mass: float | FloatArray | None = None,
+    metric: Callable[..., float] | None = None,
+) -> SparseMatrix:
+    """Rows of new points against the points of a graph; see :meth:`Graph.extend`."""
+    method = graph.params.get("method")
+    rows_of = _ROWS_OF.get(str(method))
+    if rows_of is None:
+        known = ", ".join(_ROWS_OF)
+        msg = f"Only graphs built by one of {known} can be extended; this one is {method!r}."
+        raise ValueError(msg)
+    if mass is not None and graph.potentials is None:
+        msg = f"`mass` must be None for a {method!r} graph: weights of a kernel have no given sum."
+        raise ValueError(msg)
+    if graph.points is None and graph.params.get("metric") != "precomputed":
+        msg = "This graph has no points to extend from; save it with `include_points=True`."
+        raise ValueError(msg)
+    return rows_of(graph, X_new, mass, metric)
+
+
+def _quadratic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """π*_j = (u* + u_j − c*_j)₊ / ε with the u* that makes the row sum to the mass."""
+    eps = float(graph.params["eps"])  # type: ignore[arg-type]
+    return _transport_rows(graph, X_new, mass, metric, lambda c, m: _fill_quadratic(c, m, eps))
+
+
+def _entropic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """π*_j = exp((u* + u_j − c*_j) / ε) with the u* that makes the row sum to the mass."""
+    eps = float(graph.params["eps"])  # type: ignore[arg-type]
+    return _transport_rows(graph, X_new, mass, metric, lambda c, m: _fill_entropic(c, m, eps))
+
+
+def _gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """exp(−c*_j / ε) for all points."""
+    costs, queries = _costs_and_queries(graph, X_new, metric)
+    eps = float(graph.params["eps"])  # type: ignore[arg-type]
+    return _stacked(costs, queries, lambda block, a, b: gaussian_weights(block, eps))
+
+
+def _knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """exp(−c*_j / ε), or ones, for the k nearest points."""
+    costs, queries = _costs_and_queries(graph, X_new, metric)
+    k = min(int(graph.params["k"]), costs.n)  # type: ignore[arg-type]
+    indices, values = new_neighbors(costs, queries, k, Workers().n_threads)
+    eps = graph.params["eps"]
+    weights = gaussian_weights(values, None if eps is None else float(eps))
+    return kernel_rows(indices, weights, costs.n)
+
+
+def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """exp(−(d*_j / σ*)^α) for the nearest points, σ* the distance to the k-th of them."""
+    params: dict[str, Any] = dict(graph.params)
+    metric = _metric(graph, metric)
+    points: Any = graph.points
+    if params["n_pca"] is not None:
+        X_new = check_new_points(X_new, points)
+        points, X_new = project(points, X_new, params["n_pca"], params["random_state"])
+    costs = MatrixCosts(np.empty((graph.n, 0))) if points is None else pair_costs(points, metric, 1)
+    queries = costs.queries(X_new)
+    indices, values = new_neighbors(costs, queries, params["knn_max"], Workers().n_threads)
+    weights = decayed(values, params["k"], params["decay"], params["thresh"])
+    return kernel_rows(indices, weights, graph.n)
+
+
+_ROWS_OF: dict[str, Callable[[Graph, PointsLike, Any, Any], SparseMatrix]] = {
+    "quadratic_ot": _quadratic_rows,
+    "entropic_ot": _entropic_rows,
+    "gaussian": _gaussian_rows,
+    "knn_gaussian": _knn_gaussian_rows,
+    "magic": _magic_rows,
+}
+
+
+def _transport_rows(
+    graph: Graph,
+    X_new: PointsLike,
+    mass: Any,
+    metric: Any,
+    fill: Callable[[FloatArray, FloatArray], None],
+) -> SparseMatrix:
+    if graph.potentials is None:
+        msg = (
+            f"A {graph.params['method']!r} graph needs its potentials to be extended; it has none."
+        )
+        raise ValueError(msg)
+    u = graph.potentials
+    costs, queries = _costs_and_queries(graph, X_new, metric)
+    masses = _new_masses(mass, queries.shape[0])
+
+    def weights(block: FloatArray, a: int, b: int) -> FloatArray:
+        block -= u
+        # Against the best of the row: far points keep their digits.
+        block -= block.min(axis=1, keepdims=True)
+        fill(block, masses[a:b])
+        return block
+
+    return _stacked(costs, queries, weights)
+
+
+def _fill_quadratic(excess: FloatArray, mass: FloatArray, eps: float) -> None:
+    """Replace t_j ≥ 0, smallest 0, by (v − t_j)₊/ε with the v where these sum to the mass.
+
+    Only t_j < ε m can take part, as v = ε m would already give the smallest all the mass.
+    Sorted, the first k take part for v = (ε m + t_1 + … + t_k)/k, with the largest k whose
+    t_k lies below it.
+    """
+    for row, m in zip(excess, mass, strict=True):
+        near = np.sort(row[row < eps * m])
+        levels = (eps * m + np.cumsum(near)) / np.arange(1, len(near) + 1)
+        level = levels[np.count_nonzero(near < levels) - 1]
+        np.subtract(level, row, out=row)
+        np.maximum(row, 0.0, out=row)
+        row *= m / row.sum()  # equals 1/eps, without the rounding of level
+
+
+def _fill_entropic(excess: FloatArray, mass: FloatArray, eps: float) -> None:
+    excess /= -eps
+    with np.errstate(under="ignore"):
+        np.exp(excess, out=excess)
+    excess *= (mass / excess.sum(axis=1))[:, None]
+
+
+def _stacked(
+    costs: PairCosts, queries: Any, weights: Callable[[FloatArray, int, int], FloatArray]
+) -> SparseMatrix:
+    """Rows block by block: never more dense numbers at once than one block."""
+    parts = []
+    with single_threaded_blas():
+        for a, b in row_blocks(queries.shape[0], max(1, BLOCK_ENTRIES // costs.n)):
+            parts.append(csr_from_dense(weights(costs.rows(queries[a:b]), a, b)))
+    return sp.csr_matrix(sp.vstack(parts, format="csr"))
+
+
+def _costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[PairCosts, Any]:
+    params: dict[str, Any] = dict(graph.params)
+    metric = _metric(graph, metric)
+    costs: PairCosts
+    if graph.points is None:  # precomputed: the new costs are all that is needed
+        costs = MatrixCosts(np.empty((graph.n, 0)))
+    else:
+        costs = pair_costs(graph.points, metric, params["p"])
+    queries = costs.queries(X_new)
+    workers = Workers()
+    try:
+        costs.restore(params["normalize"], params["scale"], workers)
+    finally:
+        workers.close()
+    return costs, queries
+
+
+def _metric(graph: Graph, metric: Any) -> Any:
+    recorded = str(graph.params["metric"])
+    if is_metric_name(recorded):
+        if metric is not None:
+            msg = f"`metric` must be None for a graph built with metric={recorded!r}."
+            raise ValueError(msg)
+        return recorded
+    if metric is None:
+        msg = f"`metric` must be the function that the graph was built with ({recorded}), got None."
+        raise ValueError(msg)
+    return metric
+
+
+def _new_masses(mass: Any, n_new: int) -> FloatArray:
+    if mass is None:
+        return np.ones(n_new)
+    if np.ndim(mass) == 0:
+        return np.full(n_new, check_positive(mass, "mass"))
+    masses = check_vector(mass, "mass", n_new)
+    if masses.min() <= 0.0:
+        msg = f"`mass` must be positive, got {masses.min()!r}."
+        raise ValueError(msg)
+    return masses
