@@ -1,0 +1,23 @@
+"""Graphs: points in, :class:`Graph` out; one function per construction."""
+
+from __future__ import annotations
+
+from otgraph.graphs.entropic import entropic_ot_graph
+from otgraph.graphs.graph import Graph
+from otgraph.graphs.io import load_graph
+from otgraph.graphs.kernels import gaussian_graph, knn_gaussian_graph
+from otgraph.graphs.magic import magic_graph
+from otgraph.graphs.path import EpsPath, eps_path
+from otgraph.graphs.quadratic import quadratic_ot_graph
+
+__all__ = [
+    "EpsPath",
+    "Graph",
+    "entropic_ot_graph",
+    "eps_path",
+    "gaussian_graph",
+    "knn_gaussian_graph",
+    "load_graph",
+    "magic_graph",
+    "quadratic_ot_graph",
+]
