@@ -41,7 +41,7 @@ def main() -> None:
         f"Noisy spiral: {n} points in {dim} dimensions, noise from {spiral.noise_level.min():.2f}"
         f" to {spiral.noise_level.max():.2f}."
     )
-    print(f"\nQuadratic OT graph, eps = {EPS:g}, {seconds:.1f} s with compilation:")
+    print(f"\nQuadratic OT graph, eps = {EPS:g}, {seconds:.1f} s (the first run compiles):")
     print(graph.certificate)
     print_findings(graph, spiral)
     print(f"\nNearest neighbors, k = {rival.params['k']}, about the same mean degree:")
