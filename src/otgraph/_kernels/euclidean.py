@@ -58,13 +58,13 @@ def gather(X, rows, center, scale, out, squares):
 
 @njit
 def collect(
-    product, limits, rows, first_column, first_row,
-    X, upper, factor, half_power, i_out, j_out, c_out,
+    product, limits, rows, first_column, ordered, X, upper, factor, half_power,
+    i_out, j_out, c_out, first_row,
 ):  # fmt: skip
     """Append the pairs with upper_i + upper_j > c_ij among those whose product passes the limit.
 
-    Column s is point ``first_column + s``; only columns behind the row's own point count, so
-    that each pair is met once. Stops before a row that might not fit and returns
+    Column s is point ``first_column + s``; if ``ordered``, only columns behind the row's own
+    point count, so that each pair is met once. Stops before a row that might not fit and returns
     (next row, number written).
     """
     n_rows, n_columns = product.shape
@@ -74,7 +74,7 @@ def collect(
             return r, count
         i = rows[r]
         limit = limits[r]
-        begin = max(0, i + 1 - first_column)
+        begin = max(0, i + 1 - first_column) if ordered else 0
         for chunk in range(begin, n_columns, CHUNK):
             end = min(chunk + CHUNK, n_columns)
             hits = 0
@@ -85,6 +85,8 @@ def collect(
             for s in range(chunk, end):
                 if product[r, s] > limit:
                     j = first_column + s
+                    if j == i:
+                        continue
                     cost = power(squared_distance(X, i, j), factor, half_power)
                     if upper[i] + upper[j] > cost:
                         i_out[count] = i

@@ -72,6 +72,71 @@ def pack_rows(indptr, indices, costs, counts, out_indptr, out_indices, out_costs
 
 
 @njit
+def count_union(indptr, indices, other_indptr, other_indices, start, stop, counts):
+    """Number of different columns of two sorted rows."""
+    for row in range(start, stop):
+        p, q = indptr[row], other_indptr[row]
+        p_end, q_end = indptr[row + 1], other_indptr[row + 1]
+        count = 0
+        while p < p_end and q < q_end:
+            a, b = indices[p], other_indices[q]
+            p += a <= b
+            q += b <= a
+            count += 1
+        counts[row] = count + (p_end - p) + (q_end - q)
+
+
+@njit
+def fill_union(
+    indptr, indices, costs, other_indptr, other_indices, other_costs,
+    start, stop, out_indptr, out_indices, out_costs,
+):  # fmt: skip
+    """Merge two sorted rows; a column that stands in both has the same cost in both."""
+    for row in range(start, stop):
+        p, q = indptr[row], other_indptr[row]
+        p_end, q_end = indptr[row + 1], other_indptr[row + 1]
+        for target in range(out_indptr[row], out_indptr[row + 1]):
+            take = q == q_end or (p < p_end and indices[p] <= other_indices[q])
+            if take:
+                if q < q_end and indices[p] == other_indices[q]:
+                    q += 1
+                out_indices[target] = indices[p]
+                out_costs[target] = costs[p]
+                p += 1
+            else:
+                out_indices[target] = other_indices[q]
+                out_costs[target] = other_costs[q]
+                q += 1
+
+
+@njit
+def group(keys, values, cursor, out):
+    """Counting sort: ``cursor`` holds the first free place of each key."""
+    for p in range(len(keys)):
+        key = keys[p]
+        out[cursor[key]] = values[p]
+        cursor[key] += 1
+
+
+@njit
+def collect_rows(block, rows, upper, i_out, j_out, c_out, first_row):
+    """Append the pairs of some rows with upper_i + upper_j > c_ij; see `collect_block`."""
+    n_rows, n_columns = block.shape
+    count = 0
+    for r in range(first_row, n_rows):
+        if count + n_columns > len(i_out):
+            return r, count
+        i = rows[r]
+        for j in range(n_columns):
+            if j != i and upper[i] + upper[j] > block[r, j]:
+                i_out[count] = i
+                j_out[count] = j
+                c_out[count] = block[r, j]
+                count += 1
+    return n_rows, count
+
+
+@njit
 def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, first_row):
     """Append the pairs i < j of a block of exact costs with upper_i + upper_j > c_ij.
 

@@ -138,9 +138,9 @@ def row_excess(indptr, cost, rank, start, stop, out):
 
 
 @njit
-def lift_rows(indptr, indices, cost, diagonal, u, rows, target, out):
+def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out):
     """Solve sum_j (t_i + u_j - c_ij)_+ = target_i for t_i with all the other u fixed."""
-    for r in range(len(rows)):
+    for r in range(start, stop):
         i = rows[r]
         first, last = indptr[i], indptr[i + 1]
         row = np.empty(last - first + 1)

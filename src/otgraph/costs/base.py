@@ -69,8 +69,8 @@ class Cost(ABC):
         """Pairs of near points, about k per point: a first guess, not a promise."""
 
     @abstractmethod
-    def screen(self, upper: FloatArray) -> Screen:
-        """Every pair with c_ij < upper_i + upper_j."""
+    def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
+        """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
 
     @abstractmethod
     def sample(self, rows: LongArray) -> FloatArray:
@@ -84,12 +84,10 @@ class Cost(ABC):
         """The transport problem on ``pairs``."""
         return RestrictedProblem(pairs, diagonal, self.workers)
 
-    def predict_pairs(self, upper: FloatArray, n_rows: int = 64) -> float:
+    def predict_pairs(self, upper: FloatArray, n_rows: int = 16) -> float:
         """Estimated number of pairs that `screen` would return, from evenly spread rows."""
         rows = np.unique(np.linspace(0, self.n - 1, min(n_rows, self.n)).astype(np.int64))
-        hits = 0
-        for row in rows:  # one by one: n numbers at a time
-            costs = self.sample(row[None])[0]
-            costs[row] = np.inf
-            hits += int(np.count_nonzero(costs < upper[row] + upper))
+        costs = self.sample(rows)
+        costs[np.arange(len(rows)), rows] = np.inf
+        hits = np.count_nonzero(costs < upper[rows, None] + upper)
         return 0.5 * hits * self.n / len(rows)

@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph.costs.base import Cost, Screen
-from otgraph.costs.pairs import symmetric_pairs
+from otgraph.costs.pairs import drain, symmetric_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # Numbers in one block of costs: 64 MB a thread, and thousands of rows for small problems.
 BLOCK_ENTRIES = 1 << 23
-BUFFER_PAIRS = 1 << 16
 
 
 class BlockCost(Cost):
@@ -71,11 +70,16 @@ class BlockCost(Cost):
         chunks = list(self._map(partial(self._neighbors_of_block, k)))
         return symmetric_pairs(self.n, chunks, self.workers)
 
-    def screen(self, upper: FloatArray) -> Screen:
-        """Every pair with c_ij < upper_i + upper_j."""
+    def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
+        """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
         chunks: list[PairChunk] = []
-        for found in self._map(partial(self._screen_block, upper)):
-            chunks.extend(found)
+        if rows is None:
+            for found in self._map(partial(self._screen_block, upper)):
+                chunks.extend(found)
+        else:
+            height = max(1, BLOCK_ENTRIES // self.n)
+            for a, b in row_blocks(len(rows), height):
+                chunks.extend(self._screen_rows(upper, rows[a:b]))
         pairs = symmetric_pairs(self.n, chunks, self.workers)
         return Screen(pairs, complete=True, pairs_checked=self.n_pairs)
 
@@ -94,13 +98,11 @@ class BlockCost(Cost):
     def _screen_block(self, upper: FloatArray, rows: tuple[int, int]) -> list[PairChunk]:
         a, b = rows
         costs = self.block(a, b, a) / self._divisor
-        capacity = max(BUFFER_PAIRS, 2 * self.n)
-        i, j, c = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity)
-        chunks, next_row = [], 0
-        while next_row < b - a:
-            next_row, count = kernels.collect_block(costs, a, a, upper, i, j, c, next_row)
-            chunks.append((i[:count].copy(), j[:count].copy(), c[:count].copy()))
-        return chunks
+        return drain(partial(kernels.collect_block, costs, a, a, upper), b - a, 2 * self.n)
+
+    def _screen_rows(self, upper: FloatArray, rows: LongArray) -> list[PairChunk]:
+        costs = self.sample(rows)
+        return drain(partial(kernels.collect_rows, costs, rows, upper), len(rows), 2 * self.n)
 
 
 class MatrixCost(BlockCost):

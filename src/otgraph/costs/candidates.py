@@ -48,7 +48,7 @@ class CandidateCost(Cost):
         """All candidates, however many."""
         return self._pairs
 
-    def screen(self, upper: FloatArray) -> Screen:
+    def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """The candidates that a solution below ``upper`` could use."""
         pairs = self._pairs.below(upper, self.workers)
         return Screen(pairs, complete=False, pairs_checked=len(self._pairs.indices) // 2)

@@ -12,11 +12,13 @@ from otgraph._kernels import restricted as selection
 from otgraph._parallel import Workers, row_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 SORT_BLOCK_ROWS = 16384
+
+BUFFER_PAIRS = 1 << 16
 
 PairChunk = tuple["IntArray", "IntArray", "FloatArray"]
 
@@ -40,12 +42,46 @@ class Pairs:
         blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
         source = (self.indptr, self.indices, self.costs, upper)
         workers.run(lambda b: selection.count_active(*source, *b, counts), blocks)
-        indptr = np.concatenate(([0], np.cumsum(counts)))
-        indices = np.empty(indptr[-1], dtype=np.int32)
-        costs = np.empty(indptr[-1])
-        target = (indptr, indices, costs)
+        kept = _empty_pairs(counts)
+        target = (kept.indptr, kept.indices, kept.costs)
         workers.run(lambda b: selection.select_active_costs(*source, *b, *target), blocks)
-        return Pairs(indptr, indices, costs)
+        return kept
+
+
+def drain(
+    collect: Callable[[IntArray, IntArray, FloatArray, int], tuple[int, int]],
+    n_rows: int,
+    row_capacity: int,
+) -> list[PairChunk]:
+    """Run a collecting kernel, which stops when its buffers may not hold the next row."""
+    capacity = max(BUFFER_PAIRS, row_capacity)
+    i, j, c = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity)
+    chunks, row = [], 0
+    while row < n_rows:
+        row, count = collect(i, j, c, row)
+        if count:
+            chunks.append((i[:count].copy(), j[:count].copy(), c[:count].copy()))
+    return chunks
+
+
+def merged_pairs(first: Pairs, second: Pairs, workers: Workers) -> Pairs:
+    """The pairs of either set."""
+    counts = np.empty(first.n, dtype=np.int64)
+    blocks = row_blocks(first.n, SORT_BLOCK_ROWS)
+    patterns = (first.indptr, first.indices, second.indptr, second.indices)
+    workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
+    merged = _empty_pairs(counts)
+    source = (
+        first.indptr, first.indices, first.costs, second.indptr, second.indices, second.costs
+    )  # fmt: skip
+    target = (merged.indptr, merged.indices, merged.costs)
+    workers.run(lambda b: kernels.fill_union(*source, *b, *target), blocks)
+    return merged
+
+
+def _empty_pairs(counts: LongArray) -> Pairs:
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    return Pairs(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
 
 
 def symmetric_pairs(n: int, chunks: Sequence[PairChunk], workers: Workers) -> Pairs:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._kernels import euclidean as kernels
+from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph.costs.base import Cost, Screen
 from otgraph.costs.cells import Cells, cluster_order, consecutive_cells, enclosing_cells
-from otgraph.costs.pairs import symmetric_pairs
+from otgraph.costs.pairs import BUFFER_PAIRS, drain, symmetric_pairs
 
 if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk, Pairs
@@ -29,11 +30,10 @@ CELLS_PER_ROOT = 3.0  # number of cells = this times sqrt(n): making and scannin
 PROBES = 16  # cells that a cell looks into for its neighbors
 PLAIN_COLUMNS = 1024  # columns of a block product when nothing can be excluded
 BLOCK_ROWS = 2048
-BUFFER_PAIRS = 1 << 16
 # Looking cell by cell gathers points again and again; above this share of surviving
 # (point, cell) combinations plain blocks do less work.
 PLAIN_SHARE = 0.4
-SHARE_ROWS, SHARE_BLOCKS = 64, 32  # sample from which that share is estimated
+SHARE_ROWS = 2048  # sample from which that share is estimated
 # Looking at more than this many pairs per point, some fifty times what the rest of the work
 # looks at, is what search="auto" does without.
 AUTO_PAIRS_PER_POINT = 250_000
@@ -118,16 +118,16 @@ class EuclideanCost(Cost):
             chunks = list(self.workers.map(find, tasks, label="search"))
         return symmetric_pairs(self.n, chunks, self.workers)
 
-    def screen(self, upper: FloatArray) -> Screen:
-        """Every pair with c_ij < upper_i + upper_j."""
+    def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
+        """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
         reach = self._reach(upper)
         with single_threaded_blas():
-            tasks = self._screen_tasks(reach)
+            tasks = self._screen_tasks(reach) if rows is None else self._row_tasks(reach, rows)
+            check = partial(self._screen_block, upper, reach, rows is None)
             chunks: list[PairChunk] = []
-            check = partial(self._screen_block, upper, reach)
             for found in self.workers.map(check, tasks, label="screen"):
                 chunks.extend(found)
-            checked = self.n_pairs if self.exact else sum(len(r) * (b - a) for a, b, r in tasks)
+        checked = self.n_pairs if self.exact else sum(len(r) * (b - a) for a, b, r in tasks)
         pairs = symmetric_pairs(self.n, chunks, self.workers)
         return Screen(pairs, complete=bool(self.exact), pairs_checked=checked)
 
@@ -227,53 +227,70 @@ class EuclideanCost(Cost):
             for b, before in enumerate(partners)
         ]
 
+    def _row_tasks(self, reach: FloatArray, rows: LongArray) -> list[ScreenTask]:
+        """Blocks that hold every possible pair of some points, with points on either side."""
+        cells = self._cells
+        if not self.exact or cells.n_cells == 1:
+            return [(a, b, rows) for a, b in row_blocks(self.n, PLAIN_COLUMNS)]
+        found = self._surviving_rows(reach, rows)
+        return [
+            (int(cells.offsets[b]), int(cells.offsets[b + 1]), of_cell)
+            for b, of_cell in enumerate(found)
+            if len(of_cell)
+        ]
+
     def _surviving_share(self, reach: FloatArray) -> float:
         """Share of the (point, later cell) combinations that cannot be excluded, on a sample."""
         tables = _CellTables(self._cells, reach)
-        blocks = row_blocks(self.n, SHARE_ROWS)
-        chosen = blocks[:: max(1, len(blocks) // SHARE_BLOCKS)]
-        survive = partial(self._surviving_block, tables, reach)
-        found = sum(len(rows) for rows, _ in self.workers.map(survive, chosen))
-        possible = sum(int(np.sum(tables.n_cells - tables.owner[a:b])) for a, b in chosen)
-        return found / possible
+        stride = max(1, self.n // SHARE_ROWS)
+        rows = np.arange(0, self.n, stride)
+        found, _ = self._surviving_block(tables, reach, True, rows)
+        return len(found) / int(np.sum(tables.n_cells - tables.owner[rows]))
 
-    def _surviving_rows(self, reach: FloatArray) -> list[LongArray]:
-        cells = self._cells
-        # Only differences matter, and the data are centered, so that norms are small.
-        tables = _CellTables(cells, reach)
-        tasks = row_blocks(self.n, BLOCK_ROWS)
-        listed = list(self.workers.map(partial(self._surviving_block, tables, reach), tasks))
-        rows = np.concatenate([r for r, _ in listed])
-        owners = np.concatenate([c for _, c in listed])
-        order = np.argsort(owners, kind="stable")
-        bounds = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=cells.n_cells))))
-        rows = rows[order]
-        return [rows[bounds[b] : bounds[b + 1]] for b in range(cells.n_cells)]
+    def _surviving_rows(self, reach: FloatArray, rows: LongArray | None = None) -> list[IndexArray]:
+        """For each cell the points that may have a pair in it.
+
+        Of all points those of the same or earlier cells, since the others find the pair from
+        their own side; of given rows all.
+        """
+        tables = _CellTables(self._cells, reach)
+        ordered = rows is None
+        if rows is None:
+            rows = np.arange(self.n)
+        blocks = [rows[a:b] for a, b in row_blocks(len(rows), BLOCK_ROWS)]
+        survive = partial(self._surviving_block, tables, reach, ordered)
+        listed = list(self.workers.map(survive, blocks))
+        counts = sum(np.bincount(cells, minlength=tables.n_cells) for _, cells in listed)
+        bounds = np.concatenate(([0], np.cumsum(counts)))
+        grouped, cursor = np.empty(bounds[-1], dtype=np.int32), bounds[:-1].copy()
+        for found, cells in listed:
+            pair_kernels.group(cells, found, cursor, grouped)
+        return [grouped[bounds[b] : bounds[b + 1]] for b in range(tables.n_cells)]
 
     def _surviving_block(
-        self, tables: _CellTables, reach: FloatArray, block: tuple[int, int]
+        self, tables: _CellTables, reach: FloatArray, ordered: bool, rows: LongArray
     ) -> tuple[IntArray, IntArray]:
-        a, b = block
-        X = self._X[a:b]
+        X = self._X[rows]
         squares = np.square(X).sum(axis=1)
         product = X.astype(np.float32) @ tables.transposed
         # |x|² + |b|² - 2 x·b in float32 is off by at most this much.
         slack = (X.shape[1] + 8) * FLOAT32_UNIT * (np.sqrt(squares) + tables.largest_norm) ** 2
+        first_cell = tables.owner[rows] if ordered else np.zeros_like(rows)
         capacity = max(BUFFER_PAIRS, 4 * tables.n_cells)
-        rows, cells = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        found, cells = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         found_rows, found_cells = [], []
-        next_row = 0
-        while next_row < b - a:
-            next_row, count = kernels.surviving_cells(
-                product, squares, tables.squares, tables.radii, reach[a:b], tables.reach,
-                tables.owner[a:b], slack, rows, cells, next_row,
+        row = 0
+        while row < len(rows):
+            row, count = kernels.surviving_cells(
+                product, squares, tables.squares, tables.radii, reach[rows], tables.reach,
+                first_cell, slack, found, cells, row,
             )  # fmt: skip
-            found_rows.append(rows[:count] + a)
+            found_rows.append(rows[found[:count]].astype(np.int32))
             found_cells.append(cells[:count].copy())
         return np.concatenate(found_rows), np.concatenate(found_cells)
 
     def _screen_block(
-        self, upper: FloatArray, reach: FloatArray, task: ScreenTask
+        self, upper: FloatArray, reach: FloatArray, ordered: bool, task: ScreenTask
     ) -> list[PairChunk]:
         first, last, rows = task
         center = self._X[first:last].mean(axis=0)
@@ -282,25 +299,19 @@ class EuclideanCost(Cost):
         right_norm = np.sqrt(squares.max())
         right_last = np.abs(right[:, -1]).max()
         chunks = []
-        capacity = max(BUFFER_PAIRS, 4 * (last - first))
-        i, j, c = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity)
         for a, b in row_blocks(len(rows), BLOCK_ROWS):
-            block_rows = rows[a:b]
-            left, squares = self._centered(block_rows, center, 2.0)
+            some = rows[a:b]
+            left, squares = self._centered(some, center, 2.0)
             left[:, -1] = 1.0
-            limits = squares - reach[block_rows]
+            limits = squares - reach[some]
             # d + 1 products and sums, each within one unit of rounding, on rounded operands.
             size = 2.0 * np.sqrt(squares) * right_norm + right_last + np.abs(limits)
             limits -= (self._X.shape[1] + 8) * FLOAT32_UNIT * size + TINY
-            product = left @ right.T
-            next_row = 0
-            while next_row < b - a:
-                next_row, count = kernels.collect(
-                    product, limits.astype(np.float32), block_rows, first, next_row, self._X,
-                    upper, self._factor, self._half_power, i, j, c,
-                )  # fmt: skip
-                if count:
-                    chunks.append((i[:count].copy(), j[:count].copy(), c[:count].copy()))
+            collect = partial(
+                kernels.collect, left @ right.T, limits.astype(np.float32), some, first, ordered,
+                self._X, upper, self._factor, self._half_power,
+            )  # fmt: skip
+            chunks += drain(collect, b - a, 4 * (last - first))
         return chunks
 
     def _centered(

@@ -78,8 +78,10 @@ class RestrictedProblem:
         """Potentials of some rows that meet their own targets while all others stay."""
         lifted = np.empty(len(rows))
         pairs = self.pairs
-        kernels.lift_rows(
-            pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u, rows, target, lifted
+        source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
+        self._workers.run(
+            lambda block: kernels.lift_rows(*source, rows, target, *block, lifted),
+            row_blocks(len(rows), BLOCK_ROWS),
         )
         return lifted
 

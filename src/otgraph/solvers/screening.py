@@ -8,16 +8,18 @@ import numpy as np
 
 from otgraph._memory import available_bytes, megabytes
 from otgraph.costs.base import Screen
+from otgraph.costs.pairs import merged_pairs
 from otgraph.exceptions import MemoryLimitError
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, LongArray
 
 # Peak bytes per pair: while the list is sorted into both rows (16 + 2·12), and later for the
 # candidates, the active pairs and the plan together (2·12 + 2·4 + 2·20).
 BYTES_PER_PAIR = 80
 MEMORY_SHARE = 0.7
+PARTIAL_SHARE = 0.1  # up to here a pass over single points is cheaper than one over all
 
 
 class Screener:
@@ -32,19 +34,39 @@ class Screener:
     def screen(self, u: FloatArray, slack: FloatArray) -> tuple[FloatArray, Screen]:
         """A bound of at most u + slack, and the pairs with c_ij < bound_i + bound_j.
 
-        The bound is lowered to one that is known already where that still covers ``u``.
+        Points whose u is below the bound that is known already keep that bound. If only a few
+        are above it, a pass over their pairs completes what is known.
         """
-        upper = u + slack
-        known, screen = self._upper, self._screen
-        if known is not None and screen is not None and np.all(u <= known):
-            upper = np.minimum(upper, known)
-            pairs = screen.pairs.below(upper, self.cost.workers)
-            return upper, Screen(pairs, screen.complete, screen.pairs_checked)
+        wanted = u + slack
+        if self._upper is None or self._screen is None:
+            return self._full_pass(wanted)
+        escaped = np.flatnonzero(u > self._upper)
+        if len(escaped) > PARTIAL_SHARE * len(u):
+            return self._full_pass(wanted)
+        if len(escaped):
+            self._partial_pass(wanted, escaped)
+        upper = np.minimum(wanted, self._upper)
+        known = self._screen
+        pairs = known.pairs.below(upper, self.cost.workers)
+        return upper, Screen(pairs, known.complete, known.pairs_checked)
+
+    def _full_pass(self, upper: FloatArray) -> tuple[FloatArray, Screen]:
         self._refuse_what_does_not_fit(upper)
-        self._screen = None  # frees the old pairs before the new ones come
-        self._upper, self._screen = upper, self.cost.screen(upper)
+        self.forget()  # frees the old pairs before the new ones come
+        screen = self.cost.screen(upper)
         self.n_passes += 1
-        return upper, self._screen
+        self._upper, self._screen = upper, screen
+        return upper, screen
+
+    def _partial_pass(self, wanted: FloatArray, escaped: LongArray) -> None:
+        assert self._upper is not None
+        assert self._screen is not None
+        upper = self._upper.copy()
+        upper[escaped] = wanted[escaped]
+        found = self.cost.screen(upper, rows=escaped)
+        pairs = merged_pairs(self._screen.pairs, found.pairs, self.cost.workers)
+        self._upper = upper
+        self._screen = Screen(pairs, self._screen.complete, self._screen.pairs_checked)
 
     def forget(self) -> None:
         """Drop what is remembered, for a cost that now looks further."""
