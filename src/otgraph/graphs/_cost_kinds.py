@@ -183,6 +183,8 @@ class EuclideanCosts(PairCosts):
 
 def _fitted_keywords(points: Any, metric: Any) -> dict[str, FloatArray]:
     """Parameters that a metric takes from all points, which a block does not see."""
+    if sp.issparse(points):  # none of these metrics takes sparse points; scikit-learn says so
+        return {}
     if metric == "seuclidean":
         return {"V": np.var(points, axis=0, ddof=1)}
     if metric == "mahalanobis":

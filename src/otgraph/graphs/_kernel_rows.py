@@ -76,4 +76,5 @@ def _fitted_pca(points: Any, n_pca: Any, random_state: int, metric: Any) -> tupl
         raise ValueError(msg)
     solver = "arpack" if sp.issparse(points) else "randomized"
     pca = PCA(n_pca, svd_solver=solver, random_state=random_state)
-    return pca, np.ascontiguousarray(pca.fit_transform(points))
+    # Not fit_transform, whose last digits differ: a point handed in again is at distance zero.
+    return pca, np.ascontiguousarray(pca.fit(points).transform(points))

@@ -86,6 +86,8 @@ def symmetric_sinkhorn(
         stages = _stages(eps, float(_mean_finite(cost)))
         for stage_eps in stages:
             last = stage_eps == eps
+            if not last and passes.count >= max_steps:
+                continue
             limit = max_steps if last else min(max_steps, passes.count + STAGE_STEPS)
             goal = tol if last else max(tol, STAGE_TOL)
             u, residual = _solve_stage(passes, u, stage_eps, goal, limit, report)
