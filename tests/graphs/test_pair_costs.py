@@ -1,0 +1,172 @@
+"""Blocks of costs: right at every scale, offset and distance, for every kind of input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from otgraph._parallel import Workers
+from otgraph.graphs._cost_kinds import EuclideanCosts, pair_costs
+from otgraph.graphs._dense import csr_from_dense
+from otgraph.graphs._neighbors import new_neighbors, own_neighbors
+
+
+@pytest.fixture
+def X(rng) -> np.ndarray:
+    return rng.standard_normal((60, 7))
+
+
+def normalized_matrix(X, metric="euclidean", p=2.0, threads=1):
+    costs = pair_costs(X, metric, p)
+    workers = Workers(threads)
+    scale = costs.normalize(True, workers)
+    return costs.matrix(workers), scale
+
+
+def exact_neighbors(C: np.ndarray, k: int) -> np.ndarray:
+    C = C.copy()
+    np.fill_diagonal(C, np.inf)
+    return np.argsort(C, axis=1, kind="stable")[:, :k]
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine", "cityblock"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_matrix_against_scipy(X, metric, p, kind):
+    expected = cdist(X, X, metric) ** p
+    np.fill_diagonal(expected, 0.0)  # scipy's cosine leaves rounding there
+    matrix, scale = normalized_matrix(kind(X), metric, p)
+    assert scale == pytest.approx(expected.mean(), rel=1e-12)
+    np.testing.assert_allclose(matrix, expected / expected.mean(), rtol=1e-9)
+    np.testing.assert_array_equal(matrix, matrix.T)
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
+def test_metric_that_looks_at_all_points(X, metric):
+    keywords = {"V": X.var(axis=0, ddof=1), "VI": np.linalg.inv(np.cov(X.T))}
+    name = "V" if metric == "seuclidean" else "VI"
+    expected = cdist(X, X, metric, **{name: keywords[name]})
+    matrix, scale = normalized_matrix(X, metric, 1.0)
+    np.testing.assert_allclose(matrix * scale, expected, rtol=1e-9)
+    with pytest.raises(TypeError, match="sparse"):
+        normalized_matrix(sp.csr_matrix(X), metric)
+
+
+def test_function_as_metric(X):
+    matrix, _ = normalized_matrix(X, lambda x, y: np.abs(x - y).max(), 1.0)
+    expected = cdist(X, X, "chebyshev")
+    np.testing.assert_allclose(matrix, expected / expected.mean(), rtol=1e-12)
+
+
+def test_large_offset_loses_no_digits(X):
+    matrix, _ = normalized_matrix(X + 1e6)
+    moved = (X + 1e6) - 1e6  # what rounding of the input itself leaves
+    expected = cdist(moved, moved, "sqeuclidean")
+    np.testing.assert_allclose(matrix, expected / expected.mean(), rtol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e154, 1e300])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_scale_of_the_points_does_not_matter(X, scale, kind):
+    expected, _ = normalized_matrix(kind(X))
+    matrix, _ = normalized_matrix(kind(X * scale))
+    np.testing.assert_allclose(matrix, expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("exponent", [-900, 3, 900])
+def test_powers_of_two_change_nothing(X, exponent):
+    np.testing.assert_array_equal(
+        normalized_matrix(np.ldexp(X, exponent))[0], normalized_matrix(X)[0]
+    )
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_near_pairs_keep_their_digits(rng, kind):
+    # Two clusters 10^6 apart: |x|² + |y|² − 2x·y alone would leave four digits inside them.
+    X = rng.standard_normal((40, 5))
+    X[20:] += 1e6
+    X[3] = X[7]
+    matrix, scale = normalized_matrix(kind(X))
+    np.testing.assert_allclose(matrix * scale, cdist(X, X, "sqeuclidean"), rtol=1e-9)
+    assert matrix[3, 7] == 0.0
+    assert not np.diag(matrix).any()
+
+
+def test_threads_and_blocks_change_nothing(rng):
+    X = rng.standard_normal((2500, 11))  # two blocks
+    np.testing.assert_array_equal(normalized_matrix(X)[0], normalized_matrix(X, threads=2)[0])
+
+
+def test_costs_that_overflow_are_refused(X):
+    workers = Workers(1)
+    with pytest.raises(ValueError, match="beyond the range of float64; pass `normalize=True`"):
+        pair_costs(X * 1e200, "euclidean", 2.0).normalize(False, workers)
+
+
+def test_precomputed_is_the_cost(X, rng):
+    C = cdist(X, X)
+    matrix, scale = normalized_matrix(C, "precomputed", 2.0)
+    np.testing.assert_allclose(matrix, C / C.mean(), rtol=1e-14)
+    assert scale == pytest.approx(C.mean())
+
+
+def test_new_points_in_the_same_units(X, rng):
+    costs = pair_costs(X, "euclidean", 2.0)
+    costs.normalize(True, Workers(1))
+    new = rng.standard_normal((9, 7))
+    expected = cdist(new, X, "sqeuclidean") / cdist(X, X, "sqeuclidean").mean()
+    np.testing.assert_allclose(costs.rows(costs.queries(new)), expected, rtol=1e-12)
+
+
+class TestNeighbors:
+    @pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock", "mahalanobis"])
+    def test_against_sorting(self, X, metric):
+        indices, values = own_neighbors(pair_costs(X, metric, 1.0), 6, 1)
+        C = cdist(X, X, metric)
+        np.testing.assert_array_equal(indices, exact_neighbors(C, 6))
+        assert np.all(np.diff(values, axis=1) >= 0)
+
+    def test_of_a_matrix(self, X):
+        C = cdist(X, X)
+        indices, values = own_neighbors(pair_costs(C, "precomputed", 1.0), 6, 1)
+        np.testing.assert_array_equal(indices, exact_neighbors(C, 6))
+        np.testing.assert_array_equal(values, np.take_along_axis(C, indices, 1))
+
+    @pytest.mark.parametrize("d", [3, 40])  # by tree, by product
+    @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+    def test_duplicates_are_neighbors_and_the_point_is_not(self, rng, d, kind):
+        X = rng.standard_normal((80, d))
+        X[10:50] = X[10]  # 40 copies, more than k
+        indices, values = own_neighbors(pair_costs(kind(X), "euclidean", 2.0), 15, 1)
+        assert not np.any(indices == np.arange(80)[:, None])
+        assert all(len(set(row)) == 15 for row in indices)
+        assert np.all(values[10:50] == 0.0)
+        assert np.all((indices[10:50] >= 10) & (indices[10:50] < 50))
+
+    def test_inside_clusters_that_are_far_apart(self, rng):
+        # Products of centered coordinates near 5e8 say nothing about distances near 1.
+        X = rng.standard_normal((60, 30))
+        X[30:] += 1e8
+        indices, _ = own_neighbors(pair_costs(X, "euclidean", 2.0), 5, 1)
+        assert isinstance(pair_costs(X, "euclidean", 2.0), EuclideanCosts)
+        C = cdist(X, X, "sqeuclidean")
+        np.testing.assert_array_equal(indices, exact_neighbors(C, 5))
+
+    def test_new_points(self, X, rng):
+        new = rng.standard_normal((5, 7))
+        costs = pair_costs(X, "euclidean", 2.0)
+        indices, _ = new_neighbors(costs, costs.queries(new), 4, 1)
+        expected = np.argsort(cdist(new, X), axis=1)[:, :4]
+        np.testing.assert_array_equal(indices, expected)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.1, 0.9, 1.0])
+def test_csr_from_dense(rng, density):
+    dense = rng.random((30, 17)) + 0.1
+    dense[rng.random(dense.shape) > density] = 0.0
+    csr = csr_from_dense(dense.copy())
+    np.testing.assert_array_equal(csr.toarray(), dense)
+    assert csr.nnz == np.count_nonzero(dense)
+    csr.check_format(full_check=True)
