@@ -1,0 +1,228 @@
+"""Euclidean points: what cells and float32 exclude, float64 would have excluded too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import problems
+import reference
+from otgraph.costs import points
+
+N = 1200
+# Relative width of the band around the threshold in which two float64 computations of the
+# same cost may disagree; offsets cost digits when points are centered.
+BAND = {"offset": 1e-8, "outlier": 1e-8, "far_apart": 1e-8}
+
+
+@pytest.fixture(params=["cells", "cells_or_blocks", "blocks", "one_block"])
+def route(request, monkeypatch):
+    """The ways a screen can take, made to be taken by few points."""
+    if request.param != "one_block":
+        monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+        monkeypatch.setattr(points, "PLAIN_COLUMNS", 200)
+    monkeypatch.setattr(points, "BLOCK_ROWS", 256)
+    if request.param == "cells":
+        monkeypatch.setattr(points, "PLAIN_SHARE", 2.0)
+    if request.param == "blocks":
+        monkeypatch.setattr(points, "PLAIN_SHARE", -1.0)
+    return request.param
+
+
+def assert_screened(cost, C, upper, band=1e-12):
+    """Every pair below is found, and no other, but for what lies within rounding."""
+    found = problems.as_mask(cost.screen(upper[cost.order]).pairs, cost.order)
+    width = band * (np.abs(upper)[:, None] + np.abs(upper) + C)
+    assert not (reference.pairs_below(C + width, upper) & ~found).any()
+    assert not (found & ~reference.pairs_below(C - width, upper)).any()
+    return found
+
+
+def potentials(rng, C, degree):
+    """Half the cost of each point's neighbor of that rank, with noise and a few negative ones."""
+    u = 0.5 * np.sort(C, axis=1)[:, degree] * rng.uniform(0.5, 1.2, size=len(C))
+    u[rng.uniform(size=len(C)) < 0.05] *= -1.0
+    return u
+
+
+@pytest.mark.parametrize("name", problems.CLOUDS)
+def test_screen_equals_brute_force(rng, route, name):
+    X = problems.CLOUDS[name](rng, N)
+    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    for degree in (1, 12, 400):
+        assert_screened(cost, C, potentials(rng, C, degree), BAND.get(name, 1e-12))
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("name", ["random", "clustered", "outlier", "heavy_tails"])
+def test_screen_of_other_powers(rng, route, name, p):
+    X = problems.CLOUDS[name](rng, N)
+    cost, C = problems.cost_of(X, p=p), reference.cost_matrix(X, p=p)
+    for degree in (1, 25):
+        assert_screened(cost, C, potentials(rng, C, degree), BAND.get(name, 1e-12))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean"])
+def test_screen_of_other_metrics(rng, route, metric):
+    X = problems.random(rng, N) + 1.0
+    cost, C = (
+        problems.cost_of(X, metric=metric, p=1.0),
+        reference.cost_matrix(X, metric=metric, p=1),
+    )
+    # 1 - cos computed directly loses digits that the chord of unit vectors keeps.
+    assert_screened(cost, C, potentials(rng, C, 15), 1e-10)
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 100, 800])
+def test_no_pair_is_lost_at_the_threshold(rng, route, n_features):
+    """Potentials that put chosen pairs just above or just below their cost.
+
+    Clusters lie far from the center of all points, so that float32 knows the distances
+    within a cluster to a few digits at best.
+    """
+    centers = 1e3 * rng.normal(size=(4, n_features))
+    X = centers[rng.integers(4, size=N)] + rng.normal(size=(N, n_features))
+    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    for _ in range(4):
+        i, j = _near_pairs(rng, C)
+        above = rng.choice([-1.0, 1.0], size=len(i))
+        found = assert_screened(cost, C, _at_threshold(rng, C, i, j, 1e-9 * above))
+        np.testing.assert_array_equal(found[i, j], above > 0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_no_cell_is_lost_at_the_threshold(rng, monkeypatch, scale):
+    """On a line the bound of a cell is attained by its outermost point."""
+    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+    monkeypatch.setattr(points, "PLAIN_SHARE", 2.0)
+    X = rng.normal(size=(N, 1))
+    X[: N // 2] = scale * X[: N // 2] + 7.0
+    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    for _ in range(20):
+        i, j = rng.permutation(N)[:120].reshape(2, -1)
+        found = assert_screened(cost, C, _at_threshold(rng, C, i, j, 1e-9))
+        assert found[i, j].all()
+
+
+def _near_pairs(rng, C):
+    """Disjoint pairs, mostly of near points."""
+    left, order, chosen = np.ones(len(C), dtype=bool), rng.permutation(len(C)), []
+    for i in order[:200]:
+        if left[i]:
+            left[i] = False
+            j = int(np.argmin(np.where(left, C[i], np.inf)))
+            left[j] = False
+            chosen.append((i, j))
+    return np.array(chosen).T
+
+
+def _at_threshold(rng, C, i, j, relative):
+    """Potentials with u_i + u_j = C_ij (1 + relative) for these pairs, and no others near."""
+    upper = np.full(len(C), -C.max())
+    share = rng.uniform(0.1, 0.9, size=len(i))
+    upper[i] = share * C[i, j] * (1.0 + relative)
+    upper[j] = (1.0 - share) * C[i, j] * (1.0 + relative)
+    return upper
+
+
+def test_negative_potentials_screen_nothing(rng, route):
+    cost = problems.cost_of(problems.duplicates(rng, N))
+    for level in (-1.0, -1e-9, 0.0):
+        assert not problems.as_mask(cost.screen(np.full(N, level)).pairs).any()
+
+
+def test_duplicates_cost_exactly_nothing(rng, route):
+    X = problems.duplicates(rng, N)
+    cost = problems.cost_of(X)
+    pairs = cost.screen(np.full(N, 1e-12)).pairs
+    equal = (X[:, None] == X[None]).all(axis=-1)
+    np.fill_diagonal(equal, False)
+    np.testing.assert_array_equal(problems.as_mask(pairs, cost.order), equal)
+    assert np.all(pairs.costs == 0.0)
+
+
+@pytest.mark.parametrize("name", ["random", "clustered", "line", "grid", "duplicates"])
+def test_neighbors_without_cells_are_the_nearest(rng, name):
+    """Up to what float32 can tell apart."""
+    X, k = problems.CLOUDS[name](rng, N), 10
+    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    np.fill_diagonal(C, np.inf)
+    pairs = cost.neighbors(k)
+    kth = np.sort(C, axis=1)[:, k - 1]
+    norms = np.square(X - X.mean(axis=0)).sum(axis=1).max() / np.square(X).mean()
+    for i in range(N):
+        row = np.sort(pairs.costs[pairs.indptr[i] : pairs.indptr[i + 1]])
+        assert len(row) >= k
+        assert row[k - 1] <= kth[i] + 1e-6 * norms
+
+
+@pytest.mark.parametrize("name", problems.CLOUDS)
+def test_neighbors_are_k_other_points(rng, route, name):
+    cost = problems.cost_of(problems.CLOUDS[name](rng, N))
+    pairs = cost.neighbors(10)
+    problems.as_mask(pairs)  # well-formed
+    assert np.diff(pairs.indptr).min() >= 10
+
+
+def test_neighbors_from_near_cells_are_mostly_the_nearest(rng, monkeypatch):
+    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+    X = problems.random(rng, N)
+    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    np.fill_diagonal(C, np.inf)
+    nearest = np.argsort(C, axis=1)[:, :10]
+    found = problems.as_mask(cost.neighbors(10), cost.order)
+    assert np.take_along_axis(found, nearest, 1).mean() > 0.9
+
+
+def test_approximate_screen_finds_part_and_says_so(rng, monkeypatch):
+    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+    X = problems.many_dimensions(rng, N)
+    C = reference.cost_matrix(X)
+    upper = potentials(rng, C, 15)
+    cost = problems.cost_of(X, exact=False)
+    screen = cost.screen(upper[cost.order])
+    assert not screen.complete
+    assert 0 < screen.pairs_checked <= cost.n_pairs
+    found, true = problems.as_mask(screen.pairs, cost.order), reference.pairs_below(C, upper)
+    assert not (found & ~true).any()
+    assert 0 < found.sum() < true.sum()
+    assert cost.widen()
+    assert not cost.widen()  # there is nothing further
+    again = cost.screen(upper[cost.order])
+    assert again.complete
+    np.testing.assert_array_equal(problems.as_mask(again.pairs, cost.order), true)
+
+
+def test_search_auto_decides_by_what_exact_would_cost(rng, monkeypatch):
+    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+    upper = np.full(N, 0.05)
+    X = problems.clustered(rng, N)
+    cost = problems.cost_of(X, exact=None)
+    assert cost.screen(upper).complete
+    assert cost.exact is True
+    monkeypatch.setattr(points, "AUTO_PAIRS_PER_POINT", 1)
+    cost = problems.cost_of(X, exact=None)
+    assert not cost.screen(upper).complete
+    assert cost.exact is False
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0])
+@pytest.mark.parametrize("scale", [1e154, 1e-160, 2.0**300, 1e20])
+def test_scale_of_the_points_does_not_matter(rng, scale, p):
+    X = problems.random(rng, 300)
+    plain, scaled = problems.cost_of(X, p=p), problems.cost_of(scale * X, p=p)
+    upper = np.full(300, 0.1)
+    a, b = plain.screen(upper).pairs, scaled.screen(upper).pairs
+    np.testing.assert_array_equal(a.indices, b.indices)
+    np.testing.assert_allclose(a.costs, b.costs, rtol=1e-13)
+
+
+def test_sampled_mean_of_many_points(rng, monkeypatch):
+    """Beyond a limit the mean of a power is estimated: to a fraction of a percent."""
+    from otgraph.costs import build
+
+    X = problems.random(rng, N)
+    exact = problems.cost_of(X, p=1.0).scale
+    monkeypatch.setattr(build, "EXACT_MEAN_POINTS", 100)
+    assert problems.cost_of(X, p=1.0).scale == pytest.approx(exact, rel=2e-3)
+    assert problems.cost_of(X, p=1.0).scale == problems.cost_of(X, p=1.0).scale

@@ -1,0 +1,135 @@
+"""A problem on candidates equals the dense problem in which all other pairs are forbidden."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import reference
+from otgraph._parallel import Workers
+from otgraph.costs import RestrictedProblem, restricted
+from otgraph.costs.pairs import symmetric_pairs
+
+N = 60
+
+
+@pytest.fixture(params=["hollow", "loops", "priced"])
+def dense(request, rng):
+    """Costs of all pairs: infinite where there is no candidate, and a kind of diagonal."""
+    C = reference.cost_matrix(rng.normal(size=(N, 2)))
+    forbidden = np.triu(rng.uniform(size=C.shape) < 0.5, 1)
+    C[forbidden | forbidden.T] = np.inf
+    diagonal = {"hollow": np.inf, "loops": 0.0, "priced": rng.uniform(0.1, 1.0, size=N)}
+    C[np.arange(N), np.arange(N)] = diagonal[request.param]
+    return C
+
+
+def problem_of(C, n_jobs=1):
+    i, j = np.nonzero(np.triu(np.isfinite(C), 1))
+    chunk = (i.astype(np.int32), j.astype(np.int32), C[i, j])
+    workers = Workers(n_jobs)
+    return RestrictedProblem(symmetric_pairs(len(C), [chunk], workers), np.diag(C).copy(), workers)
+
+
+@pytest.fixture
+def u(rng):
+    return rng.normal(0.2, 0.1, size=N)
+
+
+def test_evaluate(dense, u):
+    problem = problem_of(dense)
+    at = problem.evaluate(u)
+    np.testing.assert_allclose(at.row_sums, reference.row_sums(dense, u), rtol=1e-13, atol=1e-15)
+    assert at.square_sum == pytest.approx(reference.square_sum(dense, u), rel=1e-13)
+    assert problem.n_pairs == np.isfinite(np.triu(dense, 1)).sum() - N * (N + 1) // 2
+
+
+def test_hessian(dense, u, rng):
+    hessian, v = problem_of(dense).hessian(u), rng.normal(size=N)
+    H = reference.hessian(dense, u)
+    np.testing.assert_allclose(hessian.product(v), H @ v, rtol=1e-13, atol=1e-13)
+    np.testing.assert_array_equal(hessian.diagonal, np.diag(H))
+    np.testing.assert_array_equal(hessian.degrees, (u[:, None] + u > dense).sum(axis=1))
+
+
+def test_hessian_is_the_derivative_of_the_row_sums(dense, u, rng):
+    problem, v, h = problem_of(dense), rng.normal(size=N), 1e-7
+    difference = problem.evaluate(u + h * v).row_sums - problem.evaluate(u - h * v).row_sums
+    np.testing.assert_allclose(difference / (2 * h), problem.hessian(u).product(v), atol=1e-5)
+
+
+def test_plan(dense, u, rng):
+    eps, plan = 0.5, problem_of(dense).plan(u, 0.5)
+    W = reference.plan(dense, u, eps)
+    off = W - np.diag(np.diag(W))
+    rows = np.repeat(np.arange(N), np.diff(plan.indptr))
+    assert np.all(plan.weights > 0)
+    assert len(plan.weights) == np.count_nonzero(off)
+    np.testing.assert_allclose(plan.weights, off[rows, plan.indices], rtol=1e-13)
+    np.testing.assert_array_equal(plan.costs, dense[rows, plan.indices])
+    np.testing.assert_allclose(plan.loops, np.diag(W), rtol=1e-13)
+    np.testing.assert_allclose(plan.row_sums, W.sum(axis=1), rtol=1e-13)
+    v = rng.normal(size=N)
+    product = plan.product(v, plan.diagonal)
+    np.testing.assert_allclose(product, W.sum(axis=1) * v + W @ v, rtol=1e-12, atol=1e-13)
+
+
+def test_plan_is_symmetric_to_the_bit(dense, u):
+    plan = problem_of(dense).plan(u, 0.3)
+    W = np.zeros((N, N))
+    W[np.repeat(np.arange(N), np.diff(plan.indptr)), plan.indices] = plan.weights
+    assert np.array_equal(W, W.T)
+
+
+def test_primal_value(dense, u, rng):
+    eps, w = 0.5, rng.uniform(-0.2, 0.2, size=N)
+    W = reference.plan(dense, u, eps) * (1.0 + w[:, None] + w)
+    value = problem_of(dense).plan(u, eps).primal_value(w, eps)
+    assert value == pytest.approx(reference.primal_value(dense, W, eps), rel=1e-12)
+
+
+def test_start_solves_every_row_by_itself(dense, rng):
+    target = rng.uniform(0.1, 1.0, size=N)
+    u = problem_of(dense).start(target)
+    for i in range(N):
+        assert 2.0 * u[i] == pytest.approx(reference.solve_row(dense[i], target[i]), rel=1e-12)
+
+
+def test_lift_meets_the_target_of_a_row_alone(rng):
+    C = reference.with_diagonal(reference.cost_matrix(rng.normal(size=(N, 2))), self_loops=False)
+    u, target = rng.normal(0.2, 0.1, size=N), rng.uniform(0.1, 1.0, size=N)
+    rows = np.array([3, 17, 40])
+    lifted = problem_of(C).lift(u, rows, target)
+    for i, t in zip(rows, lifted, strict=True):
+        assert np.maximum(t + u - C[i], 0.0).sum() == pytest.approx(target[i], rel=1e-12)
+
+
+def test_row_excess_and_largest_costs(dense):
+    problem = problem_of(dense)
+    excess = problem.row_excess(4)
+    largest = problem.largest_costs()
+    for i in range(N):
+        near = np.sort(np.delete(dense[i], i))
+        near = near[np.isfinite(near)]
+        assert excess[i] == pytest.approx((near[4] - near[:4]).sum(), rel=1e-12)
+        assert largest[i] == near[-1]
+
+
+def test_rows_without_candidates():
+    C = np.full((3, 3), np.inf)
+    C[0, 1] = C[1, 0] = 0.5
+    problem, u = problem_of(C), np.array([0.4, 0.3, 9.0])
+    np.testing.assert_array_equal(problem.largest_costs(), [0.5, 0.5, 0.0])
+    np.testing.assert_allclose(problem.evaluate(u).row_sums, [0.2, 0.2, 0.0])
+    np.testing.assert_allclose(problem.plan(u, 1.0).row_sums, [0.2, 0.2, 0.0])
+    np.testing.assert_array_equal(problem.hessian(u).degrees, [1.0, 1.0, 0.0])
+
+
+def test_threads_share_rows_without_changing_a_bit(dense, u, rng, monkeypatch):
+    alone, v = problem_of(dense), rng.normal(size=N)
+    monkeypatch.setattr(restricted, "BLOCK_ROWS", 7)
+    shared = problem_of(dense, n_jobs=3)
+    np.testing.assert_array_equal(shared.evaluate(u).row_sums, alone.evaluate(u).row_sums)
+    assert shared.evaluate(u).square_sum == alone.evaluate(u).square_sum
+    np.testing.assert_array_equal(shared.hessian(u).product(v), alone.hessian(u).product(v))
+    np.testing.assert_array_equal(shared.plan(u, 0.3).weights, alone.plan(u, 0.3).weights)

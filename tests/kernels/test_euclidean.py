@@ -1,0 +1,66 @@
+"""Blocks of float32 products: nothing that float64 wants is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from otgraph._kernels import euclidean as kernels
+
+
+def test_squared_distance_is_symmetric_to_the_bit(rng):
+    X = rng.normal(size=(50, 37))
+    for i, j in rng.integers(50, size=(100, 2)):
+        square = kernels.squared_distance(X, i, j)
+        assert square == kernels.squared_distance(X, j, i)
+        assert square == pytest.approx(((X[i] - X[j]) ** 2).sum(), rel=1e-14)
+
+
+@pytest.mark.parametrize("half_power", [0.25, 0.5, 1.0, 1.5])
+def test_power(half_power):
+    assert kernels.power(4.0, 3.0, half_power) == pytest.approx(3.0 * 4.0**half_power, rel=1e-15)
+
+
+def test_gather(rng):
+    X, center, rows = rng.normal(size=(9, 4)), rng.normal(size=4), np.array([8, 0, 3])
+    out, squares = np.zeros((3, 5), np.float32), np.empty(3)
+    kernels.gather(X, rows, center, 2.0, out, squares)
+    np.testing.assert_array_equal(out[:, :4], (2.0 * (X[rows] - center)).astype(np.float32))
+    np.testing.assert_allclose(squares, ((X[rows] - center) ** 2).sum(axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("k", [1, 5, 199, 300])
+def test_nearest(rng, k):
+    """The k largest of a row without its own point, -1 where there are fewer."""
+    product = rng.normal(size=(7, 200)).astype(np.float32)
+    product[:, 10] = product[:, 11]  # a tie
+    columns = np.sort(rng.permutation(250)[:200]).astype(np.int32)
+    first, out = 20, np.empty((7, k), dtype=np.int32)
+    kernels.nearest(product, first, columns, k, out)
+    for r in range(7):
+        values = np.where(columns == first + r, -np.inf, product[r])
+        wanted = np.sort(values[np.isfinite(values)])[::-1][:k]
+        found = out[r][out[r] >= 0]
+        assert len(set(found)) == len(found) == len(wanted)
+        assert first + r not in found
+        position = np.searchsorted(columns, found)
+        np.testing.assert_array_equal(np.sort(product[r, position])[::-1], wanted)
+
+
+def test_costs_of_skips_what_is_not_there(rng):
+    X = rng.normal(size=(6, 3))
+    neighbors = np.array([[1, 5], [0, -1]], dtype=np.int32)
+    i, j, c = np.empty(4, np.int32), np.empty(4, np.int32), np.empty(4)
+    assert kernels.costs_of(X, 0, neighbors, 2.0, 1.0, i, j, c) == 3
+    assert list(zip(i[:3], j[:3], strict=True)) == [(0, 1), (0, 5), (1, 0)]
+    np.testing.assert_allclose(c[:3], 2 * ((X[i[:3]] - X[j[:3]]) ** 2).sum(axis=1), rtol=1e-14)
+
+
+def test_assign(rng):
+    X, centers = rng.normal(size=(40, 3)), rng.normal(size=(5, 3))
+    product = (X @ centers.T).astype(np.float32)
+    half = (0.5 * (centers**2).sum(axis=1)).astype(np.float32)
+    out = np.empty(40, dtype=np.int64)
+    kernels.assign(product, half, out)
+    distances = ((X[:, None] - centers) ** 2).sum(axis=-1)
+    np.testing.assert_array_equal(out, distances.argmin(axis=1))
