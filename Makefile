@@ -9,7 +9,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-all lint format clean
+.PHONY: demo test test-all lint format bench bench-large clean
 
 demo: .venv/.installed-plots
 	$(BIN)/python -m otgraph.experiments.demo
@@ -30,8 +30,20 @@ format: .venv/.installed-lint
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
+# Peers may ask for old versions of what we use; they get their own environment.
+bench: .venv-bench/.installed
+	.venv-bench/bin/python -m benchmarks.run $(ARGS)
+
+bench-large: .venv-bench/.installed
+	.venv-bench/bin/python -m benchmarks.run --large $(ARGS)
+
+.venv-bench/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	touch $@
+
 clean:
-	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.created:

@@ -1,0 +1,179 @@
+"""One measurement in a process of its own: ``python -m benchmarks.jobs '{"job": ...}'``.
+
+Prints one JSON line with the time of the call and the peak memory of the process. Kernels
+are compiled on a small problem first, for peers as for us: compilation has its own line.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks import data
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def otgraph_graph(X: Any, **options: Any) -> dict[str, Any]:
+    """Quadratic OT graph."""
+    import otgraph
+
+    graph = otgraph.quadratic_ot_graph(X, **options)
+    certificate = graph.certificate
+    return {
+        "status": str(certificate.status),
+        "marginal_error": certificate.marginal_error,
+        "duality_gap": certificate.duality_gap,
+        "eps": certificate.eps,
+        "mean_degree": graph.mean_degree,
+        "n_steps": certificate.n_steps,
+        "missing_pairs": certificate.missing_pairs,
+        "missing_pairs_bound": certificate.missing_pairs_bound,
+        "n_edges": graph.weights.nnz // 2,
+    }
+
+
+def solve_only(X: Any, **options: Any) -> dict[str, Any]:
+    """The solve on candidates that are there already: no search, no screen."""
+    import otgraph
+    from otgraph.graphs.transport import TransportProblem
+
+    eps = otgraph.quadratic_ot_graph(X, **options).certificate.eps
+    problem = TransportProblem(X, search=options["search"])
+    start = problem.solve(1.5 * eps).start  # candidates of a larger eps, potentials too high
+    began = time.perf_counter()
+    problem.solve(eps, start=start)
+    return {"seconds": time.perf_counter() - began}
+
+
+def otgraph_path(X: Any, **options: Any) -> dict[str, Any]:
+    """Path of 25 graphs."""
+    import otgraph
+
+    low, high = options.pop("log_eps")
+    path = otgraph.eps_path(X, np.logspace(low, high, 25), **options)
+    table = path.table()
+    return {
+        "status": "/".join(sorted(set(table["status"]))),
+        "mean_degree": [float(table["mean_degree"].min()), float(table["mean_degree"].max())],
+    }
+
+
+def kneighbors_graph(X: Any, **options: Any) -> dict[str, Any]:
+    """scikit-learn's kNN graph."""
+    from sklearn.neighbors import kneighbors_graph
+
+    graph = kneighbors_graph(X, options["k"], n_jobs=-1)
+    return {"mean_degree": graph.nnz / graph.shape[0]}
+
+
+def nn_descent(X: Any, **options: Any) -> dict[str, Any]:
+    """pynndescent's approximate neighbors."""
+    from pynndescent import NNDescent
+
+    indices, _ = NNDescent(X, n_neighbors=options["k"], random_state=0).neighbor_graph
+    return {"mean_degree": indices.shape[1]}
+
+
+def _cost(X: Any) -> Any:
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    C = euclidean_distances(X.astype(np.float64), squared=True)
+    return C / C.mean()
+
+
+def _hollow(C: Any) -> Any:
+    np.fill_diagonal(C, 1e3)  # larger than any useful cost: nobody keeps mass
+    return C
+
+
+def _row_error(plan: Any) -> float:
+    return float(np.abs(np.asarray(plan).sum(axis=1) - 1.0).max())
+
+
+def regot_plan(X: Any, **options: Any) -> dict[str, Any]:
+    """RegOT's quadratic solver on the dense cost; making the cost is not timed."""
+    import regot
+
+    C = np.asfortranarray(_hollow(_cost(X)))
+    ones = np.ones(len(C))
+    solver = getattr(regot, options["solver"])
+    began = time.perf_counter()
+    result = solver(C, ones, ones, options["eps"], tol=1e-6 * len(C) ** 0.5, max_iter=1000)
+    return {"seconds": time.perf_counter() - began, "marginal_error": _row_error(result.plan)}
+
+
+def pot_plan(X: Any, **options: Any) -> dict[str, Any]:
+    """POT's smooth dual solver on the dense cost; making the cost is not timed."""
+    import ot
+
+    C = _hollow(_cost(X))
+    ones = np.ones(len(C))
+    began = time.perf_counter()
+    plan = ot.smooth.smooth_ot_dual(ones, ones, C, reg=options["eps"], stopThr=1e-9)
+    return {"seconds": time.perf_counter() - began, "marginal_error": _row_error(plan)}
+
+
+def torchdr_plan(X: Any, **options: Any) -> dict[str, Any]:
+    """TorchDR's quadratic affinity, as it comes."""
+    import torch
+    from torchdr import DoublyStochasticQuadraticAffinity
+
+    scale = float(np.sqrt(2.0 * np.var(X.astype(np.float64), axis=0).sum()))
+    points = torch.from_numpy(np.ascontiguousarray(X / scale, dtype=np.float64))
+    affinity = DoublyStochasticQuadraticAffinity(
+        eps=options["eps"], max_iter=options.get("max_iter", 1000), zero_diag=True, device="cpu"
+    )
+    began = time.perf_counter()
+    plan = affinity(points)
+    seconds = time.perf_counter() - began
+    rows = plan.sum(dim=1).numpy()
+    return {
+        "seconds": seconds,
+        "marginal_error": float(np.abs(rows / rows.mean() - 1.0).max()),
+    }
+
+
+JOBS: dict[str, Callable[..., dict[str, Any]]] = {
+    "otgraph": otgraph_graph,
+    "otgraph_path": otgraph_path,
+    "solve_only": solve_only,
+    "kneighbors_graph": kneighbors_graph,
+    "nn_descent": nn_descent,
+    "regot": regot_plan,
+    "pot": pot_plan,
+    "torchdr": torchdr_plan,
+}
+# Peers that compile, or load libraries, on their first call.
+WARM_UP = {
+    "otgraph", "otgraph_path", "solve_only", "nn_descent", "kneighbors_graph", "torchdr"
+}  # fmt: skip
+
+
+def run(spec: dict[str, Any]) -> dict[str, Any]:
+    """Measure what ``spec`` asks for."""
+    warnings.simplefilter("ignore")
+    job, options = JOBS[spec["job"]], spec.get("options", {})
+    if spec["job"] in WARM_UP:
+        small = data.make(spec["data"], 10_000)  # large enough for every code path
+        warm = dict(options)
+        if spec["job"] == "torchdr":
+            small, warm["max_iter"] = small[:200], 5
+        job(small, **warm)
+    X = data.make(spec["data"], spec["n"], dim=spec.get("dim"))
+    began = time.perf_counter()
+    result = job(X, **options)
+    result.setdefault("seconds", time.perf_counter() - began)
+    result["peak_gb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return result
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(json.loads(sys.argv[1]))))
