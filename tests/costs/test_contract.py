@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist, squareform
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import _VALID_METRICS, PAIRWISE_BOOLEAN_FUNCTIONS
 
 import problems
 import reference
@@ -70,6 +72,9 @@ KINDS = {
 }
 
 
+METRICS = sorted(set(_VALID_METRICS) - {"precomputed", "wminkowski"})  # the latter left scipy
+
+
 @pytest.fixture(params=KINDS)
 def kind(request):
     return KINDS[request.param]
@@ -102,6 +107,17 @@ def test_screen_counts_its_pairs(rng, kind):
     screen = cost.screen(np.full(N, 0.1))
     assert screen.pairs_checked == cost.n_pairs == N * (N - 1) // 2
     assert screen.complete == (kind is not _sparse_candidates)
+
+
+def test_screen_of_some_points_finds_all_their_pairs(rng, kind):
+    cost, C = kind(problems.random(rng, N), 2.0, True)
+    upper = rng.uniform(0.0, 0.3, size=N)
+    below = reference.pairs_below(C, upper)
+    for rows in ([4], [0, 3, 4, 50, N - 1], np.arange(N)):
+        some = np.isin(np.arange(N), rows)
+        found = problems.as_mask(cost.screen(upper, rows=np.array(rows)).pairs, cost.order)
+        assert not (found & ~below).any()
+        assert np.array_equal(found[some], below[some])
 
 
 def test_neighbors_contain_the_nearest(rng, kind):
@@ -161,6 +177,26 @@ def test_threads_do_not_change_a_bit(rng):
         a, b = one.screen(np.full(N, 0.2)).pairs, two.screen(np.full(N, 0.2)).pairs
         np.testing.assert_array_equal(a.indices, b.indices)
         np.testing.assert_array_equal(a.costs, b.costs)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_of_sklearn(rng, metric):
+    X = rng.uniform(0.1, 1.0, size=(N, 2))
+    if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
+        X = rng.uniform(size=(N, 12)) < 0.5
+        X[:, 0] = True
+    C = pairwise_distances(X, metric=metric)
+    np.fill_diagonal(C, 0.0)
+    cost = problems.cost_of(X, metric=metric, p=1.0)
+    assert cost.scale == pytest.approx(C.mean(), rel=1e-12)
+    upper = np.quantile(C / C.mean(), 0.1) * rng.uniform(0.3, 0.8, size=N)
+    for pairs in (cost.screen(upper).pairs, cost.neighbors(7)):
+        found = sp.csr_matrix((pairs.costs, pairs.indices, pairs.indptr), shape=(N, N)).toarray()
+        assert np.array_equal(found, found.T)
+        mask = problems.as_mask(pairs)
+        np.testing.assert_allclose(found[mask], (C / C.mean())[mask], rtol=1e-9, atol=1e-12)
+    below = reference.pairs_below(C / C.mean(), upper)
+    np.testing.assert_array_equal(problems.as_mask(cost.screen(upper).pairs), below)
 
 
 def test_boolean_metric(rng):

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+
+import pytest
+
+from otgraph.solvers import Certificate, Status
+
+
+@pytest.mark.parametrize("name", ["exact", "exact_on_candidates", "not_converged"])
+def test_status_is_its_string(name):
+    status = Status(name)
+    assert status == name
+    assert f"{status}" == name
+    assert json.loads(json.dumps(status)) == name
+    assert {name: 1}[status] == 1
+    assert pickle.loads(pickle.dumps(status)) is status
+    assert len(status.meaning) > 20
+
+
+@pytest.fixture
+def certificate():
+    return Certificate(
+        status=Status.EXACT, marginal_error=1e-9, duality_gap=2e-12, pairs_checked=4950,
+        violations=0, n_steps=7, eps=0.5,
+    )  # fmt: skip
+
+
+def test_text_says_what_was_proved(certificate):
+    text = str(certificate)
+    for part in ("exact", "1.0e-09", "2.0e-12", "4,950 pairs", "0 violations", "7 Newton", "0.5"):
+        assert part in text
+
+
+def test_frozen(certificate):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        certificate.violations = 3

@@ -1,0 +1,77 @@
+"""A wanted mean degree finds its eps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import problems
+from otgraph.solvers import Screener, solve_for_degree
+from otgraph.solvers.degree import DegreeSearch, row_eps
+
+
+@pytest.mark.parametrize("name", ["random", "clustered", "line", "many_dimensions", "heavy_tails"])
+@pytest.mark.parametrize("degree", [4.0, 15.0])
+def test_degree_is_reached(rng, name, degree):
+    cost = problems.cost_of(problems.CLOUDS[name](rng, 400))
+    solution = solve_for_degree(
+        Screener(cost), degree, np.ones(400),
+        self_loops=False, tol=1e-6, max_steps=200, n_candidates=30,
+    )  # fmt: skip
+    assert solution.certificate.status == "exact"
+    assert solution.mean_degree == pytest.approx(degree, rel=0.02)
+
+
+@pytest.mark.parametrize("power", [0.2, 0.5, 1.0, 1.5])
+@pytest.mark.parametrize("goal", [0.5, 15.0, 500.0])
+def test_search_follows_a_power_law(power, goal):
+    """degree = 7 eps^power: found from far away within a few proposals."""
+    search, eps = DegreeSearch(goal), 1.0
+    for _ in range(12):
+        degree = 7.0 * eps**power
+        if search.miss(degree) < 0.01:
+            break
+        eps = search.propose(eps, degree)
+    assert degree == pytest.approx(goal, rel=0.011)
+
+
+def test_search_of_a_staircase_ends():
+    """Few points have few possible degrees: no proposal, rather than the same for ever."""
+    search, eps = DegreeSearch(5.0), 1.0
+    for _ in range(200):
+        eps = search.propose(eps, 4.0 if eps < 2.0 else 6.0)
+        if eps is None:
+            break
+    assert eps is None
+
+
+def test_proposals_stay_within_what_is_known():
+    search = DegreeSearch(5.0)
+    low, high = 1.0, 3.0
+    search.propose(low, 2.0)
+    eps = search.propose(high, 9.0)
+    for _ in range(20):
+        assert low < eps < high
+        degree = 2.0 + 7.0 * (eps - 1.0) ** 3 / 8.0
+        low, high = (eps, high) if degree < 5.0 else (low, eps)
+        eps = search.propose(eps, degree)
+        if eps is None:
+            break
+
+
+def test_row_eps_is_right_for_equal_rows():
+    """Points on a circle: all rows are alike, and each by itself has the wanted degree."""
+    angle = np.arange(60) * 2 * np.pi / 60
+    cost = problems.cost_of(np.column_stack([np.cos(angle), np.sin(angle)]))
+    pairs = cost.neighbors(20)
+    eps = row_eps(cost, pairs, 6.0, np.ones(60))
+    solution = solve_for_degree(
+        Screener(cost), 6.0, np.ones(60),
+        self_loops=False, tol=1e-6, max_steps=200, n_candidates=20,
+    )  # fmt: skip
+    assert eps == pytest.approx(solution.certificate.eps, rel=0.5)
+
+
+def test_row_eps_of_identical_points():
+    cost = problems.cost_of(np.zeros((5, 2)))
+    assert row_eps(cost, cost.neighbors(4), 3.0, np.ones(5)) > 0

@@ -1,0 +1,129 @@
+"""Newton on fixed candidates reaches the marginals, and the optimum of a convex function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import problems
+import reference
+from otgraph._parallel import Workers
+from otgraph.costs import RestrictedProblem
+from otgraph.costs.pairs import symmetric_pairs
+from otgraph.solvers.newton import marginal_error, newton
+from otgraph.solvers.solve import start_potentials
+
+N = 80
+
+
+def problem_of(C):
+    i, j = np.triu_indices(len(C), 1)
+    allowed = np.isfinite(C[i, j])
+    chunk = (i[allowed].astype(np.int32), j[allowed].astype(np.int32), C[i, j][allowed])
+    workers = Workers(1)
+    return RestrictedProblem(symmetric_pairs(len(C), [chunk], workers), np.diag(C).copy(), workers)
+
+
+def test_marginal_error_is_relative():
+    assert marginal_error(np.array([1.0, 2.1]), np.array([1.0, 2.0])) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("self_loops", [False, True])
+@pytest.mark.parametrize("eps", [0.05, 1.0, 30.0])
+@pytest.mark.parametrize("start", ["above", "zero", "far"])
+def test_reaches_the_marginals_from_anywhere(rng, eps, self_loops, start):
+    C = reference.with_diagonal(
+        reference.cost_matrix(problems.random(rng, N)), self_loops=self_loops
+    )
+    problem, target = problem_of(C), eps * rng.uniform(0.5, 1.5, size=N)
+    u0 = {
+        "above": lambda: start_potentials(problem, target),
+        "zero": lambda: np.zeros(N),
+        "far": lambda: rng.normal(5.0, 3.0, size=N),
+    }[start]()
+    result = newton(problem, target, u0, tol=1e-9, max_steps=60)
+    assert result.error <= 1e-9
+    np.testing.assert_allclose(reference.row_sums(C, result.u), target, rtol=1e-8)
+    np.testing.assert_allclose(result.row_sums, reference.row_sums(C, result.u), rtol=1e-9)
+    assert 0 < result.n_steps <= 60
+    assert result.n_products >= result.n_steps
+
+
+def test_minimizes_what_it_says(rng):
+    """A quasi-Newton method of scipy on the same function finds no lower value."""
+    C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, 25)), self_loops=False)
+    target = rng.uniform(0.2, 1.0, size=25)
+    result = newton(problem_of(C), target, np.zeros(25), tol=1e-10, max_steps=60)
+    theirs = minimize(
+        lambda u: reference.newton_objective(C, u, target),
+        np.zeros(25),
+        jac=lambda u: reference.row_sums(C, u) - target,
+        method="BFGS",
+        options={"gtol": 1e-9},
+    )
+    ours = reference.newton_objective(C, result.u, target)
+    assert ours == pytest.approx(theirs.fun, abs=1e-9)
+    np.testing.assert_allclose(
+        reference.plan(C, result.u, 1.0), reference.plan(C, theirs.x, 1.0), atol=1e-6
+    )
+
+
+def test_converges_quadratically(rng):
+    """From a loose solution a handful of steps reach the last digits."""
+    C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, N)), self_loops=False)
+    problem, target = problem_of(C), np.ones(N)
+    loose = newton(problem, target, start_potentials(problem, target), tol=0.05, max_steps=50)
+    tight = newton(problem, target, loose.u, tol=1e-10, max_steps=50)
+    assert tight.n_steps <= 5
+
+
+def test_start_lies_above(rng):
+    """Newton steps from above are full steps, which is why the start lies there."""
+    C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, N)), self_loops=False)
+    target = rng.uniform(0.5, 1.5, size=N)
+    u = start_potentials(problem_of(C), target)
+    assert np.all(reference.row_sums(C, u) >= target * (1 - 1e-12))
+
+
+def test_stops_at_max_steps(rng):
+    C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, N)), self_loops=False)
+    result = newton(problem_of(C), np.full(N, 0.01), np.full(N, 3.0), tol=1e-12, max_steps=2)
+    assert result.n_steps == 2
+    assert result.error > 1e-12
+
+
+def test_solved_start_takes_no_step(rng):
+    C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, N)), self_loops=False)
+    problem, target = problem_of(C), np.ones(N)
+    u = newton(problem, target, np.zeros(N), tol=1e-9, max_steps=60).u
+    again = newton(problem, target, u, tol=1e-8, max_steps=60)
+    assert (again.n_steps, again.n_products) == (0, 0)
+    np.testing.assert_array_equal(again.u, u)
+
+
+def test_bipartite_candidates(rng):
+    """The Hessian is singular at every u; the plan is unique all the same."""
+    C = reference.cost_matrix(problems.random(rng, 40))
+    C[:20, :20] = C[20:, 20:] = np.inf
+    target = np.ones(40)
+    results = [
+        newton(problem_of(C), target, u0, tol=1e-9, max_steps=100)
+        for u0 in (np.zeros(40), np.repeat([1.0, -1.0], 20), np.full(40, 2.0))
+    ]
+    for result in results:
+        assert result.error <= 1e-9
+        assert np.all(np.isfinite(result.u))
+        np.testing.assert_allclose(
+            reference.plan(C, result.u, 1.0), reference.plan(C, results[0].u, 1.0), atol=1e-7
+        )
+
+
+def test_infeasible_candidates_end(rng):
+    """A star cannot carry unit masses: u would run off for ever."""
+    C = np.full((6, 6), np.inf)
+    C[0, 1:] = C[1:, 0] = 0.1
+    result = newton(problem_of(C), np.ones(6), np.zeros(6), tol=1e-6, max_steps=40)
+    assert result.error > 1e-6
+    assert result.n_steps <= 40
+    assert np.all(np.isfinite(result.u))

@@ -1,0 +1,113 @@
+"""What is known about the pairs is used again; what is not known is looked up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import problems
+import reference
+from otgraph.exceptions import MemoryLimitError
+from otgraph.solvers import Screener, screening
+
+N = 200
+
+
+class CountingCost:
+    """A cost that counts what it is asked."""
+
+    def __init__(self, X):
+        self._cost = problems.cost_of(X)
+        self.calls = []
+
+    def __getattr__(self, name):
+        return getattr(self._cost, name)
+
+    def screen(self, upper, rows=None):
+        self.calls.append(None if rows is None else len(rows))
+        return self._cost.screen(upper, rows)
+
+
+@pytest.fixture
+def X(rng):
+    return problems.random(rng, N)
+
+
+@pytest.fixture
+def cost(X):
+    return CountingCost(X)
+
+
+@pytest.fixture
+def C(X):
+    return reference.cost_matrix(X)
+
+
+def assert_complete(C, upper, screen):
+    np.testing.assert_array_equal(problems.as_mask(screen.pairs), reference.pairs_below(C, upper))
+    assert screen.complete
+    assert screen.pairs_checked == N * (N - 1) // 2
+
+
+def test_first_screen_is_a_pass_over_all_pairs(cost, C, rng):
+    u, slack = rng.uniform(0.05, 0.1, size=N), rng.uniform(0.0, 0.1, size=N)
+    screener = Screener(cost)
+    upper, screen = screener.screen(u, slack)
+    np.testing.assert_array_equal(upper, u + slack)
+    assert_complete(C, upper, screen)
+    assert screener.n_passes == 1
+
+
+def test_lower_potentials_need_no_pass(cost, C, rng):
+    screener = Screener(cost)
+    u, slack = rng.uniform(0.1, 0.2, size=N), np.full(N, 0.05)
+    known, _ = screener.screen(u, slack)
+    for factor in (1.0, 0.9, 0.5):
+        upper, screen = screener.screen(factor * u, np.full(N, 0.08))
+        assert np.all(factor * u <= upper)
+        assert np.all(upper <= known)
+        assert_complete(C, upper, screen)
+    assert cost.calls == [None]
+    assert screener.n_passes == 1
+
+
+def test_few_points_above_the_bound_are_looked_up_alone(cost, C, rng):
+    screener = Screener(cost)
+    u, slack = rng.uniform(0.1, 0.2, size=N), np.full(N, 0.02)
+    screener.screen(u, slack)
+    u[[3, 77, 120]] += 0.3
+    upper, screen = screener.screen(u, slack)
+    assert np.all(u <= upper)
+    assert_complete(C, upper, screen)
+    assert cost.calls == [None, 3]
+    again, screen = screener.screen(u - 0.05, slack)
+    assert_complete(C, again, screen)
+    assert cost.calls == [None, 3]
+
+
+def test_many_points_above_the_bound_need_a_pass(cost, C, rng):
+    screener = Screener(cost)
+    u = rng.uniform(0.1, 0.2, size=N)
+    screener.screen(u, np.zeros(N))
+    upper, screen = screener.screen(u + 0.1, np.zeros(N))
+    assert_complete(C, upper, screen)
+    assert cost.calls == [None, None]
+    assert screener.n_passes == 2
+
+
+def test_forget(cost, rng):
+    screener = Screener(cost)
+    screener.screen(np.full(N, 0.1), np.zeros(N))
+    screener.forget()
+    screener.screen(np.full(N, 0.1), np.zeros(N))
+    assert screener.n_passes == 2
+
+
+def test_memory_is_asked_for_before_it_is_taken(cost, monkeypatch):
+    """The prediction says what is needed, and the error what to do."""
+    monkeypatch.setattr(screening, "available_bytes", lambda: 100_000)
+    screener = Screener(cost)
+    screener.screen(np.full(N, 0.005), np.zeros(N))  # few pairs fit
+    with pytest.raises(MemoryLimitError, match=r"199 candidates per point.*Lower `eps`"):
+        screener.screen(np.full(N, 1e3), np.zeros(N))
+    assert cost.calls == [None]
