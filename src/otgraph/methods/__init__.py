@@ -1,0 +1,21 @@
+"""What people do with a graph: a :class:`otgraph.Graph` or any symmetric sparse matrix in.
+
+Nothing here knows how the graph was built.
+"""
+
+from __future__ import annotations
+
+from otgraph.methods.angles import subspace_angle
+from otgraph.methods.diffusion import denoise, diffusion_time
+from otgraph.methods.spectral import Embedding, eigenmaps
+from otgraph.methods.spreading import LabelSpread, spread_labels
+
+__all__ = [
+    "Embedding",
+    "LabelSpread",
+    "denoise",
+    "diffusion_time",
+    "eigenmaps",
+    "spread_labels",
+    "subspace_angle",
+]

@@ -1,0 +1,76 @@
+"""Conjugate gradients for many right-hand sides at once: one sparse product per step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray, SparseMatrix
+
+# A restart that gains less than this factor has met the limit of double precision.
+WORTHWHILE = 0.5
+
+
+class Columns(NamedTuple):
+    """Solutions side by side, and what is left of the equations."""
+
+    X: FloatArray
+    residual: float
+    n_products: int
+
+
+def solve_columns(A: SparseMatrix, B: FloatArray, *, rtol: float, max_products: int) -> Columns:
+    """Solve ``A X = B`` for symmetric positive definite A, preconditioned by its diagonal.
+
+    Stops when the largest residual of an equation, summed over the columns, is at most
+    ``rtol`` times the largest sum of a row of X. The residual that is returned was computed
+    from X itself. Where the recursion has drifted away from it, it starts again from there.
+    """
+    X = np.zeros_like(B)
+    R = B.copy()
+    residual, used = _largest_row(R), 0
+    while used < max_products:
+        used += _descend(A, X, R, rtol, max_products - used)
+        R = B - A @ X
+        used += 1
+        before, residual = residual, _largest_row(R)
+        if residual <= rtol * _largest_row(X) or residual > WORTHWHILE * before:
+            break
+    return Columns(X, residual, used)
+
+
+def _descend(A: SparseMatrix, X: FloatArray, R: FloatArray, rtol: float, max_products: int) -> int:
+    """Improve X in place, and R with it; the number of products."""
+    inverse = (1.0 / A.diagonal())[:, None]
+    Z = inverse * R
+    P = Z.copy()
+    old = _dots(R, Z)
+    for used in range(1, max_products + 1):
+        AP = A @ P
+        step = _ratios(old, _dots(P, AP))
+        X += step * P
+        AP *= step
+        R -= AP
+        if _largest_row(R) <= rtol * _largest_row(X):
+            return used
+        np.multiply(inverse, R, out=Z)
+        new = _dots(R, Z)
+        P *= _ratios(new, old)
+        P += Z
+        old = new
+    return max_products
+
+
+def _dots(A: FloatArray, B: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->j", A, B))
+
+
+def _ratios(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a/b, and zero for columns that are solved to the last digit."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0.0)
+
+
+def _largest_row(A: FloatArray) -> float:
+    return float(np.abs(A).sum(axis=1).max(initial=0.0))

@@ -1,0 +1,116 @@
+"""Columns of a matrix, some at a time, wherever it is kept: memory, HDF5 or zarr.
+
+Nothing of h5py or zarr is imported. Whatever has a shape and answers ``X[:, a:b]`` will do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._validation import check_csr, check_finite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from otgraph.typing import FloatArray, LongArray
+
+# Numbers that are worked on at a time: 64 MB, of which there are about three copies.
+BLOCK_ENTRIES = 1 << 23
+
+
+class ColumnReader:
+    """The chosen columns of X as dense blocks of float64."""
+
+    def __init__(self, X: Any, n: int, columns: Any = None) -> None:
+        self._X = _sliceable(X)
+        if len(self._X.shape) != 2 or self._X.shape[0] != n:
+            msg = (
+                f"`X` must be a matrix with one row for each of the {n} points of the graph, got "
+                f"shape {tuple(self._X.shape)}."
+            )
+            raise ValueError(msg)
+        self.n = n
+        self.indices = _column_indices(columns, X, int(self._X.shape[1]))
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Blocks of columns with their place among the chosen ones."""
+        width = self._width()
+        for start in range(0, len(self.indices), width):
+            place = slice(start, min(start + width, len(self.indices)))
+            yield place, self.read(self.indices[place])
+
+    def read(self, indices: LongArray) -> FloatArray:
+        """Columns by number, checked to be finite."""
+        block = np.empty((self.n, len(indices)))
+        for a, b in _runs(indices):
+            part = self._X[:, int(indices[a]) : int(indices[b - 1]) + 1]
+            block[:, a:b] = part.toarray() if sp.issparse(part) else np.asarray(part)
+        check_finite(block, "X")
+        return block
+
+    def _width(self) -> int:
+        """Columns per block; whole chunks of a chunked array, so that none is read twice."""
+        width = max(1, BLOCK_ENTRIES // self.n)
+        chunks = getattr(self._X, "chunks", None)
+        if isinstance(chunks, tuple) and len(chunks) == 2 and isinstance(chunks[1], int):
+            chunk = chunks[1]
+            if 0 < chunk <= width:
+                width -= width % chunk
+        return width
+
+
+def _sliceable(X: Any) -> Any:
+    """Something with a shape whose columns can be sliced; only what is small is converted."""
+    if sp.issparse(X):
+        return check_csr(X, name="X").tocsc()
+    if hasattr(X, "iloc"):  # a data frame
+        X = X.to_numpy()
+    elif not (hasattr(X, "shape") and hasattr(X, "__getitem__")):
+        X = np.asarray(X)
+    kind = np.dtype(getattr(X, "dtype", np.float64)).kind
+    if kind not in "biufO":
+        msg = f"`X` must hold real numbers, got dtype {X.dtype}."
+        raise TypeError(msg)
+    return X.astype(np.float64) if kind == "O" else X
+
+
+def _column_indices(columns: Any, X: Any, m: int) -> LongArray:
+    """Numbers of the chosen columns, from a slice, a mask, numbers, or names of a data frame."""
+    if columns is None:
+        return np.arange(m)
+    if isinstance(columns, slice):
+        return np.arange(m)[columns]
+    wanted = np.atleast_1d(np.asarray(columns))
+    if wanted.dtype.kind in "OUS" and hasattr(X, "columns"):
+        return _named(list(wanted), list(X.columns))
+    if wanted.dtype.kind == "b" and wanted.shape == (m,):
+        return np.flatnonzero(wanted)
+    if wanted.dtype.kind not in "iu" or wanted.ndim != 1 or not wanted.size:
+        msg = (
+            f"`columns` must be column numbers, a mask of length {m}, a slice, or names if `X` is "
+            f"a data frame; got {columns!r}."
+        )
+        raise TypeError(msg)
+    if wanted.min() < -m or wanted.max() >= m:
+        msg = f"`columns` must lie in 0..{m - 1}, got {wanted.min()} to {wanted.max()}."
+        raise ValueError(msg)
+    return np.asarray(wanted % m, dtype=np.int64)
+
+
+def _named(wanted: list[Any], names: list[Any]) -> LongArray:
+    position = {name: i for i, name in enumerate(names)}
+    unknown = [name for name in wanted if name not in position]
+    if unknown:
+        msg = f"`columns` must be names of columns of `X`; it has no {unknown[0]!r}."
+        raise ValueError(msg)
+    return np.array([position[name] for name in wanted], dtype=np.int64)
+
+
+def _runs(indices: LongArray) -> Iterator[tuple[int, int]]:
+    """Stretches of consecutive numbers: stored arrays read a range far faster than a list."""
+    breaks = np.flatnonzero(np.diff(indices) != 1) + 1
+    ends = np.r_[breaks, len(indices)]
+    yield from zip(np.r_[0, breaks].tolist(), ends.tolist(), strict=True)

@@ -1,0 +1,47 @@
+"""What every method does with its first argument, and with rows of new points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._validation import check_csr, check_finite
+from otgraph.graphs import Graph
+
+if TYPE_CHECKING:
+    from otgraph.typing import BoolArray, SparseMatrix
+
+
+def as_graph(graph: Any) -> Graph:
+    """The graph itself, or the graph of a symmetric sparse matrix."""
+    if isinstance(graph, Graph):
+        return graph
+    if sp.issparse(graph):
+        return Graph.from_weights(graph)
+    msg = (
+        "`graph` must be a Graph or a symmetric scipy sparse matrix, got "
+        f"{type(graph).__name__}. Graph.from_weights makes one of a dense array."
+    )
+    raise TypeError(msg)
+
+
+def transition_rows(rows: Any, n: int) -> tuple[SparseMatrix, BoolArray]:
+    """Rows of new points scaled to sum to one, and a mask of those without any weight."""
+    csr = check_csr(rows, name="rows") if sp.issparse(rows) else sp.csr_matrix(rows)
+    if csr.shape[1] != n:
+        msg = (
+            f"`rows` must have one column for each of the {n} points of the graph, got shape "
+            f"{csr.shape}. `graph.extend(X_new)` gives such rows."
+        )
+        raise ValueError(msg)
+    csr = csr.astype(np.float64, copy=True)
+    check_finite(csr, "rows")
+    if csr.nnz and csr.data.min() < 0.0:
+        msg = f"`rows` must hold weights >= 0, got {csr.data.min():.6g}."
+        raise ValueError(msg)
+    sums = np.asarray(csr.sum(axis=1), dtype=np.float64).ravel()
+    empty = sums == 0.0
+    csr.data /= np.repeat(np.where(empty, 1.0, sums), np.diff(csr.indptr))
+    return csr, empty

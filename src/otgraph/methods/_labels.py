@@ -1,0 +1,105 @@
+"""Labels as they come: numbers, strings or objects, some of them unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from otgraph.typing import BoolArray, FloatArray, LongArray
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedLabels:
+    """Class number of every point, and the classes in sorted order."""
+
+    classes: NDArray[Any]
+    codes: LongArray  # -1 = unknown
+
+    def one_hot(self) -> FloatArray:
+        """One row per point: a one for its class, zeros where it is unknown."""
+        rows = np.zeros((len(self.codes), len(self.classes)))
+        known = np.flatnonzero(self.codes >= 0)
+        rows[known, self.codes[known]] = 1.0
+        return rows
+
+
+def encode_labels(labels: Any, n: int) -> EncodedLabels:
+    """Check labels of n points and number their classes."""
+    array = np.asarray(labels)
+    if array.shape != (n,):
+        msg = f"`labels` must hold one label per point, shape ({n},), got shape {array.shape}."
+        raise ValueError(msg)
+    known = _known(array)
+    if not known.any():
+        msg = "`labels` must hold at least one known label, got only unknown ones (-1)."
+        raise ValueError(msg)
+    values = array[known]
+    if array.dtype.kind == "O":  # strings with -1 among them; what is known is of one kind
+        values = np.array(values.tolist())
+    check_classification_targets(values)
+    classes, numbers = np.unique(values, return_inverse=True)
+    codes = np.full(n, UNKNOWN, dtype=np.int64)
+    codes[known] = numbers
+    return EncodedLabels(classes, codes)
+
+
+def decode_labels(classes: NDArray[Any], codes: LongArray, undecided: BoolArray) -> NDArray[Any]:
+    """Classes by number, with the mark of unknown labels for undecided points."""
+    labels = classes[codes]
+    if not undecided.any():
+        return np.asarray(labels)
+    if labels.dtype.kind in "USb":  # these have no room for a mark
+        labels = labels.astype(object)
+    elif labels.dtype.kind == "u":
+        labels = labels.astype(np.int64)
+    labels[undecided] = None if labels.dtype.kind == "O" else UNKNOWN
+    return np.asarray(labels)
+
+
+def _known(array: NDArray[Any]) -> BoolArray:
+    kind = array.dtype.kind
+    if kind in "US":
+        if np.any(array == ("-1" if kind == "U" else b"-1")):
+            msg = (
+                "`labels` are strings and some are '-1', which would be a class of that name. "
+                "Mark unknown labels in an array of dtype object, with -1 or None."
+            )
+            raise ValueError(msg)
+        return np.ones(len(array), dtype=bool)
+    if kind in "iufb":
+        if kind == "f" and not np.isfinite(array).all():
+            bad = int(np.count_nonzero(~np.isfinite(array)))
+            msg = f"`labels` hold {bad} NaN or infinite value(s). Mark unknown labels with -1."
+            raise ValueError(msg)
+        return np.asarray(array != UNKNOWN) if kind != "b" else np.ones(len(array), dtype=bool)
+    if kind == "O":
+        return _known_objects(array)
+    msg = f"`labels` must be numbers or strings, got dtype {array.dtype}."
+    raise TypeError(msg)
+
+
+def _known_objects(array: NDArray[Any]) -> BoolArray:
+    known = np.array([not _is_unknown(label) for label in array], dtype=bool)
+    if any(label != label for label in array[known]):  # NaN, and pandas' missing values
+        msg = "`labels` hold NaN or missing values. Mark unknown labels with -1 or None."
+        raise ValueError(msg)
+    strings = [isinstance(label, str) for label in array[known]]
+    if any(strings) and not all(strings):
+        msg = "`labels` must be all strings or all numbers, apart from unknown ones; got both."
+        raise TypeError(msg)
+    if any(strings) and np.any(array[known] == "-1"):
+        msg = "`labels` hold the string '-1'. Mark unknown labels with the number -1 or None."
+        raise ValueError(msg)
+    return known
+
+
+def _is_unknown(label: Any) -> bool:
+    return label is None or (not isinstance(label, str | bool) and label == UNKNOWN)

@@ -1,0 +1,251 @@
+"""Eigenmaps: coordinates from the slowest modes of the random walk on a graph."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from otgraph._parallel import single_threaded_blas
+from otgraph._validation import check_count, check_positive
+from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
+from otgraph.methods._graphs import as_graph, transition_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from otgraph.graphs import Graph
+    from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
+
+# Up to this many points LAPACK is faster than Lanczos, and it needs no start vector.
+DENSE_LIMIT = 500
+# Times the projection on the trivial vector: moves its eigenvalue from 1 to -2, below all
+# others, which lie in [-1, 1].
+DEFLATION = 3.0
+# Lanczos vectors. Slowly mixing graphs have eigenvalues close to 1 and to each other; 60
+# vectors took the least time of 30, 45, 60 and 80 at n = 10^5, for 2 and for 10 eigenvectors.
+LANCZOS_VECTORS = 60
+LANCZOS_PER_EIGENVECTOR = 4
+# At least this many are asked for, because they survive the restarts: 10 eigenvectors of a
+# noisy spiral of 10^4 points took a fifth of the products that 2 alone took.
+MIN_REQUESTED = 10
+# A mode that the walk forgets in one step to this degree cannot be continued to new points.
+SMALLEST_EIGENVALUE = 1e-10
+START_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Coordinates of the points of a graph, and what is needed to place new ones.
+
+    Attributes
+    ----------
+    coordinates
+        One row per point. Each column has mean square one under the stationary distribution
+        of the random walk, within every connected component, so that its size does not depend
+        on the number of points.
+    eigenvalues
+        Of the random walk, in falling order, on the largest component: one per column.
+    component_eigenvalues
+        The same for every component, one row each; zero where a component has too few points
+        to fill the columns.
+    component_labels
+        Component of every point.
+    """
+
+    coordinates: FloatArray
+    eigenvalues: FloatArray
+    component_eigenvalues: FloatArray
+    component_labels: IntArray
+
+    def extend(self, rows: Any) -> FloatArray:
+        """Coordinates of new points from their rows, such as ``graph.extend(X_new)``.
+
+        An eigenvector satisfies λ v = P v; the same equation read for a new row gives its
+        coordinates (Nyström). Rows equal to those of the graph give the coordinates of the
+        graph. Columns whose eigenvalue is zero stay zero.
+
+        Parameters
+        ----------
+        rows
+            Weights of the new points, one column for each point of the graph. Rows are scaled
+            to sum to one; a row without any weight lands at the origin, with a warning.
+        """
+        P, empty = transition_rows(rows, len(self.coordinates))
+        if empty.any():
+            msg = (
+                f"{int(empty.sum())} new point(s) have no neighbor in the graph and are placed "
+                "at the origin. They lie too far away for the kernel of this graph."
+            )
+            warnings.warn(msg, UserWarning, stacklevel=2)
+        values = self.component_eigenvalues
+        small = np.abs(values) < SMALLEST_EIGENVALUE
+        inverse = np.where(small, 0.0, 1.0 / np.where(small, 1.0, values))
+        return np.asarray(P @ (self.coordinates * inverse[self.component_labels]))
+
+
+def eigenmaps(
+    graph: Graph | SparseMatrix,
+    n_components: int = 2,
+    *,
+    tol: float = 1e-10,
+    max_restarts: int = 500,
+) -> Embedding:
+    r"""Coordinates from the leading non-trivial eigenvectors of the random walk on the graph.
+
+    .. math:: \bar W v = \lambda v, \qquad \bar W_{ij} = W_{ij} / \textstyle\sum_l W_{il},
+              \qquad x_i \mapsto (v_2(i), \dots, v_{k+1}(i)),
+
+    where the first, constant eigenvector is left out (Belkin and Niyogi 2003; Matsumoto et
+    al. 2022, section 3.1). Computed through the symmetric form D^(-1/2) W D^(-1/2) by Lanczos
+    iterations, with memory for some sixty vectors and no factorization.
+
+    A graph of several components has one constant eigenvector for each. Then every component
+    is embedded by itself, all in the same columns: column j holds the j-th eigenvector of each
+    component. Coordinates of different components say nothing about each other, and a warning
+    says so.
+
+    Parameters
+    ----------
+    graph
+        A Graph or any symmetric scipy sparse matrix of weights.
+    n_components
+        Number of coordinates. Two or three to look at, ten and more to go on computing with.
+    tol
+        Accuracy: norm of the residual of an eigenvector of norm one. Eigenvectors are
+        uncertain by this divided by the distance to the next eigenvalue.
+    max_restarts
+        Limit of Lanczos restarts, each some fifty products with the graph. Eigenvectors that
+        have not converged by then are left zero, with a warning.
+
+    Returns
+    -------
+    Embedding
+        The same every time: fixed start vector, and the largest entry of each column positive.
+
+    Examples
+    --------
+    >>> import numpy as np, otgraph
+    >>> angle = np.arange(60) * 2 * np.pi / 60
+    >>> ring = otgraph.knn_gaussian_graph(np.c_[np.cos(angle), np.sin(angle)], k=2)
+    >>> embedding = otgraph.eigenmaps(ring)
+    >>> np.linalg.norm(embedding.coordinates, axis=1).round(6)[:3]
+    array([1.414214, 1.414214, 1.414214])
+    """
+    graph = as_graph(graph)
+    k = check_count(n_components, "n_components")
+    tol = check_positive(tol, "tol")
+    max_restarts = check_count(max_restarts, "max_restarts")
+    if k > graph.n - 1:
+        msg = f"`n_components` must be at most n - 1 = {graph.n - 1}, got {k}."
+        raise ValueError(msg)
+    coordinates = np.zeros((graph.n, k))
+    values = np.zeros((graph.n_components, k))
+    missing = 0
+    with single_threaded_blas():  # the same digits whatever the number of threads
+        for label, members, W in _components(graph):
+            wanted = min(k, len(members) - 1)
+            modes = _modes(W, wanted, tol, max_restarts)
+            found = len(modes.values)
+            values[label, :found] = modes.values
+            coordinates[members, :found] = modes.vectors
+            missing += wanted - found
+    _warn(graph, k, missing, max_restarts)
+    largest = int(np.bincount(graph.component_labels).argmax())
+    return Embedding(coordinates, values[largest].copy(), values, graph.component_labels)
+
+
+class _Modes(NamedTuple):
+    values: FloatArray
+    vectors: FloatArray
+
+
+def _components(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
+    """Label, points and weights of each component with more than one point."""
+    if graph.n_components == 1:
+        yield 0, np.arange(graph.n), graph.weights
+        return
+    order = np.argsort(graph.component_labels, kind="stable")
+    ends = np.cumsum(np.bincount(graph.component_labels))
+    sorted_weights = graph.weights[order][:, order].tocsr()
+    for label, (a, b) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
+        if b - a > 1:
+            yield label, order[a:b], sorted_weights[a:b, a:b]
+
+
+def _modes(W: SparseMatrix, k: int, tol: float, max_restarts: int) -> _Modes:
+    """The k leading non-trivial eigenpairs of the random walk on a connected graph."""
+    n = W.shape[0]
+    mass = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+    root = np.sqrt(mass)
+    inverse = sp.diags(1.0 / root, format="csr")
+    S = (inverse @ W @ inverse).tocsr()
+    trivial = root / np.linalg.norm(root)
+    if n <= DENSE_LIMIT or k + 1 >= n:
+        dense = S.toarray() - DEFLATION * np.outer(trivial, trivial)
+        values, Q = scipy.linalg.eigh(dense, subset_by_index=[n - k, n - 1])
+    else:
+        values, Q = _lanczos(S, trivial, k, tol, max_restarts)
+    order = np.argsort(-values, kind="stable")[:k]
+    vectors = Q[:, order] / root[:, None] * np.sqrt(mass.sum())
+    return _Modes(np.clip(values[order], -1.0, 1.0), _with_fixed_signs(vectors))
+
+
+def _lanczos(
+    S: SparseMatrix, trivial: FloatArray, k: int, tol: float, max_restarts: int
+) -> tuple[FloatArray, FloatArray]:
+    n = S.shape[0]
+
+    def product(x: FloatArray) -> FloatArray:
+        x = x.ravel()
+        return np.asarray(S @ x - (DEFLATION * (trivial @ x)) * trivial)
+
+    requested = min(max(k, MIN_REQUESTED), n - 2)
+    options: dict[str, Any] = {
+        "which": "LA",
+        "v0": np.random.default_rng(START_SEED).standard_normal(n),
+        "ncv": min(n - 1, max(LANCZOS_VECTORS, LANCZOS_PER_EIGENVECTOR * requested)),
+        "tol": tol,
+        "maxiter": max_restarts,
+    }
+    if "rng" in inspect.signature(eigsh).parameters:
+        # Newer versions of scipy draw a vector when the walk runs into an invariant subspace.
+        options["rng"] = np.random.default_rng(START_SEED)
+    operator = LinearOperator(S.shape, matvec=product, dtype=np.float64)
+    try:
+        values, vectors = eigsh(operator, requested, **options)
+    except ArpackNoConvergence as failure:
+        return failure.eigenvalues, failure.eigenvectors
+    return values, vectors
+
+
+def _with_fixed_signs(vectors: FloatArray) -> FloatArray:
+    largest = np.abs(vectors).argmax(axis=0)
+    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return np.asarray(vectors * np.where(signs == 0.0, 1.0, signs))
+
+
+def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
+    if graph.n_components > 1:
+        sizes = np.bincount(graph.component_labels)
+        small = int(np.count_nonzero(sizes <= k))
+        msg = (
+            f"The graph has {graph.n_components} connected components; the largest has "
+            f"{sizes.max()} of {graph.n} points. Each is embedded by itself, and {small} of them "
+            f"have too few points for {k} coordinates. A larger `eps` or more neighbors connect "
+            "them."
+        )
+        warnings.warn(msg, DisconnectedWarning, stacklevel=3)
+    if missing:
+        msg = (
+            f"{missing} eigenvector(s) did not converge in {max_restarts} restarts; their "
+            "columns are zero. Raise `max_restarts`, or `tol` if the distances between the "
+            "eigenvalues allow it."
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=3)
