@@ -1,0 +1,80 @@
+"""What the estimators share that work on any graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from otgraph.estimators._transformer import GraphTransformer
+from otgraph.estimators.transformers import QuadraticOTTransformer
+from otgraph.graphs import Graph
+
+if TYPE_CHECKING:
+    from otgraph.typing import SparseMatrix
+
+PRECOMPUTED = "precomputed"
+
+
+class OnGraph(BaseEstimator):
+    """Gets a graph from its parameter ``graph``, and rows of new points from the same source."""
+
+    graph: Any
+
+    def _fit_graph(self, X: Any) -> None:
+        """Set ``graph_``, and ``transformer_`` where one built it; X was checked before."""
+        self.transformer_ = None
+        if isinstance(self.graph, Graph):
+            self.graph_ = self.graph
+            if X.shape[0] != self.graph_.n:
+                msg = f"`X` must have a row for each of the {self.graph_.n} points of `graph`, got "
+                msg += f"{X.shape[0]}."
+                raise ValueError(msg)
+        elif self._is_precomputed:
+            self.graph_ = Graph.from_weights(X)
+        else:
+            self.transformer_ = self._new_transformer()
+            weights = self.transformer_.fit_transform(X)
+            built_here = isinstance(self.transformer_, GraphTransformer)
+            self.graph_ = self.transformer_.graph_ if built_here else Graph.from_weights(weights)
+
+    def _rows(self, X: Any) -> SparseMatrix:
+        """Weights of new points to the fitted ones."""
+        if self.transformer_ is not None:
+            return self.transformer_.transform(X)
+        return X if self._is_precomputed else self.graph_.extend(X)
+
+    def _checked(self, X: Any, **options: Any) -> Any:
+        # Finite or not is left to whoever uses the numbers: it counts and locates.
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
+            ensure_all_finite=False, **options,
+        )  # fmt: skip
+
+    def _checked_new(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._checked(X, reset=False)
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.graph, str) and self.graph == PRECOMPUTED
+
+    def _new_transformer(self) -> Any:
+        if self.graph is None:
+            return QuadraticOTTransformer()
+        if hasattr(self.graph, "fit_transform"):
+            return clone(self.graph)
+        msg = (
+            "`graph` must be a transformer such as QuadraticOTTransformer(), a Graph, or "
+            f"'precomputed', got {self.graph!r}."
+        )
+        raise TypeError(msg)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.positive_only = self._is_precomputed
+        return tags

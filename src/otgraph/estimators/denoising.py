@@ -1,0 +1,172 @@
+"""Denoising as a transformer."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+
+from otgraph._validation import check_count
+from otgraph.estimators._on_graph import OnGraph
+from otgraph.methods import denoise, diffusion_time
+from otgraph.methods._columns import ColumnReader
+from otgraph.methods._graphs import transition_rows
+from otgraph.methods.diffusion import rescale_factors
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from otgraph.typing import FloatArray
+
+
+class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
+    """Features smoothed by a random walk on a graph, as MAGIC does.
+
+    :func:`otgraph.denoise` as a transformer. ``fit_transform`` smooths the fitted points;
+    ``transform`` lets new points take one step to the fitted ones and walk on from there.
+
+    Parameters
+    ----------
+    t
+        Number of steps, or ``"auto"``.
+    graph
+        Where the graph comes from: a transformer from points to weights, such as
+        ``make_pipeline(PCA(50), QuadraticOTTransformer())``, a :class:`otgraph.Graph` on the
+        points, or ``"precomputed"``. Then X holds the weights and `y` the features to denoise,
+        and ``transform`` takes rows of new points. None stands for
+        ``QuadraticOTTransformer()``.
+    columns
+        Features to denoise and return: numbers, a mask or a slice. All by default.
+    rescale
+        Give each feature the 99th percentile back that it had; for values >= 0 only.
+
+    Attributes
+    ----------
+    t_
+        Number of steps taken.
+    diffused_
+        Features of the fitted points after all steps but the last.
+    columns_
+        Numbers of the features that are returned.
+    graph_
+        The graph of the random walk.
+    transformer_
+        The fitted transformer, or None.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> from otgraph.estimators import GraphDenoiser, QuadraticOTTransformer
+    >>> X = otgraph.datasets.noisy_spiral(n=300).X
+    >>> denoiser = GraphDenoiser(t=2, graph=QuadraticOTTransformer(eps=1.0)).fit(X[:250])
+    >>> denoiser.transform(X[250:]).shape
+    (50, 100)
+    """
+
+    def __init__(
+        self,
+        t: int | str = 3,
+        *,
+        graph: Any = None,
+        columns: Any = None,
+        rescale: bool = False,
+    ) -> None:
+        self.t = t
+        self.graph = graph
+        self.columns = columns
+        self.rescale = rescale
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Build the graph and walk on it.
+
+        Parameters
+        ----------
+        X
+            Points, one per row; the weights of the graph with ``graph="precomputed"``.
+        y
+            The features to denoise with ``graph="precomputed"``, not used otherwise.
+        """
+        self._smoothed(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Denoised features of the fitted points.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`.
+        """
+        return self._smoothed(X, y)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Denoised features of new points.
+
+        Parameters
+        ----------
+        X
+            New points; their rows of weights with ``graph="precomputed"``. A point without any
+            neighbor stays as it is.
+        """
+        X = self._checked_new(X)
+        P, empty = transition_rows(self._rows(X), len(self.diffused_))
+        smooth = np.asarray(P @ self.diffused_) * self._factors
+        if empty.any():
+            smooth[empty] = self._left_alone(X, empty)
+        return smooth
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Names of the denoised features.
+
+        Parameters
+        ----------
+        input_features
+            Names to use where the fitted points had none.
+        """
+        if self._is_precomputed:  # X holds weights: the features themselves came without names
+            prefix = type(self).__name__.lower()
+            return np.array([f"{prefix}{i}" for i in self.columns_], dtype=object)
+        return np.asarray(super().get_feature_names_out(input_features)[self.columns_])
+
+    def _smoothed(self, X: Any, y: Any) -> FloatArray:
+        X = self._checked(X, ensure_min_samples=2)
+        features = X
+        if self._is_precomputed:
+            features = y
+            if y is None:
+                msg = (
+                    "`y` must hold the features to denoise with graph='precomputed', got None. "
+                    "To denoise X itself, pass a transformer or a Graph as `graph`."
+                )
+                raise ValueError(msg)
+        self._fit_graph(X)
+        reader = ColumnReader(features, self.graph_.n, self.columns)
+        self.columns_ = reader.indices
+        self.t_ = self._steps(features)
+        self.diffused_ = denoise(self.graph_, features, self.t_ - 1, columns=self.columns)
+        smooth = np.asarray(self.graph_.transition() @ self.diffused_)
+        self._factors = np.ones(smooth.shape[1])
+        if self.rescale:
+            for place, block in reader.blocks():
+                self._factors[place] = rescale_factors(block, smooth[:, place])
+            smooth *= self._factors
+        return smooth
+
+    def _steps(self, features: Any) -> int:
+        if isinstance(self.t, str) and self.t == "auto":
+            return diffusion_time(self.graph_, features, columns=self.columns)
+        return check_count(self.t, "t")
+
+    def _left_alone(self, X: Any, empty: NDArray[np.bool_]) -> Any:
+        msg = f"{int(empty.sum())} new point(s) have no neighbor among the fitted ones and "
+        if self._is_precomputed:
+            warnings.warn(msg + "get zeros.", UserWarning, stacklevel=3)
+            return 0.0
+        warnings.warn(msg + "stay as they are.", UserWarning, stacklevel=3)
+        own = X[empty][:, self.columns_]
+        return own.toarray() if sp.issparse(own) else own

@@ -1,0 +1,339 @@
+"""One transformer per construction; parameters are those of the function behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from otgraph.estimators._transformer import GraphTransformer, as_configured
+from otgraph.graphs import (
+    entropic_ot_graph,
+    gaussian_graph,
+    knn_gaussian_graph,
+    magic_graph,
+    quadratic_ot_graph,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+
+    from otgraph.graphs import Graph
+    from otgraph.typing import SparseMatrix
+
+# In units of the mean cost. Of the range that suits most data, 0.1 to 5, the middle.
+DEFAULT_EPS = 1.0
+
+
+class _TransportTransformer(GraphTransformer):
+    """Transformers whose points may have masses."""
+
+    def fit(self, X: Any, y: Any = None, *, mass: ArrayLike | None = None) -> Self:
+        """Build the graph.
+
+        Parameters
+        ----------
+        X
+            Points, one per row, or costs of all pairs with ``metric="precomputed"``.
+        y
+            Not used.
+        mass
+            Wanted row sums, ones by default.
+        """
+        self._fit(X, mass=mass)
+        assert self.graph_.certificate is not None  # transport graphs have one
+        self.n_iter_ = self.graph_.certificate.n_steps
+        return self
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, mass: ArrayLike | None = None
+    ) -> SparseMatrix:
+        """Build the graph and return its weights.
+
+        Parameters
+        ----------
+        X, y, mass
+            As in :meth:`fit`.
+        """
+        return as_configured(self.fit(X, mass=mass).graph_.weights.copy())
+
+
+class QuadraticOTTransformer(_TransportTransformer):
+    """Sparse graph by quadratically regularized optimal transport.
+
+    The adaptive graph of this package, as a transformer: :func:`otgraph.quadratic_ot_graph`
+    explains the parameters. Degrees differ from point to point, and rows sum to one.
+
+    Parameters
+    ----------
+    eps
+        Regularization in units of the mean cost; larger values give more neighbors. None, the
+        default, stands for 1.0, unless `mean_degree` is given.
+    mean_degree
+        Wanted mean number of neighbors, instead of `eps`.
+    metric, p, normalize, self_loops, tol, search, n_candidates, max_steps, on_failure, n_jobs, \
+random_state
+        As in :func:`otgraph.quadratic_ot_graph`.
+
+    Attributes
+    ----------
+    graph_
+        The :class:`otgraph.Graph` of the fitted points, with its certificate.
+    n_iter_
+        Newton steps of the solver.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import SpectralClustering
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from otgraph.estimators import QuadraticOTTransformer
+    >>> X, y = make_blobs(60, centers=[[0, 0], [4, 4]], random_state=0)
+    >>> clustering = SpectralClustering(2, affinity="precomputed", random_state=0)
+    >>> labels = make_pipeline(QuadraticOTTransformer(eps=5.0), clustering).fit_predict(X)
+    >>> bool(((labels == labels[0]) == (y == y[0])).all())
+    True
+    """
+
+    def __init__(
+        self,
+        eps: float | None = None,
+        *,
+        mean_degree: float | None = None,
+        metric: str | Callable[..., float] = "euclidean",
+        p: float = 2.0,
+        normalize: bool = True,
+        self_loops: bool = False,
+        tol: float = 1e-6,
+        search: str = "auto",
+        n_candidates: int | None = None,
+        max_steps: int = 200,
+        on_failure: str = "warn",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.eps = eps
+        self.mean_degree = mean_degree
+        self.metric = metric
+        self.p = p
+        self.normalize = normalize
+        self.self_loops = self_loops
+        self.tol = tol
+        self.search = search
+        self.n_candidates = n_candidates
+        self.max_steps = max_steps
+        self.on_failure = on_failure
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _build(self, X: Any, **fit_options: Any) -> Graph:
+        options = self.get_params(deep=False)
+        if self.eps is None and self.mean_degree is None:
+            options["eps"] = DEFAULT_EPS
+        return quadratic_ot_graph(X, **options, **fit_options)
+
+
+class EntropicOTTransformer(_TransportTransformer):
+    """Dense graph by entropically regularized optimal transport.
+
+    Every pair of points has a weight, so that memory grows with the square of their number;
+    :func:`otgraph.entropic_ot_graph` explains the parameters.
+
+    Parameters
+    ----------
+    eps
+        Regularization in units of the mean cost.
+    metric, p, normalize, self_loops, tol, max_steps, on_failure, n_jobs
+        As in :func:`otgraph.entropic_ot_graph`.
+
+    Attributes
+    ----------
+    graph_
+        The :class:`otgraph.Graph` of the fitted points, with its certificate.
+    n_iter_
+        Passes over all pairs.
+
+    Examples
+    --------
+    >>> from otgraph.estimators import EntropicOTTransformer
+    >>> EntropicOTTransformer(eps=0.5).fit_transform([[0.0], [1.0], [3.0]]).shape
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        eps: float = 1.0,
+        *,
+        metric: str | Callable[..., float] = "euclidean",
+        p: float = 2.0,
+        normalize: bool = True,
+        self_loops: bool = False,
+        tol: float = 1e-6,
+        max_steps: int = 1000,
+        on_failure: str = "warn",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.eps = eps
+        self.metric = metric
+        self.p = p
+        self.normalize = normalize
+        self.self_loops = self_loops
+        self.tol = tol
+        self.max_steps = max_steps
+        self.on_failure = on_failure
+        self.n_jobs = n_jobs
+
+    def _build(self, X: Any, **fit_options: Any) -> Graph:
+        return entropic_ot_graph(X, **self.get_params(deep=False), **fit_options)
+
+
+class KNNGaussianTransformer(GraphTransformer):
+    """Graph of nearest neighbors, with Gaussian or with equal weights.
+
+    :func:`otgraph.knn_gaussian_graph` explains the parameters. ``transform`` gives the k nearest
+    fitted points of every new one, while the fitted graph is symmetrized: some of its points
+    have more than k neighbors.
+
+    Parameters
+    ----------
+    k
+        Neighbors that every point has at least.
+    eps
+        Scale of the weights in units of the mean cost; None gives every edge weight one.
+    metric, p, normalize, include_self, symmetrize, n_jobs
+        As in :func:`otgraph.knn_gaussian_graph`.
+
+    Attributes
+    ----------
+    graph_
+        The :class:`otgraph.Graph` of the fitted points.
+
+    Examples
+    --------
+    >>> from otgraph.estimators import KNNGaussianTransformer
+    >>> transformer = KNNGaussianTransformer(k=1).fit([[0.0], [1.0], [3.0]])
+    >>> transformer.transform([[2.9]]).toarray()
+    array([[0., 0., 1.]])
+    """
+
+    def __init__(
+        self,
+        k: int = 15,
+        eps: float | None = None,
+        *,
+        metric: str | Callable[..., float] = "euclidean",
+        p: float = 2.0,
+        normalize: bool = True,
+        include_self: bool = False,
+        symmetrize: str = "union",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.k = k
+        self.eps = eps
+        self.metric = metric
+        self.p = p
+        self.normalize = normalize
+        self.include_self = include_self
+        self.symmetrize = symmetrize
+        self.n_jobs = n_jobs
+
+    def _build(self, X: Any, **fit_options: Any) -> Graph:
+        return knn_gaussian_graph(X, **self.get_params(deep=False), **fit_options)
+
+
+class GaussianTransformer(GraphTransformer):
+    """Graph with a Gaussian weight between all pairs.
+
+    :func:`otgraph.gaussian_graph` explains the parameters. Memory grows with the square of the
+    number of points.
+
+    Parameters
+    ----------
+    eps
+        Scale of the weights in units of the mean cost.
+    metric, p, normalize, self_loops, n_jobs
+        As in :func:`otgraph.gaussian_graph`.
+
+    Attributes
+    ----------
+    graph_
+        The :class:`otgraph.Graph` of the fitted points.
+
+    Examples
+    --------
+    >>> from otgraph.estimators import GaussianTransformer
+    >>> GaussianTransformer(normalize=False).fit_transform([[0.0], [1.0]]).toarray().round(3)
+    array([[0.   , 0.368],
+           [0.368, 0.   ]])
+    """
+
+    def __init__(
+        self,
+        eps: float = 1.0,
+        *,
+        metric: str | Callable[..., float] = "euclidean",
+        p: float = 2.0,
+        normalize: bool = True,
+        self_loops: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.eps = eps
+        self.metric = metric
+        self.p = p
+        self.normalize = normalize
+        self.self_loops = self_loops
+        self.n_jobs = n_jobs
+
+    def _build(self, X: Any, **fit_options: Any) -> Graph:
+        return gaussian_graph(X, **self.get_params(deep=False), **fit_options)
+
+
+class MAGICTransformer(GraphTransformer):
+    """Graph with the adaptive kernel of MAGIC.
+
+    :func:`otgraph.magic_graph` explains the parameters. ``transform`` gives the kernel of new
+    points before symmetrization.
+
+    Parameters
+    ----------
+    k
+        Neighbor whose distance sets the bandwidth of a point.
+    decay, knn_max, thresh, metric, n_pca, random_state, n_jobs
+        As in :func:`otgraph.magic_graph`.
+
+    Attributes
+    ----------
+    graph_
+        The :class:`otgraph.Graph` of the fitted points.
+
+    Examples
+    --------
+    >>> from otgraph.estimators import MAGICTransformer
+    >>> MAGICTransformer(k=2).fit_transform([[0.0], [1.0], [3.0], [4.0]]).shape
+    (4, 4)
+    """
+
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        decay: float = 1.0,
+        knn_max: int | None = None,
+        thresh: float = 1e-4,
+        metric: str | Callable[..., float] = "euclidean",
+        n_pca: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.k = k
+        self.decay = decay
+        self.knn_max = knn_max
+        self.thresh = thresh
+        self.metric = metric
+        self.n_pca = n_pca
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _build(self, X: Any, **fit_options: Any) -> Graph:
+        return magic_graph(X, **self.get_params(deep=False), **fit_options)
