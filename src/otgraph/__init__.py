@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from otgraph import datasets, exceptions, graphs, plots
+    from otgraph import datasets, estimators, exceptions, graphs, methods, plots
     from otgraph.graphs import (
         Graph,
         entropic_ot_graph,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         magic_graph,
         quadratic_ot_graph,
     )
+    from otgraph.methods import denoise, eigenmaps, spread_labels, subspace_angle
     from otgraph.solvers import Certificate
 
     __version__: str
@@ -29,22 +30,30 @@ __all__ = [
     "Graph",
     "__version__",
     "datasets",
+    "denoise",
+    "eigenmaps",
     "entropic_ot_graph",
     "eps_path",
+    "estimators",
     "exceptions",
     "gaussian_graph",
     "graphs",
     "knn_gaussian_graph",
     "load_graph",
     "magic_graph",
+    "methods",
     "plots",
     "quadratic_ot_graph",
+    "spread_labels",
+    "subspace_angle",
 ]
 
-_SUBMODULES = {"datasets", "exceptions", "graphs", "plots"}
+_SUBMODULES = {"datasets", "estimators", "exceptions", "graphs", "methods", "plots"}
 _HOME_OF = {
     "Certificate": "solvers",
     "Graph": "graphs",
+    "denoise": "methods",
+    "eigenmaps": "methods",
     "entropic_ot_graph": "graphs",
     "eps_path": "graphs",
     "gaussian_graph": "graphs",
@@ -52,6 +61,8 @@ _HOME_OF = {
     "load_graph": "graphs",
     "magic_graph": "graphs",
     "quadratic_ot_graph": "graphs",
+    "spread_labels": "methods",
+    "subspace_angle": "methods",
 }
 
 
