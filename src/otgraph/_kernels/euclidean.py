@@ -24,12 +24,26 @@ REACH_MARGIN = 8 * 2.0**-24
 
 @njit
 def squared_distance(X, i, j):
-    """Sum of squared differences; the same bits for (i, j) and (j, i)."""
-    total = 0.0
-    for k in range(X.shape[1]):
-        difference = X[i, k] - X[j, k]
-        total += difference * difference
-    return total
+    """Sum of squared differences; the same bits for (i, j) and (j, i).
+
+    Four partial sums, in a fixed order: additions need not wait for one another.
+    """
+    d = X.shape[1]
+    s0 = s1 = s2 = s3 = 0.0
+    k = 0
+    while k + 4 <= d:
+        a, b = X[i, k] - X[j, k], X[i, k + 1] - X[j, k + 1]
+        c, e = X[i, k + 2] - X[j, k + 2], X[i, k + 3] - X[j, k + 3]
+        s0 += a * a
+        s1 += b * b
+        s2 += c * c
+        s3 += e * e
+        k += 4
+    while k < d:
+        a = X[i, k] - X[j, k]
+        s0 += a * a
+        k += 1
+    return (s0 + s1) + (s2 + s3)
 
 
 @njit
@@ -46,14 +60,31 @@ def gather(X, rows, center, scale, out, squares):
 
     The last column of ``out`` is left to the caller.
     """
+    d = X.shape[1]
+    differences = np.empty(d)
     for r in range(len(rows)):
         i = rows[r]
-        total = 0.0
-        for k in range(X.shape[1]):
-            difference = X[i, k] - center[k]
-            total += difference * difference
-            out[r, k] = scale * difference
-        squares[r] = total
+        for k in range(d):
+            differences[k] = X[i, k] - center[k]
+        for k in range(d):
+            out[r, k] = scale * differences[k]
+        squares[r] = _square_sum(differences)
+
+
+@njit
+def _square_sum(x):
+    s0 = s1 = s2 = s3 = 0.0
+    k = 0
+    while k + 4 <= len(x):
+        s0 += x[k] * x[k]
+        s1 += x[k + 1] * x[k + 1]
+        s2 += x[k + 2] * x[k + 2]
+        s3 += x[k + 3] * x[k + 3]
+        k += 4
+    while k < len(x):
+        s0 += x[k] * x[k]
+        k += 1
+    return (s0 + s1) + (s2 + s3)
 
 
 @njit
