@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, SparseMatrix
 
-BLOCK_ENTRIES = 1 << 22  # 32 MB of work space a thread
+BLOCK_ENTRIES = 1 << 18  # 2 MB a thread: stays in its cache between the steps of a pass
 # A float64 weight, and beside it either its 32-bit index or a float32 copy for Newton steps.
 BYTES_PER_PAIR = 12
 # What is left to the rest of the process and the machine.

@@ -21,6 +21,7 @@ from otgraph.graphs._dense import BLOCK_ENTRIES
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray, PointsLike
 
+MIN_BLOCK_ROWS = 32  # fewer would turn products of matrices into products of vectors
 # A cost scale outside these bounds was rounded by under- or overflow and is computed anew.
 SMALLEST_SCALE, LARGEST_SCALE = 1e-290, 1e290
 
@@ -118,7 +119,7 @@ class PairCosts(ABC):
 
     def blocks(self) -> list[tuple[int, int]]:
         """Ranges of rows, the same whatever the number of threads."""
-        return row_blocks(self.n, max(1, BLOCK_ENTRIES // self.n))
+        return row_blocks(self.n, max(MIN_BLOCK_ROWS, BLOCK_ENTRIES // self.n))
 
     def _scaled(self, raw: FloatArray) -> FloatArray:
         if self.factor != 1.0:

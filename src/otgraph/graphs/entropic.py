@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import xlog1py
 from tqdm import tqdm
 
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
@@ -30,6 +31,10 @@ from otgraph.solvers.certificate import Certificate, Status
 from otgraph.solvers.cg import conjugate_gradients
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
     from otgraph.graphs._sinkhorn import Sinkhorn
     from otgraph.typing import FloatArray, PointsLike
 
@@ -42,10 +47,10 @@ def entropic_ot_graph(
     X: PointsLike,
     eps: float = 1.0,
     *,
-    metric: Any = "euclidean",
+    metric: str | Callable[..., float] = "euclidean",
     p: float = 2.0,
     normalize: bool = True,
-    mass: FloatArray | None = None,
+    mass: ArrayLike | None = None,
     self_loops: bool = False,
     tol: float = 1e-6,
     max_steps: int = 1000,
@@ -97,7 +102,8 @@ def entropic_ot_graph(
 
     Returns
     -------
-    Graph with certificate and potentials.
+    Graph with certificate and potentials. The duality gap in it is ``nan`` where `eps` is so
+    small that the plan falls apart and no plan with the exact marginals was found beside it.
 
     Examples
     --------
@@ -188,11 +194,10 @@ def _relative_gap(
 ) -> float:
     """Primal value of a plan with the exact marginals minus the dual value of u, relative.
 
-    That plan is π_ij (1 + d_i + d_j) with (diag(π1) + π) d = m − π1. It costs
-    2⟨u, m⟩ + ε Σ π' (log(1 + δ) − 1), δ = d_i + d_j, so that the gap is
-    ε Σ π ((1 + δ) log(1 + δ) − δ): no cancellation, however small. The entropy makes the
-    value of either sign; the gap is measured against transport cost + ε · (total mass),
-    which is positive.
+    That plan is π_ij (1 + δ_ij), δ_ij = d_i + d_j, with (diag(π1) + π) d = m − π1. It costs
+    2⟨u, m⟩ + ε Σ π (1 + δ)(log(1 + δ) − 1), so that the gap is ε Σ π ((1 + δ) log(1 + δ) − δ):
+    no cancellation, however small. The entropy makes the value of either sign; the gap is
+    measured against transport cost + ε · (total mass), which is positive.
     """
     n = len(mass)
     blocks = row_blocks(n, max(1, BLOCK_ENTRIES // n))
@@ -206,29 +211,28 @@ def _relative_gap(
         workers.run(fill, blocks)
         return sums * v + out
 
+    missing = mass - sums
     with single_threaded_blas(), np.errstate(all="ignore"):
-        missing = mass - sums
         rtol = 0.1 * FEASIBLE * float(mass.min() / np.linalg.norm(missing))
         d, _ = conjugate_gradients(
             product, sums + plan.diagonal(), missing, rtol=rtol, max_products=GAP_PRODUCTS
         )
-        leftover = float(np.abs((missing - product(d)) / mass).max())
 
-    def gap_and_cost(rows: tuple[int, int]) -> tuple[float, float]:
+    def terms(rows: tuple[int, int]) -> tuple[float, float, float]:
         a, b = rows
-        delta = d[a:b, None] + d
         block = plan[a:b]
-        gap = float((block * ((1.0 + delta) * np.log1p(delta) - delta)).sum())
+        delta = np.maximum(d[a:b, None] + d, -1.0)  # no weight below zero
+        corrected = (block * (1.0 + delta)).sum(axis=1)
+        leftover = float(np.abs(corrected / mass[a:b] - 1.0).max())
+        gap = float((block * (xlog1py(1.0 + delta, delta) - delta)).sum())
         log_plan = np.log(block, out=np.zeros_like(block), where=block > 0.0)
         cost = float((block * (u[a:b, None] + u - eps * log_plan)).sum())
-        return gap, cost
+        return leftover, gap, cost
 
-    # Marginals that still miss, or a correction that would leave a negative weight: this plan
-    # is not feasible, and says nothing about the gap.
-    if not (leftover <= FEASIBLE and 2.0 * np.abs(d).max() < 1.0):
-        return float("nan")
-    gaps, transport = np.sum(list(workers.map(gap_and_cost, blocks)), axis=0)
-    return float(eps * gaps / (transport + eps * mass.sum()))
+    leftovers, gaps, transport = np.transpose(list(workers.map(terms, blocks)))
+    if not leftovers.max() <= FEASIBLE:
+        return float("nan")  # marginals still miss: such a plan says nothing about the gap
+    return float(eps * gaps.sum() / (transport.sum() + eps * mass.sum()))
 
 
 def _show(bar: Any, eps: float, error: float) -> None:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph._validation import check_positive, check_vector
 from otgraph.graphs._cost_kinds import MatrixCosts, is_metric_name, pair_costs
-from otgraph.graphs._dense import BLOCK_ENTRIES, csr_from_dense
+from otgraph.graphs._dense import csr_from_dense
 from otgraph.graphs._kernel_rows import decayed, gaussian_weights, kernel_rows, project
 from otgraph.graphs._neighbors import new_neighbors
 from otgraph.graphs._pair_costs import check_new_points
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from otgraph.graphs._pair_costs import PairCosts
     from otgraph.graphs.graph import Graph
     from otgraph.typing import FloatArray, PointsLike, SparseMatrix
+
+# Costs of new points held at once: 32 MB, so that many rows share one product of matrices.
+BLOCK_ENTRIES = 1 << 22
 
 
 def extend(
@@ -142,7 +145,7 @@ def _fill_quadratic(excess: FloatArray, mass: FloatArray, eps: float) -> None:
         level = levels[np.count_nonzero(near < levels) - 1]
         np.subtract(level, row, out=row)
         np.maximum(row, 0.0, out=row)
-        row *= m / row.sum()  # equals 1/eps, without the rounding of level
+        row /= eps
 
 
 def _fill_entropic(excess: FloatArray, mass: FloatArray, eps: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,8 @@ from otgraph.graphs._neighbors import check_neighbor_count, own_neighbors
 from otgraph.graphs.graph import Graph
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.typing import FloatArray, PointsLike
 
 SYMMETRIZE = ("union", "average")
@@ -33,7 +35,7 @@ def knn_gaussian_graph(
     k: int = 15,
     eps: float | None = None,
     *,
-    metric: Any = "euclidean",
+    metric: str | Callable[..., float] = "euclidean",
     p: float = 2.0,
     normalize: bool = True,
     include_self: bool = False,
@@ -114,7 +116,7 @@ def gaussian_graph(
     X: PointsLike,
     eps: float = 1.0,
     *,
-    metric: Any = "euclidean",
+    metric: str | Callable[..., float] = "euclidean",
     p: float = 2.0,
     normalize: bool = True,
     self_loops: bool = False,

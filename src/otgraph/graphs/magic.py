@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import scipy.sparse as sp
 
@@ -20,6 +20,8 @@ from otgraph.graphs.graph import Graph
 from otgraph.graphs.kernels import warn_of_clumps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.typing import PointsLike
 
 KNN_MAX_FACTOR = 3  # MAGIC looks at three times as many neighbors as set the bandwidth
@@ -32,7 +34,7 @@ def magic_graph(
     decay: float = 1.0,
     knn_max: int | None = None,
     thresh: float = 1e-4,
-    metric: Any = "euclidean",
+    metric: str | Callable[..., float] = "euclidean",
     n_pca: int | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
