@@ -146,6 +146,11 @@ class TestHardCases:
         assert_optimal(graph, cost_of(X, self_loops=False), np.ones(60), 0.02)
         assert graph.certificate.n_steps < 100
 
+    def test_small_eps_is_approached_from_larger_ones(self, X):
+        graph = entropic_ot_graph(X, 1e-3)
+        assert_optimal(graph, cost_of(X, self_loops=False), np.ones(60), 1e-3)
+        assert graph.certificate.n_steps < 80  # from scratch it takes some 150
+
     def test_outlier_and_far_clusters(self, rng):
         X = rng.standard_normal((100, 4))
         X[0] = 1e6

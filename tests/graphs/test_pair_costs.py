@@ -75,6 +75,13 @@ def test_scale_of_the_points_does_not_matter(X, scale, kind):
     np.testing.assert_allclose(matrix, expected, rtol=1e-11)
 
 
+def test_points_whose_sum_would_overflow(X):
+    X = np.abs(X)
+    costs = EuclideanCosts(X * 4e307, "euclidean", 2.0)
+    costs.normalize(True, Workers(1))
+    np.testing.assert_allclose(costs.matrix(Workers(1)), normalized_matrix(X)[0], rtol=1e-11)
+
+
 @pytest.mark.parametrize("exponent", [-900, 3, 900])
 def test_powers_of_two_change_nothing(X, exponent):
     np.testing.assert_array_equal(
@@ -112,6 +119,12 @@ def test_precomputed_is_the_cost(X, rng):
     assert scale == pytest.approx(C.mean())
 
 
+def test_rounding_in_a_matrix_is_made_symmetric(X, rng):
+    C = cdist(X, X) * (1 + 1e-12 * rng.standard_normal((60, 60)))
+    matrix, _ = normalized_matrix(C, "precomputed")
+    np.testing.assert_array_equal(matrix, matrix.T)
+
+
 def test_new_points_in_the_same_units(X, rng):
     costs = pair_costs(X, "euclidean", 2.0)
     costs.normalize(True, Workers(1))
@@ -136,10 +149,11 @@ class TestNeighbors:
 
     @pytest.mark.parametrize("d", [3, 40])  # by tree, by product
     @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-    def test_duplicates_are_neighbors_and_the_point_is_not(self, rng, d, kind):
+    @pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+    def test_duplicates_are_neighbors_and_the_point_is_not(self, rng, d, kind, metric):
         X = rng.standard_normal((80, d))
         X[10:50] = X[10]  # 40 copies, more than k
-        indices, values = own_neighbors(pair_costs(kind(X), "euclidean", 2.0), 15, 1)
+        indices, values = own_neighbors(pair_costs(kind(X), metric, 2.0), 15, 1)
         assert not np.any(indices == np.arange(80)[:, None])
         assert all(len(set(row)) == 15 for row in indices)
         assert np.all(values[10:50] == 0.0)
