@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,27 +22,43 @@ class Columns(NamedTuple):
     n_products: int
 
 
-def solve_columns(A: SparseMatrix, B: FloatArray, *, rtol: float, max_products: int) -> Columns:
+@dataclass(frozen=True)
+class Stop:
+    """When every row of X that counts is known to a relative accuracy.
+
+    The residual of an equation is summed over the columns. The largest must be at most ``rtol``
+    times the sum of any row of X, where rows below ``span`` times the largest do not count.
+    """
+
+    rtol: float
+    span: float
+
+    def reached(self, X: FloatArray, residual: float) -> bool:
+        """Whether this is good enough."""
+        sums = X.sum(axis=1)
+        return residual <= self.rtol * max(float(sums.min()), self.span * float(sums.max()))
+
+
+def solve_columns(A: SparseMatrix, B: FloatArray, stop: Stop, *, max_products: int) -> Columns:
     """Solve ``A X = B`` for symmetric positive definite A, preconditioned by its diagonal.
 
-    Stops when the largest residual of an equation, summed over the columns, is at most
-    ``rtol`` times the largest sum of a row of X. The residual that is returned was computed
-    from X itself. Where the recursion has drifted away from it, it starts again from there.
+    The residual that is returned was computed from X itself. Where the recursion has drifted
+    away from it, it starts again from there.
     """
     X = np.zeros_like(B)
     R = B.copy()
     residual, used = _largest_row(R), 0
     while used < max_products:
-        used += _descend(A, X, R, rtol, max_products - used)
+        used += _descend(A, X, R, stop, max(1, max_products - used - 1))
         R = B - A @ X
         used += 1
         before, residual = residual, _largest_row(R)
-        if residual <= rtol * _largest_row(X) or residual > WORTHWHILE * before:
+        if stop.reached(X, residual) or residual > WORTHWHILE * before:
             break
     return Columns(X, residual, used)
 
 
-def _descend(A: SparseMatrix, X: FloatArray, R: FloatArray, rtol: float, max_products: int) -> int:
+def _descend(A: SparseMatrix, X: FloatArray, R: FloatArray, stop: Stop, max_products: int) -> int:
     """Improve X in place, and R with it; the number of products."""
     inverse = (1.0 / A.diagonal())[:, None]
     Z = inverse * R
@@ -53,7 +70,7 @@ def _descend(A: SparseMatrix, X: FloatArray, R: FloatArray, rtol: float, max_pro
         X += step * P
         AP *= step
         R -= AP
-        if _largest_row(R) <= rtol * _largest_row(X):
+        if stop.reached(X, _largest_row(R)):
             return used
         np.multiply(inverse, R, out=Z)
         new = _dots(R, Z)

@@ -85,7 +85,7 @@ def _column_indices(columns: Any, X: Any, m: int) -> LongArray:
         return np.arange(m)[columns]
     wanted = np.atleast_1d(np.asarray(columns))
     if wanted.dtype.kind in "OUS" and hasattr(X, "columns"):
-        return _named(list(wanted), list(X.columns))
+        return _named(wanted.tolist(), list(X.columns))
     if wanted.dtype.kind == "b" and wanted.shape == (m,):
         return np.flatnonzero(wanted)
     if wanted.dtype.kind not in "iu" or wanted.ndim != 1 or not wanted.size:

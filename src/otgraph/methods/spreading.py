@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from otgraph._parallel import single_threaded_blas
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
-from otgraph.methods._block_cg import solve_columns
+from otgraph.methods._block_cg import Stop, solve_columns
 from otgraph.methods._graphs import as_graph, transition_rows
 from otgraph.methods._labels import decode_labels, encode_labels
 
@@ -104,7 +104,8 @@ class LabelSpread:
         Q = np.asarray(P @ self.probabilities)
         with np.errstate(divide="ignore"):
             log_mass = np.where(reached, np.log(Q.sum(axis=1)) + strongest, -np.inf)
-        return _result(self.classes, _Solution(Q, log_mass, 0, self.error), "new point(s)")
+        _warn_of_unreached(reached, "new point(s)")
+        return _result(self.classes, _Solution(Q, log_mass, 0, self.error))
 
 
 def spread_labels(
@@ -140,7 +141,7 @@ def spread_labels(
     tol
         Largest error of a probability.
     max_steps
-        Limit of iterations. Thirty to fifty are usual for ``mu=1``; their number grows like
+        Limit of iterations. Twenty to fifty are usual for ``mu=1``; their number grows like
         ``mu ** -0.5``.
 
     Returns
@@ -160,15 +161,17 @@ def spread_labels(
     encoded = encode_labels(labels, graph.n)
     W = graph.transition()
     M = (W + W.T).tocsr()
+    reached = _reached(graph, encoded)
     with single_threaded_blas():  # the same digits whatever the number of threads
-        solution = _solve(M, encoded.one_hot(), _reached(graph, encoded), mu, tol, max_steps)
+        solution = _solve(M, encoded.one_hot(), reached, mu, tol, max_steps)
+    _warn_of_unreached(reached, "point(s)")
     if solution.error > tol:
         msg = (
             f"Probabilities may be off by up to {solution.error:.1e} after {solution.n_iter} "
             f"iterations (`tol` is {tol:.1e}). Raise `max_steps`, or raise `mu`."
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=2)
-    return _result(encoded.classes, solution, "point(s)")
+    return _result(encoded.classes, solution)
 
 
 def _reached(graph: Graph, encoded: EncodedLabels) -> BoolArray:
@@ -194,6 +197,7 @@ def _solve(
     todo = np.flatnonzero(reached)
     diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
     A, source = (diagonal - M).tocsr()[todo][:, todo], mu * P[todo]
+    stop = Stop(rtol=TOLERANCE_SHARE * tol * mu, span=DECIDED_SHARE)
     log_scale, n_iter, error = 0.0, 0, 0.0
     while len(todo) and n_iter < max_steps:
         size = float(source.max())
@@ -201,8 +205,7 @@ def _solve(
             break  # weights so small that they vanish: as good as no edge
         log_scale += np.log(size)
         source /= size
-        rtol = TOLERANCE_SHARE * tol * DECIDED_SHARE * mu
-        X, residual, used = solve_columns(A, source, rtol=rtol, max_products=max_steps - n_iter)
+        X, residual, used = solve_columns(A, source, stop, max_products=max_steps - n_iter)
         n_iter += used
         np.maximum(X, 0.0, out=X)
         sums = X.sum(axis=1)
@@ -218,17 +221,21 @@ def _solve(
     )
 
 
-def _result(classes: NDArray[Any], solution: _Solution, what: str) -> LabelSpread:
+def _result(classes: NDArray[Any], solution: _Solution) -> LabelSpread:
     """Probabilities and labels; uniform where no label reaches."""
     Q, log_mass, n_iter, error = solution
     unreachable = np.isneginf(log_mass)
     probabilities = np.full(Q.shape, 1.0 / len(classes))
     np.divide(Q, Q.sum(axis=1, keepdims=True), out=probabilities, where=~unreachable[:, None])
-    if unreachable.any():
-        msg = (
-            f"No label reaches {int(unreachable.sum())} of {len(Q)} {what}; their probabilities "
-            "are uniform. Label a point in each connected component, or connect the graph."
-        )
-        warnings.warn(msg, DisconnectedWarning, stacklevel=3)
     labels = decode_labels(classes, probabilities.argmax(axis=1), unreachable)
     return LabelSpread(labels, probabilities, classes, unreachable, log_mass, n_iter, error)
+
+
+def _warn_of_unreached(reached: BoolArray, what: str) -> None:
+    if not reached.all():
+        msg = (
+            f"No label reaches {int(np.count_nonzero(~reached))} of {len(reached)} {what}; their "
+            "probabilities are uniform. Label a point in each connected component, or connect "
+            "the graph."
+        )
+        warnings.warn(msg, DisconnectedWarning, stacklevel=3)
