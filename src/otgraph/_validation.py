@@ -41,7 +41,9 @@ def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any
 def check_finite(X: Any, name: str) -> None:
     """Raise with the count and the first row of what is not finite."""
     values = X.data if sp.issparse(X) else X
-    if np.isfinite(np.sum(values)) or np.all(np.isfinite(values)):
+    with np.errstate(over="ignore"):
+        total = np.sum(values)
+    if np.isfinite(total) or np.all(np.isfinite(values)):
         return
     bad = ~np.isfinite(values)
     kind = "NaN" if np.isnan(values[bad]).any() else "infinity"

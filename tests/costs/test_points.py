@@ -7,7 +7,7 @@ import pytest
 
 import problems
 import reference
-from otgraph.costs import points
+from otgraph.costs import exclusion, points
 
 N = 1200
 # Relative width of the band around the threshold in which two float64 computations of the
@@ -20,7 +20,7 @@ def route(request, monkeypatch):
     """The ways a screen can take, made to be taken by few points."""
     if request.param != "one_block":
         monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-        monkeypatch.setattr(points, "PLAIN_COLUMNS", 200)
+        monkeypatch.setattr(exclusion, "PLAIN_COLUMNS", 200)
     monkeypatch.setattr(points, "BLOCK_ROWS", 256)
     if request.param == "cells":
         monkeypatch.setattr(points, "PLAIN_SHARE", 2.0)

@@ -192,17 +192,24 @@ def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
 
 
 @njit
-def assign(product, half_squares, out):
-    """Index of the nearest center for each row of ``product`` = x·b, and its score."""
-    for r in range(product.shape[0]):
-        best = -np.inf
-        arg = 0
-        for b in range(product.shape[1]):
-            value = product[r, b] - half_squares[b]
-            if value > best:
-                best = value
-                arg = b
-        out[r] = arg
+def assign(product, out):
+    """Column of the largest entry of each row, the first of equals."""
+    n_rows, n_columns = product.shape
+    for r in range(n_rows):
+        best = product[r, 0]
+        column = 0
+        for chunk in range(0, n_columns, CHUNK):
+            end = min(chunk + CHUNK, n_columns)
+            hits = 0
+            for b in range(chunk, end):
+                hits += product[r, b] > best
+            if hits == 0:
+                continue
+            for b in range(chunk, end):
+                if product[r, b] > best:
+                    best = product[r, b]
+                    column = b
+        out[r] = column
 
 
 @njit

@@ -45,15 +45,16 @@ def count_active(indptr, indices, cost, u, start, stop, counts):
 
 
 @njit
-def select_active(indptr, indices, cost, u, start, stop, out_indptr, out_indices):
-    """Column indices of the pairs that `count_active` counted."""
+def select_active(indptr, indices, cost, u, start, stop, ends, active):
+    """Move the columns with u_i + u_j > c_ij to the front of their row in ``active``."""
     for i in range(start, stop):
         ui = u[i]
-        q = out_indptr[i]
+        q = indptr[i]
         for p in range(indptr[i], indptr[i + 1]):
             if ui + u[indices[p]] > cost[p]:
-                out_indices[q] = indices[p]
+                active[q] = indices[p]
                 q += 1
+        ends[i] = q
 
 
 @njit
@@ -70,13 +71,21 @@ def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_i
 
 
 @njit
-def hessian_product(indptr, indices, diagonal, v, start, stop, out):
+def hessian_product(starts, ends, indices, diagonal, v, start, stop, out):
     """(diag(degree) + sigma) v, where ``diagonal`` holds degree + sigma_ii."""
     for i in range(start, stop):
         total = diagonal[i] * v[i]
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(starts[i], ends[i]):
             total += v[indices[p]]
         out[i] = total
+
+
+@njit
+def plan_weights(indptr, indices, cost, u, eps, start, stop, weights):
+    """(u_i + u_j - c_ij) / eps for pairs where that is positive."""
+    for i in range(start, stop):
+        for p in range(indptr[i], indptr[i + 1]):
+            weights[p] = (u[i] + u[indices[p]] - cost[p]) / eps
 
 
 @njit
@@ -105,22 +114,31 @@ def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, s
 
 @njit
 def solve_row(costs, target):
-    """The scalar t with sum_j (t - costs_j)_+ = target, for sorted ``costs``."""
-    total = 0.0
-    n = len(costs)
-    for k in range(n):
-        total += costs[k]
-        t = (target + total) / (k + 1)
-        if k + 1 == n or t <= costs[k + 1]:
+    """The scalar t with sum_j (t - costs_j)_+ = target > 0; infinite costs do not count.
+
+    Newton on a convex, increasing function, from the right: each step drops the costs above t,
+    and once none is dropped t is exact.
+    """
+    t = np.inf
+    before = -1
+    while True:
+        total = target
+        count = 0
+        for k in range(len(costs)):
+            if costs[k] < t:
+                total += costs[k]
+                count += 1
+        if count == before or count == 0:
             return t
-    return np.inf
+        before = count
+        t = total / count
 
 
 @njit
 def start_rows(indptr, cost, diagonal, target, start, stop, out):
     """Solve sum_j (2 u_i - c_ij)_+ = target_i in every row by itself."""
     for i in range(start, stop):
-        row = np.sort(np.append(cost[indptr[i] : indptr[i + 1]], diagonal[i]))
+        row = np.append(cost[indptr[i] : indptr[i + 1]], diagonal[i])
         out[i] = 0.5 * solve_row(row, target[i])
 
 
@@ -149,5 +167,4 @@ def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out
         # The diagonal moves with t on both sides: (2t - g)_+ = 2 (t - g/2)_+; its half is
         # counted here, which is enough for a direction.
         row[last - first] = 0.5 * diagonal[i]
-        row.sort()
         out[r] = solve_row(row, target[i])

@@ -135,6 +135,7 @@ class MetricCost(BlockCost):
             points = points.astype(bool)
         self._points = points
         self._metric = metric
+        self._keywords = _metric_keywords(points, metric)
         self._p = p
         self._normalize(normalize)
 
@@ -142,11 +143,24 @@ class MetricCost(BlockCost):
         """Distances to the power p."""
         points = self._points
         distances = pairwise_distances(
-            points[start:stop], points[first_column:], metric=self._metric, n_jobs=1
+            points[start:stop],
+            points[first_column:],
+            metric=self._metric,
+            n_jobs=1,
+            **self._keywords,
         )
         diagonal = np.arange(stop - start)
         distances[diagonal, diagonal + start - first_column] = 0.0
         return np.asarray(distances, dtype=np.float64) ** self._p
+
+
+def _metric_keywords(points: Any, metric: Any) -> dict[str, Any]:
+    """What a metric learns from all points, and could not from a block of them."""
+    if isinstance(metric, str) and metric == "seuclidean":
+        return {"V": np.var(points, axis=0, ddof=1)}
+    if isinstance(metric, str) and metric == "mahalanobis":
+        return {"VI": np.linalg.inv(np.cov(points.T)).T}
+    return {}
 
 
 class SparsePointsCost(BlockCost):

@@ -72,7 +72,8 @@ def as_cost(
     if sp.issparse(X):
         return SparsePointsCost(X, p=p, factor=unit_factor, normalize=normalize, workers=workers)
     points, unit = _centered(X)
-    unit_factor *= unit**p  # may overflow: only then do costs themselves
+    with np.errstate(over="ignore"):  # overflows only where the costs themselves do
+        unit_factor = float(unit_factor * np.float64(unit) ** p)
     mean = _mean_power(points, p, seed)
     if normalize:
         factor, scale = 1.0 / positive_scale(mean), positive_scale(mean * unit_factor)
@@ -88,12 +89,16 @@ def as_cost(
 
 def _centered(X: FloatArray) -> tuple[FloatArray, float]:
     """Points minus their mean, divided by a power of two: no overflow, no lost digits."""
-    unit = power_of_two(float(np.abs(X).max()))
-    points = X / unit
+    unit = power_of_two(_largest(X))
+    points = X * (1.0 / unit) if 1.0 / unit < np.inf else X / unit
     points -= points.mean(axis=0)
-    spread = power_of_two(float(np.abs(points).max()))
-    points /= spread
+    spread = power_of_two(_largest(points))
+    points *= 1.0 / spread
     return points, unit * spread
+
+
+def _largest(X: FloatArray) -> float:
+    return max(float(X.max()), -float(X.min()))
 
 
 def _unit_rows(X: Any) -> Any:

@@ -15,7 +15,9 @@ from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 
 if TYPE_CHECKING:
-    from otgraph.typing import Float32Array, FloatArray, LongArray
+    from collections.abc import Iterable
+
+    from otgraph.typing import Float32Array, FloatArray, IntArray, LongArray
 
 # Points of the k-means sample per cell, and its rounds: more of either changes the share of
 # excluded pairs by less than a tenth (see benchmarks/README.md).
@@ -43,6 +45,23 @@ class Cells:
     def owner(self) -> LongArray:
         """The cell of every point."""
         return np.repeat(np.arange(self.n_cells), np.diff(self.offsets))
+
+    def members(self, cells: Iterable[int]) -> IntArray:
+        """The points of some cells."""
+        ranges = [np.arange(self.offsets[c], self.offsets[c + 1], dtype=np.int32) for c in cells]
+        return np.concatenate(ranges)
+
+    def nearest(self, count: int, n_points: int = 1) -> list[LongArray]:
+        """For each cell the nearest ones, itself included: ``count``, or enough for n_points."""
+        sizes = np.diff(self.offsets)
+        squares = np.square(self.centers).sum(axis=1)
+        near_cells = []
+        for b in range(self.n_cells):
+            distance = squares - 2.0 * (self.centers @ self.centers[b])
+            near = np.argsort(distance, kind="stable")
+            enough = int(np.searchsorted(np.cumsum(sizes[near]), n_points)) + 1
+            near_cells.append(near[: max(count, enough)])
+        return near_cells
 
 
 def consecutive_cells(X: FloatArray, size: int) -> Cells:
@@ -97,13 +116,16 @@ def _nearest_center(
     X: FloatArray | Float32Array, centers: Float32Array, workers: Workers
 ) -> LongArray:
     labels = np.empty(len(X), dtype=np.int64)
-    half_squares = (0.5 * np.square(centers).sum(axis=1)).astype(np.float32)
-    transposed = np.ascontiguousarray(centers.T)
+    # [x, 1]·[b, -|b|²/2] is largest for the nearest center.
+    table = np.empty((X.shape[1] + 1, len(centers)), dtype=np.float32)
+    table[:-1] = centers.T
+    table[-1] = -0.5 * np.square(centers).sum(axis=1)
 
     def assign(block: tuple[int, int]) -> None:
         a, b = block
-        product = X[a:b].astype(np.float32) @ transposed
-        kernels.assign(product, half_squares, labels[a:b])
+        rows = np.ones((b - a, X.shape[1] + 1), dtype=np.float32)
+        rows[:, :-1] = X[a:b]
+        kernels.assign(rows @ table, labels[a:b])
 
     with single_threaded_blas():
         workers.run(assign, row_blocks(len(X), ASSIGN_ROWS))

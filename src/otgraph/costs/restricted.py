@@ -111,47 +111,26 @@ class RestrictedProblem:
 
     def hessian(self, u: FloatArray) -> Hessian:
         """Generalized Hessian diag(sigma 1) + sigma at ``u``."""
-        indptr, indices = self._active(u)
+        pairs = self.pairs
+        ends = np.empty(self.n, dtype=np.int64)
+        active = np.empty_like(pairs.indices)
+        source = (pairs.indptr, pairs.indices, pairs.costs, u)
+        self._run(lambda a, b: kernels.select_active(*source, a, b, ends, active))
         loops = 2.0 * u > self.diagonal
-        degrees = np.diff(indptr).astype(np.float64) + loops
-        return Hessian(indptr, indices, degrees, degrees + loops, self._run)
+        degrees = np.subtract(ends, pairs.indptr[:-1], dtype=np.float64) + loops
+        return Hessian(pairs.indptr[:-1], ends, active, degrees, degrees + loops, self._run)
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""
-        pairs = self.pairs
-        indptr = self._active_indptr(u)
-        indices = np.empty(indptr[-1], dtype=np.int32)
-        costs = np.empty(indptr[-1])
+        used = self.pairs.below(u, self._workers)
+        weights = np.empty(len(used.costs))
         self._run(
-            lambda a, b: kernels.select_active_costs(
-                pairs.indptr, pairs.indices, pairs.costs, u, a, b, indptr, indices, costs
+            lambda a, b: kernels.plan_weights(
+                used.indptr, used.indices, used.costs, u, eps, a, b, weights
             )
         )
-        rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(indptr))
-        weights = (u[rows] + u[indices] - costs) / eps
         loops = np.maximum(2.0 * u - self.diagonal, 0.0) / eps
-        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._run)
-
-    def _active(self, u: FloatArray) -> tuple[LongArray, IntArray]:
-        pairs = self.pairs
-        indptr = self._active_indptr(u)
-        indices = np.empty(indptr[-1], dtype=np.int32)
-        self._run(
-            lambda a, b: kernels.select_active(
-                pairs.indptr, pairs.indices, pairs.costs, u, a, b, indptr, indices
-            )
-        )
-        return indptr, indices
-
-    def _active_indptr(self, u: FloatArray) -> LongArray:
-        pairs = self.pairs
-        counts = np.empty(self.n, dtype=np.int64)
-        self._run(
-            lambda a, b: kernels.count_active(
-                pairs.indptr, pairs.indices, pairs.costs, u, a, b, counts
-            )
-        )
-        return np.concatenate(([0], np.cumsum(counts)))
+        return Plan(used.indptr, used.indices, weights, used.costs, loops, self.diagonal, self._run)
 
     def _run(self, kernel: Callable[[int, int], None]) -> None:
         self._workers.run(lambda block: kernel(*block), self._blocks)
@@ -159,9 +138,13 @@ class RestrictedProblem:
 
 @dataclass(frozen=True)
 class Hessian:
-    """diag(sigma 1) + sigma on the active pairs; a signless Laplacian."""
+    """diag(sigma 1) + sigma on the active pairs; a signless Laplacian.
 
-    indptr: LongArray
+    The active columns of row i are ``indices[starts[i]:ends[i]]``; what follows them is unused.
+    """
+
+    starts: LongArray
+    ends: LongArray
     indices: IntArray
     degrees: FloatArray
     diagonal: FloatArray
@@ -170,16 +153,13 @@ class Hessian:
     @property
     def n_active(self) -> int:
         """Number of active ordered pairs, the diagonal not counted."""
-        return len(self.indices)
+        return int(np.sum(self.ends - self.starts))
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
         out = np.empty(len(v))
-        self._run(
-            lambda a, b: kernels.hessian_product(
-                self.indptr, self.indices, self.diagonal, v, a, b, out
-            )
-        )
+        source = (self.starts, self.ends, self.indices, self.diagonal, v)
+        self._run(lambda a, b: kernels.hessian_product(*source, a, b, out))
         return out
 
 
@@ -205,9 +185,9 @@ class Plan:
         return sums + self.loops
 
     @property
-    def diagonal(self) -> FloatArray:
-        """Diagonal of diag(row sums) + plan."""
-        return self.row_sums + self.loops
+    def square_sum(self) -> float:
+        """Sum of the squared entries."""
+        return float(np.sum(np.square(self.weights)) + np.sum(np.square(self.loops)))
 
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""

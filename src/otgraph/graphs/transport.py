@@ -20,6 +20,7 @@ from otgraph._validation import (
 )
 from otgraph.costs import as_cost, check_input
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning, DisconnectedWarning
+from otgraph.graphs._cost_kinds import metric_name
 from otgraph.graphs.graph import Graph
 from otgraph.solvers import (
     Screener,
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 DEFAULT_CANDIDATES = 30
 CANDIDATES_PER_DEGREE = 1.5  # more first candidates than neighbors wanted
-DEFAULT_MAX_STEPS = 200
+# Ten steps are usual; hundreds occur as eps tends to zero and the plan to a matching.
+DEFAULT_MAX_STEPS = 1000
 DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
@@ -87,11 +89,9 @@ class TransportProblem:
         self.points = None if isinstance(metric, str) and metric == "precomputed" else X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
-        self._params = {
+        self._params: dict[str, Any] = {
             "method": "quadratic_ot",
-            "metric": metric
-            if isinstance(metric, str)
-            else getattr(metric, "__name__", "callable"),
+            "metric": metric_name(metric),
             "p": p,
             "normalize": bool(normalize),
             "scale": self.cost.scale,

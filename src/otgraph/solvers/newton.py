@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
 ARMIJO = 1e-4
-MAX_HALVINGS = 12
+CURVATURE = 0.9  # share of the slope that may be left at the end of a step
+EXPANSION = 8.0
+MAX_TRIALS = 20
 # Far from the solution an accurate direction is wasted: the linear residual follows the
 # marginal error, between these two ends.
 LOOSEST_CG = 0.1
@@ -104,21 +106,39 @@ def _line_search(
     now: Evaluation,
     direction: FloatArray,
 ) -> tuple[FloatArray, Evaluation] | None:
-    """The first step that decreases F enough; F is convex, so a slope <= 0 there proves it."""
+    """A step that decreases F enough and uses up some of the slope, the full one if it does.
+
+    F is convex, so that a slope <= 0 at the end of a step proves a decrease, without comparing
+    values of F that agree to the last digit. Longer steps than 1 occur where F is linear: in a
+    bipartite component whose two sides want different mass.
+    """
     slope = float(np.sum((now.row_sums - target) * direction))
     value = _objective(now, u, target)
     noise = ROUNDING * (0.25 * now.square_sum + float(np.sum(np.abs(u) * target)))
+    low, low_slope, high, high_slope = 0.0, slope, np.inf, np.inf
     step = 1.0
-    for _ in range(MAX_HALVINGS):
+    best: tuple[FloatArray, Evaluation] | None = None
+    for _ in range(MAX_TRIALS):
         trial = u + step * direction
         after = problem.evaluate(trial)
         end_slope = float(np.sum((after.row_sums - target) * direction))
-        decrease = value - _objective(after, trial, target)
-        if end_slope <= 0.0 or decrease >= -ARMIJO * step * slope - noise:
-            return trial, after
+        if end_slope <= 0.0:
+            best = trial, after
+            if end_slope >= CURVATURE * slope:
+                return best
+            low, low_slope = step, end_slope
+            if high == np.inf:
+                step *= EXPANSION
+                continue
+        else:
+            decrease = value - _objective(after, trial, target)
+            if decrease >= -ARMIJO * step * slope - noise:
+                return trial, after
+            high, high_slope = step, end_slope
         # Where the slope, were it linear, would vanish.
-        step *= min(0.7, max(0.1, -slope / (end_slope - slope)))
-    return None
+        share = -low_slope / (high_slope - low_slope)
+        step = low + min(0.9, max(0.1, share)) * (high - low)
+    return best
 
 
 def _objective(at: Evaluation, u: FloatArray, target: FloatArray) -> float:

@@ -31,35 +31,41 @@ class Screener:
         self._upper: FloatArray | None = None
         self._screen: Screen | None = None
 
-    def screen(self, u: FloatArray, slack: FloatArray) -> tuple[FloatArray, Screen]:
-        """A bound of at most u + slack, and the pairs with c_ij < bound_i + bound_j.
+    def screen(
+        self, u: FloatArray, slack: FloatArray, *, prune: bool = True
+    ) -> tuple[FloatArray, Screen]:
+        """A bound above ``u``, and the pairs with c_ij < bound_i + bound_j.
 
         Points whose u is below the bound that is known already keep that bound. If only a few
-        are above it, a pass over their pairs completes what is known.
+        are above it, a pass over their pairs completes what is known. With ``prune`` the bound
+        is lowered to u + slack where it was higher, which drops idle pairs.
         """
         wanted = u + slack
         if self._upper is None or self._screen is None:
-            return self._full_pass(wanted)
-        escaped = np.flatnonzero(u > self._upper)
-        if len(escaped) > PARTIAL_SHARE * len(u):
-            return self._full_pass(wanted)
-        if len(escaped):
-            self._partial_pass(wanted, escaped)
-        upper = np.minimum(wanted, self._upper)
-        known = self._screen
+            self._full_pass(wanted)
+        else:
+            escaped = np.flatnonzero(u > self._upper)
+            if len(escaped) > PARTIAL_SHARE * len(u):
+                self._full_pass(wanted if prune else np.maximum(wanted, self._upper))
+            elif len(escaped):
+                self._partial_pass(wanted, escaped)
+        upper, known = self._upper, self._screen
+        assert upper is not None  # every branch above leaves both
+        assert known is not None
+        if not prune or not np.any(wanted < upper):
+            return upper, known
+        upper = np.minimum(wanted, upper)
         pairs = known.pairs.below(upper, self.cost.workers)
         return upper, Screen(pairs, known.complete, known.pairs_checked)
 
-    def _full_pass(self, upper: FloatArray) -> tuple[FloatArray, Screen]:
+    def _full_pass(self, upper: FloatArray) -> None:
         self._refuse_what_does_not_fit(upper)
         self.forget()  # frees the old pairs before the new ones come
-        screen = self.cost.screen(upper)
+        self._upper, self._screen = upper, self.cost.screen(upper)
         self.n_passes += 1
-        self._upper, self._screen = upper, screen
-        return upper, screen
 
     def _partial_pass(self, wanted: FloatArray, escaped: LongArray) -> None:
-        assert self._upper is not None
+        assert self._upper is not None  # the caller looked
         assert self._screen is not None
         upper = self._upper.copy()
         upper[escaped] = wanted[escaped]

@@ -34,6 +34,12 @@ logger = logging.getLogger("otgraph")
 LOOSE_TOL = 0.05
 LOOSE_STEPS = 12
 MAX_ROUNDS = 40
+# Rounds that drop idle pairs. After these candidates only grow, which ends the loop: potentials
+# of a bipartite component are not unique, and could wander off again and again.
+PRUNING_ROUNDS = 2
+# Multiples of eps to come down from when direct attempts have failed for some rounds.
+DESCENT_AFTER = 4
+DESCENT = (256.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 2.0, 1.0)
 # The bound is raised above u by this share of the mean excess eps·m_i/degree_i of a row.
 # In d dimensions that multiplies the number of pairs by at most e^SLACK.
 SLACK = 1.0
@@ -50,7 +56,7 @@ NAMED_POINTS = 10  # in an error message
 # The feasible plan of the duality gap meets the marginals this closely, relative to the mass.
 FEASIBLE_TOL = 1e-9
 POLISH_STEPS = 10
-FEASIBLE_CG = 1e-6  # on a residual that is already at the tolerance of the solver
+FEASIBLE_CG = 0.1  # the linear residual, as a share of what is allowed: it is no maximum norm
 FEASIBLE_PRODUCTS = 1000
 
 
@@ -144,18 +150,40 @@ class _Run:
         self.self_loops, self.tol, self.max_steps = self_loops, tol, max_steps
         self.upper: FloatArray | None = None  # every u <= upper is covered by the candidates
         self.last_screen: Screen | None = None
-        self.error, self.steps, self.raises = np.inf, 0, 0
+        self.error = np.inf
+        self.steps = self.rounds = self.raises = 0
         self.first_pass = screener.n_passes
 
     def improve(self) -> None:
         """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
-        self._newton(max(LOOSE_TOL, self.tol), LOOSE_STEPS)
+        loose = max(LOOSE_TOL, self.tol)
+        self._newton(loose, LOOSE_STEPS)
+        if self.error > loose and self.rounds >= DESCENT_AFTER:
+            self._descend(loose)
         if self.covered:
             self._newton(self.tol, self.max_steps)
 
+    def _descend(self, tol: float) -> None:
+        """Come from larger eps, whose solutions have more neighbors and are easier to find.
+
+        As eps falls towards zero the plan becomes a matching and the active pairs a forest, on
+        which Newton steps from afar are poor.
+        """
+        for rise in DESCENT:
+            target = rise * self.target
+            u = self.u if rise < DESCENT[0] else start_potentials(self.problem, target)
+            result = newton(
+                self.problem, target, u, tol=tol, max_steps=self._steps_left(LOOSE_STEPS)
+            )
+            self.u, self.error = result.u, result.error
+            self.steps += result.n_steps
+
+    def _steps_left(self, at_most: int) -> int:
+        return min(at_most, self.max_steps - self.steps)
+
     def _newton(self, tol: float, max_steps: int) -> None:
-        left = self.max_steps - self.steps
-        result = newton(self.problem, self.target, self.u, tol=tol, max_steps=min(max_steps, left))
+        left = self._steps_left(max_steps)
+        result = newton(self.problem, self.target, self.u, tol=tol, max_steps=left)
         self.u, self.error = result.u, result.error
         self.steps += result.n_steps
         logger.debug(
@@ -184,7 +212,9 @@ class _Run:
         """New candidates: all that a solution not far above the current one could use."""
         degrees = np.maximum(self.problem.hessian(self.u).degrees, 1.0)
         slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * self.target / degrees
-        self.upper, self.last_screen = self.screener.screen(self.u, slack)
+        self.rounds += 1
+        prune = self.rounds <= PRUNING_ROUNDS
+        self.upper, self.last_screen = self.screener.screen(self.u, slack, prune=prune)
         self.problem = self.cost.restrict(self.last_screen.pairs, self.problem.diagonal)
 
     def raise_price(self) -> None:
@@ -201,10 +231,12 @@ class _Run:
 
     def solution(self) -> Solution:
         """The plan and its certificate."""
-        gap = duality_gap(self.problem, self.u, self.eps, self.mass)
+        plan = self.problem.plan(self.u, self.eps)
+        gap = duality_gap(plan, self.u, self.eps, self.mass)
         if self.solved and not np.isfinite(gap):
             self._newton(FEASIBLE_TOL, POLISH_STEPS)
-            gap = duality_gap(self.problem, self.u, self.eps, self.mass)
+            plan = self.problem.plan(self.u, self.eps)
+            gap = duality_gap(plan, self.u, self.eps, self.mass)
         screen = self.last_screen
         status = self._status()
         certificate = Certificate(
@@ -217,7 +249,7 @@ class _Run:
             eps=self.eps,
             n_screens=self.screener.n_passes - self.first_pass,
         )
-        return Solution(self.u, self.problem.plan(self.u, self.eps), certificate, self.problem)
+        return Solution(self.u, plan, certificate, self.problem)
 
     @property
     def solved(self) -> bool:
@@ -249,32 +281,32 @@ def start_potentials(problem: RestrictedProblem, target: FloatArray) -> FloatArr
     return np.maximum(u, problem.lift(u, rows, target))
 
 
-def duality_gap(problem: RestrictedProblem, u: FloatArray, eps: float, mass: FloatArray) -> float:
+def duality_gap(plan: Plan, u: FloatArray, eps: float, mass: FloatArray) -> float:
     """Primal value of a feasible plan minus the dual value of ``u``, relative to the former.
 
     The plan of ``u`` misses the marginals by the tolerance. Scaled to
     pi_ij (1 + w_i + w_j), with w from one linear system, it meets them to rounding and stays
     non-negative. Infinite where such a plan was not found.
     """
-    plan = problem.plan(u, eps)
     row_sums = plan.row_sums
     diagonal = row_sums + plan.loops
     if np.any(diagonal <= 0.0):
         return np.inf
     w = np.zeros_like(mass)
-    if _missed(row_sums, mass) > FEASIBLE_TOL:
+    missed = _missed(row_sums, mass)
+    if missed > FEASIBLE_TOL:
         w, _ = conjugate_gradients(
             lambda v: plan.product(v, diagonal),
             diagonal,
             mass - row_sums,
-            rtol=FEASIBLE_CG,
+            rtol=FEASIBLE_CG * FEASIBLE_TOL / missed,
             max_products=FEASIBLE_PRODUCTS,
         )
         corrected = row_sums + plan.product(w, diagonal)
         if _missed(corrected, mass) > FEASIBLE_TOL or np.min(w) < -0.5:
             return np.inf
     primal = plan.primal_value(w, eps)
-    dual = 2.0 * float(np.sum(u * mass)) - 0.5 / eps * problem.evaluate(u).square_sum
+    dual = 2.0 * float(np.sum(u * mass)) - 0.5 * eps * plan.square_sum
     return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
 
 

@@ -1,0 +1,156 @@
+"""Which points can have a pair in which cell: three ways to cut the pairs into blocks.
+
+Each way lists batches of work, and for a batch gives (first column, last column, rows): the
+columns are consecutive points, and the rows are all points that may have a pair with one of
+them. Over all batches every pair is met once, from the row that comes first; for given rows
+every pair of theirs is met, from their side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from otgraph._kernels import euclidean as kernels
+from otgraph._kernels import pairs as pair_kernels
+from otgraph._parallel import row_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from otgraph.costs.cells import Cells
+    from otgraph.typing import BoolArray, FloatArray, IndexArray, IntArray, LongArray
+
+    Batch: TypeAlias = tuple[int, int]
+    Block: TypeAlias = tuple[int, int, IndexArray]
+
+PLAIN_COLUMNS = 1024
+BATCH_CELLS = 64  # cells whose surviving points are listed together
+BATCH_ROWS = 8192
+SHARE_ROWS = 2048  # points from which the share of survivors is estimated
+FLOAT32_UNIT = 2.0**-24
+LIST_LENGTH = 1 << 18
+
+
+class AllPairs:
+    """Nothing is excluded: blocks of columns with all rows before their end."""
+
+    def __init__(self, n: int, rows: LongArray | None) -> None:
+        self._rows = rows
+        self.batches: list[Batch] = row_blocks(n, PLAIN_COLUMNS)
+
+    def blocks(self, batch: Batch) -> Iterator[Block]:
+        """The one block of a batch."""
+        first, last = batch
+        yield first, last, np.arange(last) if self._rows is None else self._rows
+
+
+class NearCells:
+    """Only cells that are near each other: an approximate search."""
+
+    def __init__(self, cells: Cells, probes: int, rows: LongArray | None) -> None:
+        self._cells = cells
+        self._wanted: BoolArray | None = None
+        if rows is not None:
+            self._wanted = np.zeros(cells.offsets[-1], dtype=np.bool_)
+            self._wanted[rows] = True
+        partners: list[set[int]] = [{b} for b in range(cells.n_cells)]
+        for b, near in enumerate(cells.nearest(probes)):
+            for c in near.tolist():
+                partners[b].add(c)
+                partners[c].add(b)
+        self._partners = partners
+        self.batches: list[Batch] = row_blocks(cells.n_cells, BATCH_CELLS)
+
+    def blocks(self, batch: Batch) -> Iterator[Block]:
+        """One block for each cell of the batch."""
+        offsets = self._cells.offsets
+        for b in range(*batch):
+            near = sorted(self._partners[b])
+            if self._wanted is None:
+                rows = self._cells.members([c for c in near if c <= b])
+            else:
+                rows = self._cells.members(near)
+                rows = rows[self._wanted[rows]]
+            yield int(offsets[b]), int(offsets[b + 1]), rows
+
+
+class NotExcluded:
+    """Point i and cell B unless (|x_i - b| - r_B)_+² >= r_i + max r_j over B, for reaches r."""
+
+    def __init__(
+        self, X: FloatArray, cells: Cells, reach: FloatArray, rows: LongArray | None
+    ) -> None:
+        self._X = X
+        self._cells = cells
+        self._reach = reach
+        self._ordered = rows is None
+        self._rows = np.arange(len(X)) if rows is None else rows
+        self._owner = cells.owner
+        # float32 tables, rounded so that no cell is excluded wrongly.
+        self._transposed = np.ascontiguousarray(cells.centers.T.astype(np.float32))
+        squares = np.square(cells.centers).sum(axis=1)
+        self._squares = squares.astype(np.float32)
+        self._largest_norm = float(np.sqrt(squares.max()))
+        raised = cells.radii * (1.0 + 16 * FLOAT32_UNIT)
+        self._radii = raised.astype(np.float32)
+        largest = np.maximum.reduceat(reach, cells.offsets[:-1])
+        self._cell_reach = (largest + kernels.REACH_MARGIN * np.abs(largest)).astype(np.float32)
+        self.batches: list[Batch] = row_blocks(cells.n_cells, BATCH_CELLS)
+
+    def share(self) -> float:
+        """Estimated share of the combinations of a point and a cell that survive."""
+        sample = self._rows[:: max(1, len(self._rows) // SHARE_ROWS)]
+        found, _ = self._survivors(sample, (0, self._cells.n_cells), ordered=False)
+        return len(found) / (len(sample) * self._cells.n_cells)
+
+    def blocks(self, batch: Batch) -> Iterator[Block]:
+        """One block for each cell of the batch."""
+        first_cell, last_cell = batch
+        offsets = self._cells.offsets
+        rows = self._rows
+        if self._ordered:  # points of later cells find the pair from their own side
+            rows = rows[: offsets[last_cell]]
+        listed = [
+            self._survivors(rows[a:b], batch, ordered=self._ordered)
+            for a, b in row_blocks(len(rows), BATCH_ROWS)
+        ]
+        n_cells = last_cell - first_cell
+        counts = np.zeros(n_cells, dtype=np.int64)
+        for _, found_cells in listed:
+            counts += np.bincount(found_cells, minlength=n_cells)
+        bounds = np.concatenate(([0], np.cumsum(counts)))
+        grouped, cursor = np.empty(bounds[-1], dtype=np.int32), bounds[:-1].copy()
+        for found_rows, found_cells in listed:
+            pair_kernels.group(found_cells, found_rows, cursor, grouped)
+        for b in range(n_cells):
+            first, last = offsets[first_cell + b : first_cell + b + 2]
+            yield int(first), int(last), grouped[bounds[b] : bounds[b + 1]]
+
+    def _survivors(
+        self, rows: LongArray, batch: Batch, *, ordered: bool
+    ) -> tuple[IntArray, IntArray]:
+        """(point, cell of the batch) for all combinations that cannot be excluded."""
+        a, b = batch
+        X = self._X[rows]
+        squares = np.square(X).sum(axis=1)
+        product = X.astype(np.float32) @ self._transposed[:, a:b]
+        # |x|² + |b|² - 2 x·b in float32 is off by at most this much.
+        slack = (X.shape[1] + 8) * FLOAT32_UNIT * (np.sqrt(squares) + self._largest_norm) ** 2
+        last_cell = b - a
+        first = np.zeros(len(rows), dtype=np.int64)
+        if ordered:
+            first = np.clip(self._owner[rows] - a, 0, last_cell)
+        capacity = max(LIST_LENGTH, 4 * last_cell)
+        found, cells = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        all_rows, all_cells = [], []
+        row = 0
+        while row < len(rows):
+            row, count = kernels.surviving_cells(
+                product, squares, self._squares[a:b], self._radii[a:b], self._reach[rows],
+                self._cell_reach[a:b], first, slack, found, cells, row,
+            )  # fmt: skip
+            all_rows.append(rows[found[:count]].astype(np.int32))
+            all_cells.append(cells[:count].copy())
+        return np.concatenate(all_rows), np.concatenate(all_cells)
