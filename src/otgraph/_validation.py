@@ -64,27 +64,28 @@ def check_csr(X: SparseMatrix, *, name: str) -> Any:
     Compiled code follows the index arrays without looking, so that what they say is
     checked here. The caller's matrix is not changed.
     """
-    if X.format == "csr":
-        _check_csr_arrays(X, name)
+    if X.format in ("csr", "csc"):
+        _check_compressed_arrays(X, name)
     csr = sp.csr_matrix(X, copy=X.format == "csr" and not X.has_canonical_format)
     csr.sum_duplicates()
     return csr
 
 
-def _check_csr_arrays(X: SparseMatrix, name: str) -> None:
-    n_rows, n_columns = X.shape
+def _check_compressed_arrays(X: SparseMatrix, name: str) -> None:
+    kind, of, along = ("CSR", "row", "column") if X.format == "csr" else ("CSC", "column", "row")
+    n_major, n_minor = X.shape if kind == "CSR" else X.shape[::-1]
     indptr, indices, data = X.indptr, X.indices, X.data
     fault = None
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
-        fault = "its indptr does not rise from 0 in one step per row"
+    if len(indptr) != n_major + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+        fault = f"its indptr does not rise from 0 in one step per {of}"
     elif indptr[-1] != len(indices) or len(indices) != len(data):
         fault = (
             f"indptr ends at {indptr[-1]} but {len(indices)} indices and {len(data)} values came"
         )
-    elif len(indices) and (indices.min() < 0 or indices.max() >= n_columns):
-        fault = f"it has column indices outside 0..{n_columns - 1}"
+    elif len(indices) and (indices.min() < 0 or indices.max() >= n_minor):
+        fault = f"it has {along} indices outside 0..{n_minor - 1}"
     if fault:
-        msg = f"`{name}` must be a well-formed CSR matrix, but {fault}."
+        msg = f"`{name}` must be a well-formed {kind} matrix, but {fault}."
         raise ValueError(msg)
 
 
