@@ -117,10 +117,11 @@ def solve_row(costs, target):
     """The scalar t with sum_j (t - costs_j)_+ = target > 0; infinite costs do not count.
 
     Newton on a convex, increasing function, from the right: each step drops the costs above t,
-    and once none is dropped t is exact.
+    and once none is dropped t is exact. The count falls in every step, so that this ends
+    whatever rounding does.
     """
     t = np.inf
-    before = -1
+    before = len(costs) + 1
     while True:
         total = target
         count = 0
@@ -128,7 +129,7 @@ def solve_row(costs, target):
             if costs[k] < t:
                 total += costs[k]
                 count += 1
-        if count == before or count == 0:
+        if count >= before or count == 0:
             return t
         before = count
         t = total / count

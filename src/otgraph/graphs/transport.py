@@ -213,7 +213,7 @@ class TransportProblem:
             n_points = int(np.bincount(labels)[apart].sum())
             msg = (
                 f"{n_points} points fall into {int(apart.sum())} group(s) of exact copies that "
-                "share no edge with the rest. Drop the copies and give `mass` instead, or raise `eps`."
+                "share no edge with the rest. Drop copies and give `mass` instead, or raise `eps`."
             )
             warnings.warn(msg, DisconnectedWarning, stacklevel=4)
 
