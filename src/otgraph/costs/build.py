@@ -91,6 +91,7 @@ def _centered(X: FloatArray) -> tuple[FloatArray, float]:
     """Points minus their mean, divided by a power of two: no overflow, no lost digits."""
     unit = power_of_two(_largest(X))
     points = X * (1.0 / unit) if 1.0 / unit < np.inf else X / unit
+    points -= points[0].copy()  # exact for near points, and zero for identical ones
     points -= points.mean(axis=0)
     spread = power_of_two(_largest(points))
     points *= 1.0 / spread
@@ -102,6 +103,7 @@ def _largest(X: FloatArray) -> float:
 
 
 def _unit_rows(X: Any) -> Any:
+    X = X / power_of_two(_largest(X.data if sp.issparse(X) and X.nnz else X))
     squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.square(X).sum(axis=1)
     norms = np.sqrt(np.asarray(squares).ravel())
     if not norms.all():

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from otgraph._parallel import single_threaded_blas
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
+from otgraph.methods._eigensolvers import Eigenpairs, leading_eigenpairs
 from otgraph.methods._graphs import as_graph, transition_rows
 
 if TYPE_CHECKING:
@@ -23,21 +21,8 @@ if TYPE_CHECKING:
     from otgraph.graphs import Graph
     from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
 
-# Up to this many points LAPACK is faster than Lanczos, and it needs no start vector.
-DENSE_LIMIT = 500
-# Times the projection on the trivial vector: moves its eigenvalue from 1 to -2, below all
-# others, which lie in [-1, 1].
-DEFLATION = 3.0
-# Lanczos vectors. Slowly mixing graphs have eigenvalues close to 1 and to each other; 60
-# vectors took the least time of 30, 45, 60 and 80 at n = 10^5, for 2 and for 10 eigenvectors.
-LANCZOS_VECTORS = 60
-LANCZOS_PER_EIGENVECTOR = 4
-# At least this many are asked for, because they survive the restarts: 10 eigenvectors of a
-# noisy spiral of 10^4 points took a fifth of the products that 2 alone took.
-MIN_REQUESTED = 10
 # A mode that the walk forgets in one step to this degree cannot be continued to new points.
 SMALLEST_EIGENVALUE = 1e-10
-START_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +89,7 @@ def eigenmaps(
 
     where the first, constant eigenvector is left out (Belkin and Niyogi 2003; Matsumoto et
     al. 2022, section 3.1). Computed through the symmetric form D^(-1/2) W D^(-1/2) by Lanczos
-    iterations, with memory for some sixty vectors and no factorization.
+    iterations, with memory for some sixty vectors.
 
     A graph of several components has one constant eigenvector for each. Then every component
     is embedded by itself, all in the same columns: column j holds the j-th eigenvector of each
@@ -161,11 +146,6 @@ def eigenmaps(
     return Embedding(coordinates, values[largest].copy(), values, graph.component_labels)
 
 
-class _Modes(NamedTuple):
-    values: FloatArray
-    vectors: FloatArray
-
-
 def _components(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
     """Label, points and weights of each component with more than one point."""
     if graph.n_components == 1:
@@ -179,50 +159,17 @@ def _components(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
             yield label, order[a:b], sorted_weights[a:b, a:b]
 
 
-def _modes(W: SparseMatrix, k: int, tol: float, max_restarts: int) -> _Modes:
+def _modes(W: SparseMatrix, k: int, tol: float, max_restarts: int) -> Eigenpairs:
     """The k leading non-trivial eigenpairs of the random walk on a connected graph."""
-    n = W.shape[0]
     mass = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     root = np.sqrt(mass)
     inverse = sp.diags(1.0 / root, format="csr")
     S = (inverse @ W @ inverse).tocsr()
-    trivial = root / np.linalg.norm(root)
-    if n <= DENSE_LIMIT or k + 1 >= n:
-        dense = S.toarray() - DEFLATION * np.outer(trivial, trivial)
-        values, Q = scipy.linalg.eigh(dense, subset_by_index=[n - k, n - 1])
-    else:
-        values, Q = _lanczos(S, trivial, k, tol, max_restarts)
+    constant = root / np.linalg.norm(root)
+    values, Q = leading_eigenpairs(S, constant, k, tol=tol, max_restarts=max_restarts)
     order = np.argsort(-values, kind="stable")[:k]
     vectors = Q[:, order] / root[:, None] * np.sqrt(mass.sum())
-    return _Modes(np.clip(values[order], -1.0, 1.0), _with_fixed_signs(vectors))
-
-
-def _lanczos(
-    S: SparseMatrix, trivial: FloatArray, k: int, tol: float, max_restarts: int
-) -> tuple[FloatArray, FloatArray]:
-    n = S.shape[0]
-
-    def product(x: FloatArray) -> FloatArray:
-        x = x.ravel()
-        return np.asarray(S @ x - (DEFLATION * (trivial @ x)) * trivial)
-
-    requested = min(max(k, MIN_REQUESTED), n - 2)
-    options: dict[str, Any] = {
-        "which": "LA",
-        "v0": np.random.default_rng(START_SEED).standard_normal(n),
-        "ncv": min(n - 1, max(LANCZOS_VECTORS, LANCZOS_PER_EIGENVECTOR * requested)),
-        "tol": tol,
-        "maxiter": max_restarts,
-    }
-    if "rng" in inspect.signature(eigsh).parameters:
-        # Newer versions of scipy draw a vector when the walk runs into an invariant subspace.
-        options["rng"] = np.random.default_rng(START_SEED)
-    operator = LinearOperator(S.shape, matvec=product, dtype=np.float64)
-    try:
-        values, vectors = eigsh(operator, requested, **options)
-    except ArpackNoConvergence as failure:
-        return failure.eigenvalues, failure.eigenvectors
-    return values, vectors
+    return Eigenpairs(np.clip(values[order], -1.0, 1.0), _with_fixed_signs(vectors))
 
 
 def _with_fixed_signs(vectors: FloatArray) -> FloatArray:

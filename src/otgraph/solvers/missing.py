@@ -37,4 +37,5 @@ def missing_pairs(cost: Cost, solution: Solution, seed: int) -> tuple[float, flo
     spread = float(np.sqrt(len(rows) * np.var(lacking)))
     total = float(lacking.sum())
     bound = total + NORMAL_95 * spread + RULE_OF_THREE
-    return pairs_per_row * total, pairs_per_row * bound, len(rows) * (n - 1)
+    looked_at = len(rows) * n - len(rows) * (len(rows) + 1) // 2  # each pair once
+    return pairs_per_row * total, pairs_per_row * bound, looked_at

@@ -37,9 +37,9 @@ MAX_ROUNDS = 40
 # Rounds that drop idle pairs. After these candidates only grow, which ends the loop: potentials
 # of a bipartite component are not unique, and could wander off again and again.
 PRUNING_ROUNDS = 2
-# Multiples of eps to come down from when direct attempts have failed for some rounds.
+# Direct attempts that may fail before eps is lowered step by step, and by what factor.
 DESCENT_AFTER = 4
-DESCENT = (256.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 2.0, 1.0)
+DESCENT_RATIO = 3.0
 # The bound is raised above u by this share of the mean excess eps·m_i/degree_i of a row.
 # In d dimensions that multiplies the number of pairs by at most e^SLACK.
 SLACK = 1.0
@@ -50,7 +50,7 @@ START_SWEEPS = 2
 # cost; raised by the second factor while it is still used although no pair is missing.
 OVERFLOW_PRICE = 2.0
 OVERFLOW_GROWTH = 8.0
-MAX_OVERFLOW_RAISES = 12
+MAX_OVERFLOW_RAISES = 7  # to four million times what the candidates cost
 RAISES_BEFORE_WIDENING = 3
 NAMED_POINTS = 10  # in an error message
 # The feasible plan of the duality gap meets the marginals this closely, relative to the mass.
@@ -160,7 +160,7 @@ class _Run:
         self._newton(loose, LOOSE_STEPS)
         if self.error > loose and self.rounds >= DESCENT_AFTER:
             self._descend(loose)
-        if self.covered:
+        if self.covered and not self.overflow.any():
             self._newton(self.tol, self.max_steps)
 
     def _descend(self, tol: float) -> None:
@@ -169,21 +169,15 @@ class _Run:
         As eps falls towards zero the plan becomes a matching and the active pairs a forest, on
         which Newton steps from afar are poor.
         """
-        for rise in DESCENT:
-            target = rise * self.target
-            u = self.u if rise < DESCENT[0] else start_potentials(self.problem, target)
-            result = newton(
-                self.problem, target, u, tol=tol, max_steps=self._steps_left(LOOSE_STEPS)
-            )
-            self.u, self.error = result.u, result.error
-            self.steps += result.n_steps
+        easy = float(np.median(self.problem.largest_costs())) / self.eps
+        rises = int(np.ceil(np.log(max(easy, DESCENT_RATIO)) / np.log(DESCENT_RATIO)))
+        self.u = start_potentials(self.problem, DESCENT_RATIO**rises * self.target)
+        for rise in range(rises, -1, -1):
+            self._newton(tol, LOOSE_STEPS, DESCENT_RATIO**rise)
 
-    def _steps_left(self, at_most: int) -> int:
-        return min(at_most, self.max_steps - self.steps)
-
-    def _newton(self, tol: float, max_steps: int) -> None:
-        left = self._steps_left(max_steps)
-        result = newton(self.problem, self.target, self.u, tol=tol, max_steps=left)
+    def _newton(self, tol: float, max_steps: int, rise: float = 1.0) -> None:
+        left = min(max_steps, self.max_steps - self.steps)
+        result = newton(self.problem, rise * self.target, self.u, tol=tol, max_steps=left)
         self.u, self.error = result.u, result.error
         self.steps += result.n_steps
         logger.debug(
@@ -237,6 +231,7 @@ class _Run:
             self._newton(FEASIBLE_TOL, POLISH_STEPS)
             plan = self.problem.plan(self.u, self.eps)
             gap = duality_gap(plan, self.u, self.eps, self.mass)
+        violations = 0 if self.covered else self._count_violations()
         screen = self.last_screen
         status = self._status()
         certificate = Certificate(
@@ -244,7 +239,7 @@ class _Run:
             marginal_error=self.error,
             duality_gap=gap,
             pairs_checked=screen.pairs_checked if screen else 0,
-            violations=0 if self.covered else self._count_violations(),
+            violations=violations,
             n_steps=self.steps,
             eps=self.eps,
             n_screens=self.screener.n_passes - self.first_pass,
@@ -264,8 +259,9 @@ class _Run:
 
     def _count_violations(self) -> int:
         """Pairs outside the candidates that the current potentials would use."""
-        _, wanted = self.screener.screen(self.u, np.zeros_like(self.u))
-        return (len(wanted.pairs.indices) - self.problem.hessian(self.u).n_active) // 2
+        _, self.last_screen = self.screener.screen(self.u, np.zeros_like(self.u))
+        wanted = len(self.last_screen.pairs.indices)
+        return (wanted - self.problem.hessian(self.u).n_active) // 2
 
 
 def start_potentials(problem: RestrictedProblem, target: FloatArray) -> FloatArray:
