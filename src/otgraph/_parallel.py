@@ -7,6 +7,7 @@ for the same reason and because two levels of threads fight over the cores.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -84,11 +85,43 @@ class Workers:
         for _ in self.map(function, items):
             pass
 
+    def error_bar(self, label: str, goal: float) -> ErrorBar:
+        """A bar for an error that falls to ``goal``, in orders of magnitude."""
+        return ErrorBar(label, goal, shown=self.progress)
+
     def close(self) -> None:
         """End the threads; the next call would start new ones."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
+
+
+class ErrorBar:
+    """Progress of an iteration: decimal digits gained of those that are wanted."""
+
+    def __init__(self, label: str, goal: float, *, shown: bool) -> None:
+        digits = max(1.0, -math.log10(goal)) if goal > 0 else 16.0
+        self._bar = tqdm(
+            desc=label,
+            total=round(digits, 1),
+            leave=False,
+            disable=not shown,
+            bar_format="{desc}: {bar} {postfix} [{elapsed}]",
+        )
+
+    def __enter__(self) -> ErrorBar:
+        """The bar itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the bar away, also after an error or Ctrl-C."""
+        self._bar.close()
+
+    def update(self, error: float) -> None:
+        """Show the error that was reached."""
+        digits = -math.log10(error) if error > 0 else self._bar.total
+        self._bar.n = min(max(digits, 0.0), self._bar.total)
+        self._bar.set_postfix_str(f"marginal error {error:.1e}")
 
 
 def single_threaded_blas() -> AbstractContextManager[object]:

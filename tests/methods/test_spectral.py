@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import otgraph
 from otgraph import eigenmaps, subspace_angle
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
-from otgraph.methods import spectral
+from otgraph.methods import _eigensolvers
 from small_graphs import chain, random_graph, ring
 
 
@@ -25,6 +25,13 @@ def assert_eigenvectors(graph, embedding, rtol=1e-9):
     np.testing.assert_allclose(share @ V, 0.0, atol=1e-8)  # orthogonal to the constant
     np.testing.assert_allclose((W @ V) / mass[:, None], V * embedding.eigenvalues, atol=1e-6)
     assert np.all(np.diff(embedding.eigenvalues) <= rtol)
+
+
+def only_tens_of_products(product, known, *args, lanczos=_eigensolvers._lanczos):
+    calls = []
+    pairs = lanczos(lambda x: calls.append(1) or product(x), known, *args)
+    assert len(calls) < 100
+    return pairs
 
 
 class TestKnownSpectra:
@@ -47,9 +54,16 @@ class TestKnownSpectra:
         np.testing.assert_allclose(embedding.eigenvalues, np.cos(2 * np.pi * frequencies / n))
         np.testing.assert_allclose(np.hypot(*embedding.coordinates[:, :2].T), 2**0.5)
 
+    def test_long_ring(self):
+        """A walk around it takes 10^9 steps; Lanczos alone would take 10^5 products."""
+        n = 50_000
+        embedding = eigenmaps(ring(n), 2)
+        np.testing.assert_allclose(1 - embedding.eigenvalues, 1 - np.cos(2 * np.pi / n), rtol=1e-5)
+        np.testing.assert_allclose(np.hypot(*embedding.coordinates.T), 2**0.5, rtol=1e-8)
+
     def test_complete_graph_of_many_points(self):
         """All non-trivial eigenvalues are equal, negative, and one Krylov step apart."""
-        n = spectral.DENSE_LIMIT + 100
+        n = _eigensolvers.DENSE_LIMIT + 100
         embedding = eigenmaps(sp.csr_matrix(np.ones((n, n)) - np.eye(n)), 3)
         np.testing.assert_allclose(embedding.eigenvalues, -1 / (n - 1))
 
@@ -69,10 +83,21 @@ class TestRandomGraphs:
     def test_lanczos_agrees_with_dense(self, rng, monkeypatch):
         W = random_graph(300, rng)
         dense = eigenmaps(W, 5)
-        monkeypatch.setattr(spectral, "DENSE_LIMIT", 10)
+        monkeypatch.setattr(_eigensolvers, "DENSE_LIMIT", 10)
         lanczos = eigenmaps(W, 5)
         np.testing.assert_allclose(lanczos.eigenvalues, dense.eigenvalues, atol=1e-12)
         np.testing.assert_allclose(lanczos.coordinates, dense.coordinates, atol=1e-7)
+
+    def test_band_agrees_with_dense(self, rng, monkeypatch):
+        band = sp.diags([rng.random(300) for _ in range(8)], range(-8, 0), shape=(300, 300))
+        W, order = (band + band.T).tocsr(), rng.permutation(300)
+        W = W[order][:, order]
+        dense = eigenmaps(W, 5)
+        monkeypatch.setattr(_eigensolvers, "DENSE_LIMIT", 10)
+        monkeypatch.setattr(_eigensolvers, "_lanczos", only_tens_of_products)
+        banded = eigenmaps(W, 5)
+        np.testing.assert_allclose(banded.eigenvalues, dense.eigenvalues, atol=1e-12)
+        np.testing.assert_allclose(banded.coordinates, dense.coordinates, atol=1e-7)
 
     def test_scale_of_the_weights_does_not_matter(self, rng):
         W = random_graph(60, rng)
@@ -199,7 +224,8 @@ class TestPaper:
 
 
 class TestLimits:
-    def test_stopping_short_is_said(self):
+    def test_stopping_short_is_said(self, monkeypatch):
+        monkeypatch.setattr(_eigensolvers, "BAND_ENTRIES", 0)
         with pytest.warns(ConvergenceWarning, match="did not converge in 1 restarts"):
             embedding = eigenmaps(ring(20_000), 3, max_restarts=1)
         assert np.isfinite(embedding.coordinates).all()

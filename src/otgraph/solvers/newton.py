@@ -16,6 +16,8 @@ import numpy as np
 from otgraph.solvers.cg import conjugate_gradients
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.costs.restricted import Evaluation, RestrictedProblem
     from otgraph.typing import FloatArray
 
@@ -60,8 +62,12 @@ def newton(
     *,
     tol: float,
     max_steps: int,
+    on_step: Callable[[float], None] | None = None,
 ) -> NewtonResult:
-    """Bring all row sums of (u_i + u_j - c_ij)_+ to ``target`` within ``tol``."""
+    """Bring all row sums of (u_i + u_j - c_ij)_+ to ``target`` within ``tol``.
+
+    ``on_step`` is told the marginal error after every step.
+    """
     now = problem.evaluate(u)
     error = marginal_error(now.row_sums, target)
     steps = products = 0
@@ -74,6 +80,8 @@ def newton(
             break
         u, now = advanced
         error = marginal_error(now.row_sums, target)
+        if on_step is not None:
+            on_step(error)
     return NewtonResult(u, now.row_sums, error, steps, products)
 
 

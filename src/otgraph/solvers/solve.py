@@ -177,7 +177,15 @@ class _Run:
 
     def _newton(self, tol: float, max_steps: int, rise: float = 1.0) -> None:
         left = min(max_steps, self.max_steps - self.steps)
-        result = newton(self.problem, rise * self.target, self.u, tol=tol, max_steps=left)
+        with self.cost.workers.error_bar("solve", self.tol) as bar:
+            result = newton(
+                self.problem,
+                rise * self.target,
+                self.u,
+                tol=tol,
+                max_steps=left,
+                on_step=bar.update,
+            )
         self.u, self.error = result.u, result.error
         self.steps += result.n_steps
         logger.debug(
