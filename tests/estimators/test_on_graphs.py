@@ -159,6 +159,21 @@ class TestFaults:
         with pytest.raises(ValueError, match=r"X has 9 features, but .* is expecting 10"):
             method(X[:, :9])
 
+    def test_failed_fit_leaves_what_was_there(self, estimator, X, X_new, y, graph):
+        fitted = clone(estimator).fit(X, y)
+        method = fitted.predict if hasattr(fitted, "predict") else fitted.transform
+        before = method(X_new)
+        with pytest.raises(ValueError, match="NaN"):
+            fitted.fit(np.full_like(X, np.nan), y)
+        np.testing.assert_array_equal(method(X_new), before)
+
+    def test_failed_first_fit_is_no_fit(self, estimator, X, y):
+        broken = clone(estimator)
+        with pytest.raises(ValueError, match="NaN"):
+            broken.fit(np.full_like(X, np.nan), y)
+        with pytest.raises(NotFittedError):
+            getattr(broken, "predict" if hasattr(broken, "predict") else "transform")(X)
+
     def test_not_fitted(self, estimator, X):
         method = estimator.predict if hasattr(estimator, "predict") else estimator.transform
         with pytest.raises(NotFittedError):

@@ -22,23 +22,24 @@ class OnGraph(BaseEstimator):
     """Gets a graph from its parameter ``graph``, and rows of new points from the same source."""
 
     graph: Any
+    graph_: Graph
+    transformer_: Any
 
-    def _fit_graph(self, X: Any) -> None:
-        """Set ``graph_``, and ``transformer_`` where one built it; X was checked before."""
-        self.transformer_ = None
+    def _source(self, X: Any) -> tuple[Graph, Any]:
+        """The graph on checked X, and the fitted transformer where one built it."""
         if isinstance(self.graph, Graph):
-            self.graph_ = self.graph
-            if X.shape[0] != self.graph_.n:
-                msg = f"`X` must have a row for each of the {self.graph_.n} points of `graph`, got "
+            if X.shape[0] != self.graph.n:
+                msg = f"`X` must have a row for each of the {self.graph.n} points of `graph`, got "
                 msg += f"{X.shape[0]}."
                 raise ValueError(msg)
-        elif self._is_precomputed:
-            self.graph_ = Graph.from_weights(X)
-        else:
-            self.transformer_ = self._new_transformer()
-            weights = self.transformer_.fit_transform(X)
-            built_here = isinstance(self.transformer_, GraphTransformer)
-            self.graph_ = self.transformer_.graph_ if built_here else Graph.from_weights(weights)
+            return self.graph, None
+        if self._is_precomputed:
+            return Graph.from_weights(X), None
+        transformer = self._new_transformer()
+        weights = transformer.fit_transform(X)
+        if isinstance(transformer, GraphTransformer):
+            return transformer.graph_, transformer
+        return Graph.from_weights(weights), transformer
 
     def _rows(self, X: Any) -> SparseMatrix:
         """Weights of new points to the fitted ones."""
@@ -54,7 +55,7 @@ class OnGraph(BaseEstimator):
         )  # fmt: skip
 
     def _checked_new(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "graph_")  # the last thing that `fit` sets
         return self._checked(X, reset=False)
 
     @property

@@ -73,7 +73,7 @@ class GraphTransformer(
         X
             New points, or their costs to the fitted points with ``metric="precomputed"``.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "graph_")
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, reset=False,

@@ -135,32 +135,34 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
 
     def _smoothed(self, X: Any, y: Any) -> FloatArray:
         X = self._checked(X, ensure_min_samples=2)
-        features = X
-        if self._is_precomputed:
-            features = y
-            if y is None:
-                msg = (
-                    "`y` must hold the features to denoise with graph='precomputed', got None. "
-                    "To denoise X itself, pass a transformer or a Graph as `graph`."
-                )
-                raise ValueError(msg)
-        self._fit_graph(X)
-        reader = ColumnReader(features, self.graph_.n, self.columns)
-        self.columns_ = reader.indices
-        self.t_ = self._steps(features)
-        self.diffused_ = denoise(self.graph_, features, self.t_ - 1, columns=self.columns)
-        smooth = np.asarray(self.graph_.transition() @ self.diffused_)
-        self._factors = np.ones(smooth.shape[1])
+        features = self._features(X, y)
+        graph, transformer = self._source(X)
+        reader = ColumnReader(features, graph.n, self.columns)
+        if isinstance(self.t, str) and self.t == "auto":
+            t = diffusion_time(graph, features, columns=self.columns)
+        else:
+            t = check_count(self.t, "t")
+        diffused = denoise(graph, features, t - 1, columns=self.columns)
+        smooth = np.asarray(graph.transition() @ diffused)
+        factors = np.ones(smooth.shape[1])
         if self.rescale:
             for place, block in reader.blocks():
-                self._factors[place] = rescale_factors(block, smooth[:, place])
-            smooth *= self._factors
-        return smooth
+                factors[place] = rescale_factors(block, smooth[:, place])
+        self.t_, self.columns_ = t, reader.indices
+        self.diffused_, self._factors = diffused, factors
+        self.transformer_, self.graph_ = transformer, graph
+        return smooth * factors
 
-    def _steps(self, features: Any) -> int:
-        if isinstance(self.t, str) and self.t == "auto":
-            return diffusion_time(self.graph_, features, columns=self.columns)
-        return check_count(self.t, "t")
+    def _features(self, X: Any, y: Any) -> Any:
+        if not self._is_precomputed:
+            return X
+        if y is None:
+            msg = (
+                "`y` must hold the features to denoise with graph='precomputed', got None. "
+                "To denoise X itself, pass a transformer or a Graph as `graph`."
+            )
+            raise ValueError(msg)
+        return y
 
     def _left_alone(self, X: Any, empty: NDArray[np.bool_]) -> Any:
         msg = f"{int(empty.sum())} new point(s) have no neighbor among the fitted ones and "

@@ -79,12 +79,13 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraph)
         y
             Not used.
         """
-        self._fit_graph(self._checked(X, ensure_min_samples=2))
+        graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
         self._embedding = eigenmaps(
-            self.graph_, self.n_components, tol=self.tol, max_restarts=self.max_restarts
+            graph, self.n_components, tol=self.tol, max_restarts=self.max_restarts
         )
         self.embedding_ = self._embedding.coordinates
         self.eigenvalues_ = self._embedding.eigenvalues
+        self.transformer_, self.graph_ = transformer, graph
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:

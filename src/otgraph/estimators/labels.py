@@ -86,15 +86,14 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
             object, with -1 or None for unknown.
         """
         X, y = self._checked(X, y=y, ensure_min_samples=2)
-        self._fit_graph(X)
-        self._spread = spread_labels(
-            self.graph_, y, self.mu, tol=self.tol, max_steps=self.max_steps
-        )
+        graph, transformer = self._source(X)
+        self._spread = spread_labels(graph, y, self.mu, tol=self.tol, max_steps=self.max_steps)
         self.classes_ = self._spread.classes
         self.transduction_ = self._spread.labels
         self.label_distributions_ = self._spread.probabilities
         self.unreachable_ = self._spread.unreachable
         self.n_iter_ = self._spread.n_iter
+        self.transformer_, self.graph_ = transformer, graph
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
