@@ -158,3 +158,14 @@ def assert_optimal(graph, C, eps, *, mass=None, self_loops=False, tol=1e-6):
     assert certificate.marginal_error <= tol
     assert abs(certificate.duality_gap) <= 1e-6
     assert certificate.pairs_checked == n * (n - 1) // 2
+
+
+def assert_rows_optimal(graph, X, eps, rows):
+    """Some rows of a large graph hold what the potentials say, no pair more or less."""
+    X, u = X - X.mean(axis=0), graph.potentials
+    scale = 2.0 * np.square(X).sum(axis=1).mean()
+    for i in rows:
+        margin = u[i] + u - np.square(X - X[i]).sum(axis=1) / scale
+        margin[i] = 0.0
+        row = graph.weights[[i]].toarray().ravel()
+        np.testing.assert_allclose(row, np.maximum(margin, 0.0) / eps, atol=ROUNDING / eps)
