@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import problems
 import reference
 from otgraph import Graph, quadratic_ot_graph
+from otgraph.costs import points
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning, InfeasibleError
 
 TOL = 1e-9
@@ -93,6 +94,25 @@ def test_optimal(rng, name, self_loops):
     X = problems.CLOUDS[name](rng, 300)
     graph = quadratic_ot_graph(X, 0.5, self_loops=self_loops)
     reference.assert_optimal(graph, reference.cost_matrix(X), 0.5, self_loops=self_loops)
+
+
+@pytest.mark.parametrize("self_loops", [False, True])
+def test_cells_do_not_show(rng, monkeypatch, self_loops):
+    """Inside, points are sorted by cell; weights, masses and potentials are the caller's."""
+    X, mass = problems.clustered(rng, 700), rng.uniform(0.5, 1.5, size=700)
+    options = {"mass": mass, "self_loops": self_loops, "tol": TOL}
+    plain = quadratic_ot_graph(X, 1.0, **options)
+    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+    graph = quadratic_ot_graph(X, 1.0, **options)
+    reference.assert_optimal(
+        graph, reference.cost_matrix(X), 1.0, mass=mass, self_loops=self_loops, tol=TOL
+    )
+    np.testing.assert_array_equal(graph.mass, mass)
+    assert abs(graph.weights - plain.weights).max() <= 100 * TOL
+    warm = quadratic_ot_graph(X, 1.0, u0=graph.potentials, n_candidates=699, **options)
+    assert warm.certificate.n_steps <= 1
+    if self_loops:
+        assert abs(graph.extend(X, mass=mass) - graph.weights).max() <= 1e-6
 
 
 def test_canonical_storage(rng):
