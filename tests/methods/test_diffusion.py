@@ -136,6 +136,24 @@ class TestStorage:
         denoise(W, stored)
         assert stored.reads == [(0, 4), (4, 7)]
 
+    @pytest.mark.parametrize("columns", [None, [5, 0, 1]])
+    def test_hdf5(self, W, X, columns, tmp_path):
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(tmp_path / "X.h5", "w") as file:
+            stored = file.create_dataset("X", data=X, chunks=(10, 3))
+            out = file.create_dataset("out", (50, 7 if columns is None else 3), dtype="f8")
+            denoise(W, stored, columns=columns, out=out)
+            np.testing.assert_allclose(out[:], denoise(W, X, columns=columns))
+
+    @pytest.mark.parametrize("columns", [None, [5, 0, 1]])
+    def test_zarr(self, W, X, columns, tmp_path):
+        zarr = pytest.importorskip("zarr")
+        stored = zarr.open(str(tmp_path / "X.zarr"), mode="w", shape=X.shape, chunks=(10, 3))
+        stored[:] = X
+        np.testing.assert_allclose(
+            denoise(W, stored, columns=columns), denoise(W, X, columns=columns)
+        )
+
     def test_to_disk(self, W, X):
         out = Stored(np.empty_like(X))
         assert denoise(W, Stored(X), out=out) is out
