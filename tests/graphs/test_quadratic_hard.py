@@ -11,6 +11,7 @@ import pytest
 
 import reference
 from otgraph import datasets, quadratic_ot_graph
+from otgraph.exceptions import ConvergenceWarning
 
 
 def assert_proved(graph):
@@ -102,11 +103,26 @@ def test_star(eps):
 
 @pytest.mark.parametrize("degrees_of_freedom", [1.0, 1.5])
 @pytest.mark.parametrize("options", [{"eps": 1.0}, {"eps": 0.01}, {"mean_degree": 15}])
-def test_heavy_tails(rng, degrees_of_freedom, options):
-    X = rng.standard_t(degrees_of_freedom, size=(1000, 2))
+@pytest.mark.parametrize("seed", [0, 6, 9])  # 6, 9: solved along a path of eps, not directly
+def test_heavy_tails(degrees_of_freedom, options, seed):
+    X = np.random.default_rng(seed).standard_t(degrees_of_freedom, size=(2000, 2))
     graph = quadratic_ot_graph(X, **options)
     assert_proved(graph)
-    reference.assert_optimal(graph, reference.cost_matrix(X), graph.params["eps"])
+    reference.assert_rows_optimal(graph, X, graph.params["eps"], rows=range(0, 2000, 20))
+
+
+@pytest.mark.filterwarnings("ignore::otgraph.exceptions.DisconnectedWarning")
+@pytest.mark.parametrize("degree", [5, 40])
+@pytest.mark.parametrize("kind", ["star", "copies"])
+def test_degree_that_no_eps_gives(rng, kind, degree):
+    """The search leads to eps near zero; what comes back is the nearest graph that is proved."""
+    X = np.vstack([np.zeros(150), np.eye(150)])
+    if kind == "copies":
+        X = rng.normal(size=(600, 3))
+        X[:300] = X[0]
+    with pytest.warns(ConvergenceWarning, match="No `eps` was found"):
+        graph = quadratic_ot_graph(X, mean_degree=degree)
+    assert_proved(graph)
 
 
 def test_density_ratio_of_a_million(rng):
