@@ -352,6 +352,25 @@ def test_search_is_recorded(rng):
     assert small.certificate.pairs_checked == 300 * 299 // 2
 
 
+def test_approximate_search_says_what_it_may_lack(rng, monkeypatch):
+    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+    monkeypatch.setattr(points, "PROBES", 3)
+    X = problems.many_dimensions(rng, 900)
+    graph = quadratic_ot_graph(X, 1.0, search="approximate")
+    certificate, C = graph.certificate, reference.cost_matrix(X)
+    assert graph.params["search"] == "approximate"
+    assert certificate.status == "exact_on_candidates"
+    assert 0 < certificate.pairs_checked < 900 * 899 // 2
+    assert certificate.marginal_error <= 1e-6
+    lacking = reference.pairs_below(C, graph.potentials) & ~(graph.weights.toarray() > 0)
+    assert lacking.any()
+    # 256 of 900 rows are looked at.
+    assert certificate.missing_pairs == pytest.approx(lacking.sum() / 2, rel=0.3)
+    assert certificate.missing_pairs_bound > certificate.missing_pairs
+    exact = quadratic_ot_graph(X, 1.0, search="exact")
+    assert exact.certificate.missing_pairs == 0
+
+
 def test_progress_writes_bars_and_changes_nothing(rng, capsys):
     X = rng.normal(size=(100, 3))
     quiet = quadratic_ot_graph(X, 1.0)
