@@ -37,13 +37,13 @@ class AllPairs:
     """Nothing is excluded: blocks of columns with all rows before their end."""
 
     def __init__(self, n: int, rows: LongArray | None) -> None:
-        self._rows = rows
+        self._rows = None if rows is None else rows.astype(np.int32)
         self.batches: list[Batch] = row_blocks(n, PLAIN_COLUMNS)
 
     def blocks(self, batch: Batch) -> Iterator[Block]:
         """The one block of a batch."""
         first, last = batch
-        yield first, last, np.arange(last) if self._rows is None else self._rows
+        yield first, last, np.arange(last, dtype=np.int32) if self._rows is None else self._rows
 
 
 class NearCells:

@@ -22,11 +22,16 @@ if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk, Pairs
     from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
 
+    NeighborTask = tuple[int, int, IntArray]
+
 # Below this many points one float32 pass over all pairs is cheaper than making cells.
 MIN_CELL_POINTS = 8192
 CELLS_PER_ROOT = 3.0  # number of cells = this times sqrt(n): making and scanning them balance
 PROBES = 16  # cells that a cell looks into for its neighbors
 BLOCK_ROWS = 2048
+NEIGHBOR_ROWS = 256  # rows that are compared with all points at once
+RECALL_ROWS = 32  # rows from which it is judged how many neighbors the near cells hold
+MIN_RECALL = 0.5
 # Looking cell by cell gathers points again and again; above this share of surviving
 # (point, cell) combinations plain blocks do less work.
 PLAIN_SHARE = 0.4
@@ -105,11 +110,17 @@ class EuclideanCost(Cost):
         return True
 
     def neighbors(self, k: int) -> Pairs:
-        """The k nearest points among those of the nearest cells."""
+        """The k nearest points among those of the nearest cells.
+
+        Where that finds too few of the true ones (isotropic data in many dimensions) all points
+        are looked at, unless the search is meant to be approximate.
+        """
         k = min(k, self.n - 1)
+        find = partial(self._neighbors_of_block, k)
         with single_threaded_blas():
             tasks = self._neighbor_tasks(k)
-            find = partial(self._neighbors_of_block, k)
+            if self.exact is not False and self._recall(k, tasks) < MIN_RECALL:
+                tasks = self._all_columns()
             chunks = list(self.workers.map(find, tasks, label="search"))
         return symmetric_pairs(self.n, chunks, self.workers)
 
@@ -145,22 +156,40 @@ class EuclideanCost(Cost):
 
     # Neighbors -------------------------------------------------------------------------
 
-    def _neighbor_tasks(self, k: int) -> list[tuple[int, int, IntArray]]:
+    def _neighbor_tasks(self, k: int) -> list[NeighborTask]:
         """(first row, last row, columns to look at) for each block of rows."""
         cells = self._cells
         if cells.n_cells == 1:
-            everything = np.arange(self.n, dtype=np.int32)
-            return [(a, b, everything) for a, b in row_blocks(self.n, BLOCK_ROWS)]
+            return self._all_columns()
         near_cells = cells.nearest(PROBES, n_points=2 * k + 1)
         return [
             (int(cells.offsets[b]), int(cells.offsets[b + 1]), cells.members(np.sort(near)))
             for b, near in enumerate(near_cells)
         ]
 
-    def _neighbors_of_block(self, k: int, task: tuple[int, int, IntArray]) -> PairChunk:
+    def _all_columns(self) -> list[NeighborTask]:
+        everything = np.arange(self.n, dtype=np.int32)
+        return [(a, b, everything) for a, b in row_blocks(self.n, NEIGHBOR_ROWS)]
+
+    def _recall(self, k: int, tasks: list[NeighborTask]) -> float:
+        """Share of the k nearest points that lie in the columns of a block, for some rows."""
+        if self._cells.n_cells == 1:
+            return 1.0
+        chosen = tasks[:: max(1, len(tasks) // RECALL_ROWS)]
+        rows = np.array([first for first, _, _ in chosen])
+        costs = self.sample(rows)
+        costs[np.arange(len(rows)), rows] = np.inf
+        nearest = np.argpartition(costs, k - 1, axis=1)[:, :k]
+        found = [
+            np.isin(near, columns).mean()
+            for near, (_, _, columns) in zip(nearest, chosen, strict=True)
+        ]
+        return float(np.mean(found))
+
+    def _neighbors_of_block(self, k: int, task: NeighborTask) -> PairChunk:
         first, last, columns = task
         center = self._X[first:last].mean(axis=0)
-        left, _ = self._centered(np.arange(first, last), center, 2.0)
+        left, _ = self._centered(np.arange(first, last, dtype=np.int32), center, 2.0)
         left[:, -1] = 1.0
         right, squares = self._centered(columns, center, 1.0)
         right[:, -1] = -squares
@@ -221,7 +250,7 @@ class EuclideanCost(Cost):
         rows: IndexArray,
     ) -> list[PairChunk]:
         center = self._X[first:last].mean(axis=0)
-        right, squares = self._centered(np.arange(first, last), center, 1.0)
+        right, squares = self._centered(np.arange(first, last, dtype=np.int32), center, 1.0)
         right[:, -1] = reach[first:last] - squares
         right_norm = np.sqrt(squares.max())
         right_last = np.abs(right[:, -1]).max()

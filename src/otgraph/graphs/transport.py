@@ -108,9 +108,9 @@ class TransportProblem:
         if start is None:
             if u0 is not None:
                 u0 = check_vector(u0, "u0", self.cost.n)[self.cost.order]
-            pairs = self.cost.neighbors(self.n_candidates or DEFAULT_CANDIDATES)
-            target = eps * self.mass
-            start = start_on(self.cost, pairs, target, self_loops=self.self_loops, u0=u0)
+            k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
+            pairs, target = self.cost.neighbors(k), eps * self.mass
+            start = start_on(self.cost, pairs, target, self_loops=self.self_loops, u0=u0, k=k)
         solution = solve(
             self.screener,
             eps,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph.solvers.certificate import Status
 from otgraph.solvers.newton import newton
 from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, Start, solve, start_on
 
@@ -60,10 +61,11 @@ def solve_for_degree(
         start = solution.start
         logger.debug("eps %.4g: mean degree %.2f", eps, solution.mean_degree)
         following = search.propose(eps, solution.mean_degree)
-        if search.miss(solution.mean_degree) <= DEGREE_TOL or following is None:
+        failed = solution.certificate.status == Status.NOT_CONVERGED
+        if failed or search.miss(solution.mean_degree) <= DEGREE_TOL or following is None:
             break
         eps = following
-    return min(trials, key=lambda solution: search.miss(solution.mean_degree))
+    return min(trials, key=search.rank)
 
 
 def row_eps(cost: Cost, pairs: Pairs, degree: float, mass: FloatArray) -> float:
@@ -105,6 +107,11 @@ class DegreeSearch:
     def miss(self, degree: float) -> float:
         """Relative distance from the goal."""
         return abs(float(np.log(max(degree, 1e-3))) - self.goal)
+
+    def rank(self, solution: Solution) -> tuple[bool, float]:
+        """Order of preference: solved ones first, then the nearest degree."""
+        failed = solution.certificate.status == Status.NOT_CONVERGED
+        return failed, self.miss(solution.mean_degree)
 
     def propose(self, eps: float, degree: float) -> float | None:
         """The next value to try, None when it would not differ."""

@@ -25,6 +25,9 @@ ARMIJO = 1e-4
 CURVATURE = 0.9  # share of the slope that may be left at the end of a step
 EXPANSION = 8.0
 MAX_TRIALS = 20
+PATIENCE = (
+    60  # steps without a smaller error than before: rounding, or a problem to reach otherwise
+)
 # Far from the solution an accurate direction is wasted: the linear residual follows the
 # marginal error, between these two ends.
 LOOSEST_CG = 0.1
@@ -71,7 +74,8 @@ def newton(
     now = problem.evaluate(u)
     error = marginal_error(now.row_sums, target)
     steps = products = 0
-    while error > tol and steps < max_steps:
+    best, since_best = error, 0
+    while error > tol and steps < max_steps and since_best < PATIENCE:
         direction, count = _direction(problem, target, u, now, error)
         products += count
         advanced = _line_search(problem, target, u, now, direction)
@@ -80,6 +84,8 @@ def newton(
             break
         u, now = advanced
         error = marginal_error(now.row_sums, target)
+        since_best = 0 if error < best else since_best + 1
+        best = min(best, error)
         if on_step is not None:
             on_step(error)
     return NewtonResult(u, now.row_sums, error, steps, products)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph.exceptions import InfeasibleError
+from otgraph.exceptions import InfeasibleError, MemoryLimitError
 from otgraph.solvers.certificate import Certificate, Status
 from otgraph.solvers.cg import conjugate_gradients
 from otgraph.solvers.newton import newton
+from otgraph.solvers.sampling import excess_ratio
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost, RestrictedProblem, Screen
@@ -32,14 +33,22 @@ logger = logging.getLogger("otgraph")
 
 # Marginal error at which the potentials are good enough to choose pairs by.
 LOOSE_TOL = 0.05
-LOOSE_STEPS = 12
+LOOSE_STEPS = 20
 MAX_ROUNDS = 40
 # Rounds that drop idle pairs. After these candidates only grow, which ends the loop: potentials
 # of a bipartite component are not unique, and could wander off again and again.
 PRUNING_ROUNDS = 2
-# Direct attempts that may fail before eps is lowered step by step, and by what factor.
-DESCENT_AFTER = 4
+# Rounds of a direct attempt; after these eps comes down from a larger value by this factor, at
+# most so many times, from where it equals the costs of all but the farthest neighbors.
+ROUNDS_BEFORE_DESCENT = 6
 DESCENT_RATIO = 3.0
+MAX_RISES = 12
+FAR_QUANTILE = 0.99
+PATH_TOL = 1e-3  # of the larger eps
+# A first screen whose rows would sum to more than this multiple of their targets is put off
+# until candidates with more neighbors have brought the potentials down.
+TOLERATED_EXCESS = 4.0
+MORE_NEIGHBORS = 3
 # The bound is raised above u by this share of the mean excess eps·m_i/degree_i of a row.
 # In d dimensions that multiplies the number of pairs by at most e^SLACK.
 SLACK = 1.0
@@ -62,10 +71,14 @@ FEASIBLE_PRODUCTS = 1000
 
 @dataclass(frozen=True)
 class Start:
-    """Candidates and potentials to begin with."""
+    """Candidates and potentials to begin with.
+
+    ``k`` is the number of nearest neighbors that the candidates are, None if they are others.
+    """
 
     problem: RestrictedProblem
     u: FloatArray
+    k: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,13 +108,14 @@ def start_on(
     *,
     self_loops: bool,
     u0: FloatArray | None = None,
+    k: int | None = None,
 ) -> Start:
     """First candidates, and potentials on them that are not far off."""
     diagonal = np.zeros(cost.n) if self_loops else np.full(cost.n, np.inf)
     problem = cost.restrict(pairs, diagonal)
     if not self_loops:
         problem = problem.with_diagonal(OVERFLOW_PRICE * (problem.largest_costs() + target))
-    return Start(problem, start_potentials(problem, target) if u0 is None else u0)
+    return Start(problem, start_potentials(problem, target) if u0 is None else u0, k)
 
 
 def solve(
@@ -119,15 +133,35 @@ def solve(
     ``start`` comes from `start_on`, or from the solution of a similar problem.
     """
     run = _Run(screener, eps, mass, start, self_loops=self_loops, tol=tol, max_steps=max_steps)
-    for _ in range(MAX_ROUNDS):
-        run.improve()
-        if run.finished:
-            break
-        if run.covered:
-            run.raise_price()
-        else:
-            run.screen()
+    run.rounds_allowed = ROUNDS_BEFORE_DESCENT
+    run.go()
+    if not run.solved and run.steps < max_steps:
+        run = _descend(run)
     return run.solution()
+
+
+def _descend(failed: _Run) -> _Run:
+    """Come from larger eps, whose solutions have more neighbors and are easier to find.
+
+    As eps falls towards zero the plan becomes a matching and the active pairs a forest, on
+    which Newton steps from afar are poor. Each solution starts the next.
+    """
+    steps = failed.steps
+    far = float(np.quantile(failed.problem.largest_costs(), FAR_QUANTILE))
+    rises = int(np.ceil(np.log(max(far / failed.eps, 1.0)) / np.log(DESCENT_RATIO)))
+    rises = min(max(rises, 1), MAX_RISES)
+    top = DESCENT_RATIO**rises * failed.target
+    start = Start(failed.problem, start_potentials(failed.problem, top))
+    for rise in range(rises, -1, -1):
+        run = failed.again(DESCENT_RATIO**rise * failed.eps, start, steps, last=rise == 0)
+        try:
+            run.go()
+        except MemoryLimitError:
+            if rise == 0:
+                raise
+            continue  # more neighbors than fit: begin lower
+        steps, start = run.steps, Start(run.problem, run.u)
+    return run
 
 
 class _Run:
@@ -146,6 +180,7 @@ class _Run:
     ) -> None:
         self.screener, self.cost = screener, screener.cost
         self.problem, self.u = start.problem, start.u
+        self.k = start.k if self.cost.samples else None
         self.eps, self.mass, self.target = eps, mass, eps * mass
         self.self_loops, self.tol, self.max_steps = self_loops, tol, max_steps
         self.upper: FloatArray | None = None  # every u <= upper is covered by the candidates
@@ -153,38 +188,46 @@ class _Run:
         self.error = np.inf
         self.steps = self.rounds = self.raises = 0
         self.first_pass = screener.n_passes
+        self.rounds_allowed = MAX_ROUNDS
+
+    def again(self, eps: float, start: Start, steps: int, *, last: bool) -> _Run:
+        """The same problem for another eps, loosely unless it is the last."""
+        run = _Run(
+            self.screener,
+            eps,
+            self.mass,
+            start,
+            self_loops=self.self_loops,
+            tol=self.tol if last else max(PATH_TOL, self.tol),
+            max_steps=self.max_steps,
+        )
+        run.steps, run.first_pass = steps, self.first_pass
+        return run
+
+    def go(self) -> None:
+        """Improve, and change the candidates, until solved or out of steps or rounds."""
+        for _ in range(self.rounds_allowed):
+            self.improve()
+            if self.finished:
+                return
+            if self.covered:
+                self.raise_price()
+            elif self.needs_more_neighbors():
+                self.take_more_neighbors()
+            else:
+                self.screen()
 
     def improve(self) -> None:
         """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
-        loose = max(LOOSE_TOL, self.tol)
-        self._newton(loose, LOOSE_STEPS)
-        if self.error > loose and self.rounds >= DESCENT_AFTER:
-            self._descend(loose)
+        self._newton(max(LOOSE_TOL, self.tol), LOOSE_STEPS)
         if self.covered and not self.overflow.any():
             self._newton(self.tol, self.max_steps)
 
-    def _descend(self, tol: float) -> None:
-        """Come from larger eps, whose solutions have more neighbors and are easier to find.
-
-        As eps falls towards zero the plan becomes a matching and the active pairs a forest, on
-        which Newton steps from afar are poor.
-        """
-        easy = float(np.median(self.problem.largest_costs())) / self.eps
-        rises = int(np.ceil(np.log(max(easy, DESCENT_RATIO)) / np.log(DESCENT_RATIO)))
-        self.u = start_potentials(self.problem, DESCENT_RATIO**rises * self.target)
-        for rise in range(rises, -1, -1):
-            self._newton(tol, LOOSE_STEPS, DESCENT_RATIO**rise)
-
-    def _newton(self, tol: float, max_steps: int, rise: float = 1.0) -> None:
+    def _newton(self, tol: float, max_steps: int) -> None:
         left = min(max_steps, self.max_steps - self.steps)
         with self.cost.workers.error_bar("solve", self.tol) as bar:
             result = newton(
-                self.problem,
-                rise * self.target,
-                self.u,
-                tol=tol,
-                max_steps=left,
-                on_step=bar.update,
+                self.problem, self.target, self.u, tol=tol, max_steps=left, on_step=bar.update
             )
         self.u, self.error = result.u, result.error
         self.steps += result.n_steps
@@ -209,6 +252,20 @@ class _Run:
     def finished(self) -> bool:
         """Solved, or out of steps."""
         return self.steps >= self.max_steps or (self.covered and not self.overflow.any())
+
+    def needs_more_neighbors(self) -> bool:
+        """Whether a screen at these potentials would return a large part of all pairs."""
+        if self.upper is not None or self.k is None or self.k >= self.cost.n - 1:
+            return False
+        return excess_ratio(self.cost, self.u, self.target) > TOLERATED_EXCESS
+
+    def take_more_neighbors(self) -> None:
+        """Begin again on more nearest neighbors."""
+        assert self.k is not None  # asked before
+        self.k = min(MORE_NEIGHBORS * self.k, self.cost.n - 1)
+        pairs = self.cost.neighbors(self.k)
+        start = start_on(self.cost, pairs, self.target, self_loops=self.self_loops)
+        self.problem, self.u = start.problem, start.u
 
     def screen(self) -> None:
         """New candidates: all that a solution not far above the current one could use."""
