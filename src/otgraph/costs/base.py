@@ -22,7 +22,7 @@ from otgraph.costs.restricted import RestrictedProblem
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
     from otgraph.costs.pairs import Pairs
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import BoolArray, FloatArray, LongArray
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,10 @@ class Cost(ABC):
     def widen(self) -> bool:
         """Look further from now on, if that is possible; says whether it is."""
         return False
+
+    def unplaceable(self, mass: FloatArray) -> BoolArray:
+        """Points that together have more mass than all their allowed partners can take."""
+        return np.zeros(self.n, dtype=np.bool_)
 
     def restrict(self, pairs: Pairs, diagonal: FloatArray) -> RestrictedProblem:
         """The transport problem on ``pairs``."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+from scipy.sparse.csgraph import connected_components
 
 from otgraph.costs.base import Cost, Screen
 from otgraph.costs.blocks import positive_scale
@@ -12,7 +15,10 @@ from otgraph.costs.pairs import Pairs, symmetric_pairs
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import BoolArray, FloatArray, LongArray
+
+
+UNPLACED_RTOL = 1e-6  # of the mass: above the tolerance of the linear program
 
 
 class CandidateCost(Cost):
@@ -52,6 +58,27 @@ class CandidateCost(Cost):
         """The candidates that a solution below ``upper`` could use."""
         pairs = self._pairs.below(upper, self.workers)
         return Screen(pairs, complete=False, pairs_checked=len(self._pairs.indices) // 2)
+
+    def unplaceable(self, mass: FloatArray) -> BoolArray:
+        """Points that together have more mass than all their candidates can take.
+
+        A plan of largest mass is a linear program. Where it leaves mass over, its dual gives
+        each pair the total price one, points that have too few partners nothing.
+        """
+        rows = np.repeat(np.arange(self.n), np.diff(self._pairs.indptr))
+        once = rows < self._pairs.indices
+        i, j = rows[once], self._pairs.indices[once]
+        pairs = np.tile(np.arange(len(i)), 2)
+        incidence = sp.csr_matrix(
+            (np.ones(2 * len(i)), (np.concatenate([i, j]), pairs)), shape=(self.n, len(i))
+        )
+        if not len(i):
+            return np.ones(self.n, dtype=np.bool_)
+        largest = linprog(-np.ones(len(i)), A_ub=incidence, b_ub=mass, method="highs")
+        _, component = connected_components(incidence @ incidence.T, directed=False)
+        left_over = np.bincount(component, mass - incidence @ largest.x)
+        short = left_over > UNPLACED_RTOL * np.bincount(component, mass)
+        return short[component] & (-largest.ineqlin.marginals < 0.25)
 
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points, infinite where no candidate is."""

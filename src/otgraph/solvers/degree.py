@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph.solvers.certificate import Status
 from otgraph.solvers.newton import newton
 from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, Start, solve, start_on
 
@@ -27,6 +26,8 @@ MAX_LOOSE_TRIALS = 8
 MAX_TRIALS = 8
 # A search that has no slope yet assumes degree ~ eps^SLOPE; the law is eps^(d/(d+2)).
 SLOPE = 0.7
+# Relative to the costs: below, the row sums would be rounding errors.
+SMALLEST_EPS = 1e-8
 # Changes of log eps beyond this are not trusted.
 MAX_LOG_STEP = 2.5
 
@@ -49,8 +50,9 @@ def solve_for_degree(
     pairs = screener.cost.neighbors(n_candidates)
     eps = row_eps(screener.cost, pairs, degree, mass)
     start = start_on(screener.cost, pairs, eps * mass, self_loops=self_loops)
-    eps, start, slope = _search_on_candidates(start, eps, degree, mass)
-    search = DegreeSearch(degree, slope)
+    floor = SMALLEST_EPS * float(np.median(start.problem.largest_costs()))
+    eps, start, slope = _search_on_candidates(start, max(eps, floor), degree, mass, floor)
+    search = DegreeSearch(degree, slope, floor)
     trials: list[Solution] = []
     for _ in range(MAX_TRIALS):
         solution = solve(
@@ -61,7 +63,7 @@ def solve_for_degree(
         start = solution.start
         logger.debug("eps %.4g: mean degree %.2f", eps, solution.mean_degree)
         following = search.propose(eps, solution.mean_degree)
-        failed = solution.certificate.status == Status.NOT_CONVERGED
+        failed = solution.certificate.marginal_error > LOOSE_TOL
         if failed or search.miss(solution.mean_degree) <= DEGREE_TOL or following is None:
             break
         eps = following
@@ -77,10 +79,10 @@ def row_eps(cost: Cost, pairs: Pairs, degree: float, mass: FloatArray) -> float:
 
 
 def _search_on_candidates(
-    start: Start, eps: float, degree: float, mass: FloatArray
+    start: Start, eps: float, degree: float, mass: FloatArray, floor: float
 ) -> tuple[float, Start, float]:
     """Loose solves on fixed candidates; returns eps, where it got to, and the slope it saw."""
-    search = DegreeSearch(degree)
+    search = DegreeSearch(degree, floor=floor)
     for _ in range(MAX_LOOSE_TRIALS):
         problem = start.problem
         result = newton(problem, eps * mass, start.u, tol=LOOSE_TOL, max_steps=LOOSE_STEPS)
@@ -97,9 +99,10 @@ def _search_on_candidates(
 class DegreeSearch:
     """Secant steps for log degree as a function of log eps, kept within what is known."""
 
-    def __init__(self, degree: float, slope: float = SLOPE) -> None:
+    def __init__(self, degree: float, slope: float = SLOPE, floor: float = 0.0) -> None:
         self.goal = float(np.log(degree))
         self.slope = slope
+        self.floor = floor
         self._below = -np.inf  # largest log eps seen whose degree is too small
         self._above = np.inf
         self._last: tuple[float, float] | None = None
@@ -110,7 +113,7 @@ class DegreeSearch:
 
     def rank(self, solution: Solution) -> tuple[bool, float]:
         """Order of preference: solved ones first, then the nearest degree."""
-        failed = solution.certificate.status == Status.NOT_CONVERGED
+        failed = solution.certificate.marginal_error > LOOSE_TOL
         return failed, self.miss(solution.mean_degree)
 
     def propose(self, eps: float, degree: float) -> float | None:
@@ -129,5 +132,7 @@ class DegreeSearch:
         if not self._below < following < self._above:
             following = 0.5 * (self._below + self._above)
         if not np.isfinite(following) or abs(following - x) < 1e-6:
+            return None
+        if np.exp(following) < self.floor:
             return None
         return float(np.exp(following))

@@ -135,9 +135,17 @@ def solve(
     run = _Run(screener, eps, mass, start, self_loops=self_loops, tol=tol, max_steps=max_steps)
     run.rounds_allowed = ROUNDS_BEFORE_DESCENT
     run.go()
+    if not run.solved:
+        _refuse_infeasible(screener.cost, mass, self_loops=self_loops)
     if not run.solved and run.steps < max_steps:
         run = _descend(run)
     return run.solution()
+
+
+def _refuse_infeasible(cost: Cost, mass: FloatArray, *, self_loops: bool) -> None:
+    """Raise where the allowed pairs cannot carry the masses; only given candidates can be so."""
+    if not self_loops and (unplaceable := cost.unplaceable(mass)).any():
+        raise InfeasibleError(_infeasible_message(cost.order[unplaceable]))
 
 
 def _descend(failed: _Run) -> _Run:
@@ -206,7 +214,7 @@ class _Run:
 
     def go(self) -> None:
         """Improve, and change the candidates, until solved or out of steps or rounds."""
-        for _ in range(self.rounds_allowed):
+        while self.rounds < self.rounds_allowed:
             self.improve()
             if self.finished:
                 return
