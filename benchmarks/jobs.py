@@ -162,11 +162,9 @@ def run(spec: dict[str, Any]) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     job, options = JOBS[spec["job"]], spec.get("options", {})
     if spec["job"] in WARM_UP:
-        small = data.make(spec["data"], 10_000)  # large enough for every code path
-        warm = dict(options)
-        if spec["job"] == "torchdr":
-            small, warm["max_iter"] = small[:200], 5
-        job(small, **warm)
+        warm = {**options, "max_iter": 5} if spec["job"] == "torchdr" else options
+        for n in (200, 2000, 10_000)[: 1 if spec["job"] == "torchdr" else 3]:
+            job(data.make(spec["data"], n), **warm)  # small and large take different ways
     X = data.make(spec["data"], spec["n"], dim=spec.get("dim"))
     began = time.perf_counter()
     result = job(X, **options)

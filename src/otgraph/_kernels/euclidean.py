@@ -18,6 +18,7 @@ from otgraph._numba import njit
 
 # Entries looked at in one vectorized test; most chunks hold nothing.
 CHUNK = 64
+NEAREST_CHUNK = 16  # shorter where hits are frequent: one vector of float32
 # Reaches are raised before they are rounded to float32 and added: the sum is never too small.
 REACH_MARGIN = 8 * 2.0**-24
 
@@ -141,8 +142,8 @@ def nearest(product, first_row, columns, k, out):
         own = first_row + r
         values[:] = -np.inf
         points[:] = -1
-        for chunk in range(0, n_columns, CHUNK):
-            end = min(chunk + CHUNK, n_columns)
+        for chunk in range(0, n_columns, NEAREST_CHUNK):
+            end = min(chunk + NEAREST_CHUNK, n_columns)
             hits = 0
             limit = values[0]
             for s in range(chunk, end):

@@ -7,7 +7,7 @@ import numpy as np
 from otgraph._numba import njit
 
 # Below this length insertion sort beats numpy's general sort, whose setup dominates there.
-INSERTION_SORT_LENGTH = 48
+INSERTION_SORT_LENGTH = 128
 
 
 @njit

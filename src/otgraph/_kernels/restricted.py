@@ -20,10 +20,9 @@ def evaluate(indptr, indices, cost, diagonal, u, start, stop, row_sums, square_s
         total = 0.0
         square = 0.0
         for p in range(indptr[i], indptr[i + 1]):
-            excess = ui + u[indices[p]] - cost[p]
-            if excess > 0.0:
-                total += excess
-                square += excess * excess
+            excess = max(ui + u[indices[p]] - cost[p], 0.0)
+            total += excess
+            square += excess * excess
         excess = 2.0 * ui - diagonal[i]
         if excess > 0.0:
             total += excess
@@ -39,21 +38,23 @@ def count_active(indptr, indices, cost, u, start, stop, counts):
         ui = u[i]
         count = 0
         for p in range(indptr[i], indptr[i + 1]):
-            if ui + u[indices[p]] > cost[p]:
-                count += 1
+            count += ui + u[indices[p]] > cost[p]
         counts[i] = count
 
 
 @njit
 def select_active(indptr, indices, cost, u, start, stop, ends, active):
-    """Move the columns with u_i + u_j > c_ij to the front of their row in ``active``."""
+    """Move the columns with u_i + u_j > c_ij to the front of their row in ``active``.
+
+    Every column is written and only kept if active: no branch to predict.
+    """
     for i in range(start, stop):
         ui = u[i]
         q = indptr[i]
         for p in range(indptr[i], indptr[i + 1]):
-            if ui + u[indices[p]] > cost[p]:
-                active[q] = indices[p]
-                q += 1
+            j = indices[p]
+            active[q] = j
+            q += ui + u[j] > cost[p]
         ends[i] = q
 
 

@@ -117,7 +117,7 @@ def _mean_power(points: FloatArray, p: float, seed: int) -> float:
     """Mean of |x - y|^p over all ordered pairs of centered points."""
     n = len(points)
     if p == 2.0:
-        return 2.0 * float(np.square(points).sum(axis=1).mean())
+        return 2.0 * float(np.einsum("ij,ij->i", points, points).mean())
     if n <= EXACT_MEAN_POINTS:
         total = 0.0
         for i in range(n - 1):

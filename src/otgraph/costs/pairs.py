@@ -12,7 +12,7 @@ from otgraph._kernels import restricted as selection
 from otgraph._parallel import Workers, row_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from otgraph.typing import FloatArray, IntArray, LongArray
 
@@ -84,8 +84,11 @@ def _empty_pairs(counts: LongArray) -> Pairs:
     return Pairs(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
 
 
-def symmetric_pairs(n: int, chunks: Sequence[PairChunk], workers: Workers) -> Pairs:
-    """Pairs from chunks (i, j, cost) in any order; what comes twice is kept once."""
+def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
+    """Pairs from chunks (i, j, cost) in any order; what comes twice is kept once.
+
+    The list is emptied on the way.
+    """
     counts = np.zeros(n, dtype=np.int64)
     for i, j, _ in chunks:
         kernels.count_both(i, j, counts)
@@ -93,8 +96,9 @@ def symmetric_pairs(n: int, chunks: Sequence[PairChunk], workers: Workers) -> Pa
     indices = np.empty(indptr[-1], dtype=np.int32)
     costs = np.empty(indptr[-1])
     cursor = indptr[:-1].copy()
-    for i, j, c in chunks:
-        kernels.fill_both(i, j, c, cursor, indices, costs)
+    chunks.reverse()
+    while chunks:  # each is freed once it is filled in
+        kernels.fill_both(*chunks.pop(), cursor, indices, costs)
     workers.run(
         lambda block: kernels.sort_rows(indptr, indices, costs, *block, counts),
         row_blocks(n, SORT_BLOCK_ROWS),

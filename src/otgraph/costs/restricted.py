@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 # Rows per task: large enough that handing a task to a thread (some 20 µs) costs little beside
-# computing it, small enough that two cores share the work of 10^4 points.
-BLOCK_ROWS = 8192
+# computing it, small enough that two cores share the work of a few thousand points.
+BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class RestrictedProblem:
         self.diagonal = diagonal
         self.n = len(diagonal)
         self._workers = workers
+        self._active: IntArray | None = None
         self._blocks = row_blocks(self.n, BLOCK_ROWS)
 
     @property
@@ -110,10 +111,16 @@ class RestrictedProblem:
         return Evaluation(row_sums, float(np.sum(square_sums)))
 
     def hessian(self, u: FloatArray) -> Hessian:
-        """Generalized Hessian diag(sigma 1) + sigma at ``u``."""
+        """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next call.
+
+        The list of active pairs is written over: new memory for each would cost more than
+        filling it.
+        """
         pairs = self.pairs
         ends = np.empty(self.n, dtype=np.int64)
-        active = np.empty_like(pairs.indices)
+        if self._active is None:
+            self._active = np.empty_like(pairs.indices)
+        active = self._active
         source = (pairs.indptr, pairs.indices, pairs.costs, u)
         self._run(lambda a, b: kernels.select_active(*source, a, b, ends, active))
         loops = 2.0 * u > self.diagonal

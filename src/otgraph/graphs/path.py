@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.graphs.graph import Graph
-    from otgraph.solvers import Start
+    from otgraph.solvers import Solution, Start
     from otgraph.typing import FloatArray, PointsLike
 
 
@@ -56,12 +57,27 @@ def eps_path(X: PointsLike, eps: ArrayLike, **options: Any) -> EpsPath:
         check_positive(float(value), "eps")
     problem = TransportProblem(X, **options)
     graphs: dict[int, Graph] = {}
-    start: Start | None = None
+    solved: list[Solution] = []
     for position in np.argsort(-values, kind="stable"):
-        solution = problem.solve(float(values[position]), start=start)
+        value = float(values[position])
+        solution = problem.solve(value, start=_predicted_start(solved, value))
         graphs[int(position)] = problem.graph(solution)
-        start = solution.start
+        solved = [*solved[-1:], solution]
+        problem.screener.shrink(solution)
     return EpsPath([graphs[position] for position in range(len(values))])
+
+
+def _predicted_start(solved: list[Solution], eps: float) -> Start | None:
+    """The last candidates, and potentials continued on a line in log eps."""
+    if not solved:
+        return None
+    last = solved[-1]
+    if len(solved) == 1 or solved[0].certificate.eps == last.certificate.eps:
+        return last.start
+    before = solved[0]
+    x0, x1, x = np.log([before.certificate.eps, last.certificate.eps, eps])
+    slope = (last.u - before.u) / (x1 - x0)
+    return replace(last.start, u=last.u + min(x - x1, x1 - x0, key=abs) * slope)
 
 
 class EpsPath:

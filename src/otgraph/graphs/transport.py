@@ -36,8 +36,8 @@ from otgraph.solvers import (
 if TYPE_CHECKING:
     from otgraph.typing import SparseMatrix
 
-DEFAULT_CANDIDATES = 30
-CANDIDATES_PER_DEGREE = 1.5  # more first candidates than neighbors wanted
+DEFAULT_CANDIDATES = 20
+CANDIDATES_PER_DEGREE = 1.3  # more first candidates than neighbors wanted
 # Ten steps are usual; hundreds occur as eps tends to zero and the plan to a matching.
 DEFAULT_MAX_STEPS = 1000
 DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
@@ -74,6 +74,7 @@ class TransportProblem:
         p = check_positive(p, "p")
         if n_candidates is not None:
             n_candidates = check_count(n_candidates, "n_candidates")
+        given = X
         X = check_input(X, metric)
         self.n_candidates = self._clip_candidates(n_candidates, X.shape[0])
         mass = check_mass(mass, X.shape[0], self_loops=self.self_loops)
@@ -86,7 +87,11 @@ class TransportProblem:
             seed=self.seed,
             workers=Workers(n_jobs, progress=bool(progress)),
         )
-        self.points = None if isinstance(metric, str) and metric == "precomputed" else X
+        # float32 points are kept as they came, not as a copy twice their size.
+        single = isinstance(given, np.ndarray) and given.dtype == np.float32
+        precomputed = isinstance(metric, str) and metric == "precomputed"
+        self.points = None if precomputed else given if single else X
+        del X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
         self._params: dict[str, Any] = {

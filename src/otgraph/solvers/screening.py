@@ -13,6 +13,7 @@ from otgraph.exceptions import MemoryLimitError
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
+    from otgraph.solvers.solve import Solution
     from otgraph.typing import FloatArray, LongArray
 
 # Peak bytes per pair: while the list is sorted into both rows (16 + 2·12), and later for the
@@ -49,6 +50,7 @@ class Screener:
                 self._full_pass(wanted if prune else np.maximum(wanted, self._upper))
             elif len(escaped):
                 self._partial_pass(wanted, escaped)
+                prune = False  # these pairs are few, and one more copy would not pay
         upper, known = self._upper, self._screen
         assert upper is not None  # every branch above leaves both
         assert known is not None
@@ -73,6 +75,11 @@ class Screener:
         pairs = merged_pairs(self._screen.pairs, found.pairs, self.cost.workers)
         self._upper = upper
         self._screen = Screen(pairs, self._screen.complete, self._screen.pairs_checked)
+
+    def shrink(self, solution: Solution) -> None:
+        """Remember only what a solution needed: those of smaller eps hardly need more."""
+        if solution.upper is not None and solution.screen is not None:
+            self._upper, self._screen = solution.upper, solution.screen
 
     def forget(self) -> None:
         """Drop what is remembered, for a cost that now looks further."""

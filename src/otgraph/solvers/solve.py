@@ -38,6 +38,8 @@ MAX_ROUNDS = 40
 # Rounds that drop idle pairs. After these candidates only grow, which ends the loop: potentials
 # of a bipartite component are not unique, and could wander off again and again.
 PRUNING_ROUNDS = 2
+# Candidates taken over from another eps are cut down if they are this many times the active ones.
+IDLE_FACTOR = 3.0
 # Rounds of a direct attempt; after these eps comes down from a larger value by this factor, at
 # most so many times, from where it equals the costs of all but the farthest neighbors.
 ROUNDS_BEFORE_DESCENT = 6
@@ -73,12 +75,15 @@ FEASIBLE_PRODUCTS = 1000
 class Start:
     """Candidates and potentials to begin with.
 
-    ``k`` is the number of nearest neighbors that the candidates are, None if they are others.
+    ``k`` is the number of nearest neighbors that the candidates are, None if they are others;
+    ``upper`` and ``screen`` are those of the screen that they come from, if they do.
     """
 
     problem: RestrictedProblem
     u: FloatArray
     k: int | None = None
+    upper: FloatArray | None = None
+    screen: Screen | None = None
 
 
 @dataclass(frozen=True)
@@ -89,11 +94,13 @@ class Solution:
     plan: Plan
     certificate: Certificate
     problem: RestrictedProblem
+    upper: FloatArray | None = None  # bound of the last screen
+    screen: Screen | None = None
 
     @property
     def start(self) -> Start:
         """Where the solution of a similar problem may begin."""
-        return Start(self.problem, self.u)
+        return Start(self.problem, self.u, upper=self.upper, screen=self.screen)
 
     @property
     def mean_degree(self) -> float:
@@ -191,8 +198,8 @@ class _Run:
         self.k = start.k if self.cost.samples else None
         self.eps, self.mass, self.target = eps, mass, eps * mass
         self.self_loops, self.tol, self.max_steps = self_loops, tol, max_steps
-        self.upper: FloatArray | None = None  # every u <= upper is covered by the candidates
-        self.last_screen: Screen | None = None
+        self.upper = start.upper  # every u <= upper is covered by the candidates
+        self.last_screen = start.screen
         self.error = np.inf
         self.steps = self.rounds = self.raises = 0
         self.first_pass = screener.n_passes
@@ -214,6 +221,8 @@ class _Run:
 
     def go(self) -> None:
         """Improve, and change the candidates, until solved or out of steps or rounds."""
+        if self.covered and self.problem.n_pairs > self._idle_limit():
+            self.screen()
         while self.rounds < self.rounds_allowed:
             self.improve()
             if self.finished:
@@ -224,6 +233,9 @@ class _Run:
                 self.take_more_neighbors()
             else:
                 self.screen()
+
+    def _idle_limit(self) -> float:
+        return 0.5 * IDLE_FACTOR * self.problem.hessian(self.u).n_active
 
     def improve(self) -> None:
         """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
@@ -281,8 +293,10 @@ class _Run:
         slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * self.target / degrees
         self.rounds += 1
         prune = self.rounds <= PRUNING_ROUNDS
+        diagonal = self.problem.diagonal
+        del self.problem, self.last_screen  # room for the new pairs
         self.upper, self.last_screen = self.screener.screen(self.u, slack, prune=prune)
-        self.problem = self.cost.restrict(self.last_screen.pairs, self.problem.diagonal)
+        self.problem = self.cost.restrict(self.last_screen.pairs, diagonal)
 
     def raise_price(self) -> None:
         """No pair is missing and yet mass is left over: make leaving it dearer."""
@@ -317,7 +331,7 @@ class _Run:
             eps=self.eps,
             n_screens=self.screener.n_passes - self.first_pass,
         )
-        return Solution(self.u, plan, certificate, self.problem)
+        return Solution(self.u, plan, certificate, self.problem, self.upper, self.last_screen)
 
     @property
     def solved(self) -> bool:
