@@ -36,8 +36,10 @@ from otgraph.solvers import (
 if TYPE_CHECKING:
     from otgraph.typing import SparseMatrix
 
-DEFAULT_CANDIDATES = 20
-CANDIDATES_PER_DEGREE = 1.3  # more first candidates than neighbors wanted
+DEFAULT_CANDIDATES = 30
+# Where the degree is known in advance fewer do, which matters at a million points.
+FEWEST_CANDIDATES = 20
+CANDIDATES_PER_DEGREE = 1.3
 # Ten steps are usual; hundreds occur as eps tends to zero and the plan to a matching.
 DEFAULT_MAX_STEPS = 1000
 DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
@@ -132,7 +134,7 @@ class TransportProblem:
         if mean_degree > self.cost.n - 1:
             msg = f"`mean_degree` must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
             raise ValueError(msg)
-        enough = max(DEFAULT_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
+        enough = max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
         solution = solve_for_degree(
             self.screener,
             mean_degree,
