@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Rows per task: large enough that handing a task to a thread (some 20 µs) costs little beside
 # computing it, small enough that two cores share the work of a few thousand points.
 BLOCK_ROWS = 2048
+MOST_BLOCKS = 64
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class RestrictedProblem:
         self.n = len(diagonal)
         self._workers = workers
         self._active: IntArray | None = None
-        self._blocks = row_blocks(self.n, BLOCK_ROWS)
+        self._blocks = row_blocks(self.n, max(BLOCK_ROWS, self.n // MOST_BLOCKS))
 
     @property
     def n_pairs(self) -> int:
@@ -82,7 +83,7 @@ class RestrictedProblem:
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
         self._workers.run(
             lambda block: kernels.lift_rows(*source, rows, target, *block, lifted),
-            row_blocks(len(rows), BLOCK_ROWS),
+            row_blocks(len(rows), max(BLOCK_ROWS, len(rows) // MOST_BLOCKS)),
         )
         return lifted
 

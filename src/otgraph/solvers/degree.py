@@ -21,7 +21,7 @@ logger = logging.getLogger("otgraph")
 
 # How close the degree must come on the first candidates, and in the end.
 LOOSE_DEGREE = 0.02
-DEGREE_TOL = 0.01
+DEGREE_TOL = 0.02
 MAX_LOOSE_TRIALS = 8
 MAX_TRIALS = 8
 # A search that has no slope yet assumes degree ~ eps^SLOPE; the law is eps^(d/(d+2)).
