@@ -122,7 +122,9 @@ class TestRoundTrip:
 
     def test_loaded_arrays_can_be_written_to(self, path):
         small_graph().save(path)
-        load_graph(path).weights.data[0] = 5.0
+        weights = load_graph(path).weights
+        weights.data[0] = 5.0
+        assert weights.data[0] == 5.0
 
 
 class TestDamage:

@@ -12,7 +12,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
 
 @pytest.mark.parametrize("example", re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL))
 def test_example_runs(example):
-    exec(example, {})
+    names: dict[str, object] = {}
+    exec(example, names)
+    assert names.keys() - {"__builtins__"}  # an empty example would pass unseen
 
 
 def test_every_command_is_there():

@@ -73,7 +73,7 @@ def consecutive_cells(X: FloatArray, size: int) -> Cells:
     """Cells of ``size`` neighboring rows each; no search, nothing known about compactness."""
     n = len(X)
     offsets = np.append(np.arange(0, n, size), n)
-    return _enclose(X, offsets)
+    return enclosing_cells(X, offsets)
 
 
 def cluster_order(
@@ -88,10 +88,6 @@ def cluster_order(
 
 def enclosing_cells(X: FloatArray, offsets: LongArray) -> Cells:
     """Cells of points that are already in the order of ``offsets``."""
-    return _enclose(X, offsets)
-
-
-def _enclose(X: FloatArray, offsets: LongArray) -> Cells:
     n_cells, d = len(offsets) - 1, X.shape[1]
     centers, radii = np.empty((n_cells, d)), np.empty(n_cells)
     for b in range(n_cells):
