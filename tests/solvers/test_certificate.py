@@ -4,8 +4,10 @@ import dataclasses
 import json
 import pickle
 
+import numpy as np
 import pytest
 
+import otgraph
 from otgraph.solvers import Certificate, Status
 
 
@@ -37,3 +39,10 @@ def test_text_says_what_was_proved(certificate):
 def test_frozen(certificate):
     with pytest.raises(dataclasses.FrozenInstanceError):
         certificate.violations = 3
+
+
+def test_history_tells_every_step_and_ends_at_the_error(rng):
+    certificate = otgraph.quadratic_ot_graph(rng.normal(size=(300, 3)), eps=0.3).certificate
+    assert sum(len(errors) - 1 for errors in certificate.history) == certificate.n_steps
+    assert certificate.history[-1][-1] == certificate.marginal_error
+    assert np.all(np.concatenate(certificate.history) >= 0.0)

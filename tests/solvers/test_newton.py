@@ -48,6 +48,10 @@ def test_reaches_the_marginals_from_anywhere(rng, eps, self_loops, start):
     np.testing.assert_allclose(result.row_sums, reference.row_sums(C, result.u), rtol=1e-9)
     assert 0 < result.n_steps <= 60
     assert result.n_products >= result.n_steps
+    assert len(result.errors) == result.n_steps + 1
+    start_error = marginal_error(reference.row_sums(C, u0), target)
+    assert result.errors[0] == pytest.approx(start_error, rel=1e-9)
+    assert result.errors[-1] == result.error
 
 
 def test_minimizes_what_it_says(rng):

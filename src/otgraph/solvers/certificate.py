@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -54,6 +54,9 @@ class Certificate:
         zero when the status is ``"exact"``, ``nan`` when nothing was sampled.
     missing_pairs_bound
         Upper end of the one-sided 95 % confidence interval of that number.
+    history
+        Marginal errors on the way, a tuple for each round: at its start and after every step.
+        A round may have other candidates than the one before, and then begins elsewhere.
     """
 
     status: Status
@@ -66,6 +69,7 @@ class Certificate:
     n_screens: int = 0
     missing_pairs: float = 0.0
     missing_pairs_bound: float = 0.0
+    history: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         """One paragraph for people."""

@@ -44,13 +44,14 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class NewtonResult:
-    """Potentials on a restricted problem."""
+    """Potentials on a restricted problem; ``errors`` are those at the start and after each step."""
 
     u: FloatArray
     row_sums: FloatArray
     error: float
     n_steps: int
     n_products: int
+    errors: tuple[float, ...]
 
 
 def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
@@ -74,6 +75,7 @@ def newton(
     now = problem.evaluate(u)
     error = marginal_error(now.row_sums, target)
     steps = products = 0
+    errors = [error]
     best, since_best = error, 0
     while error > tol and steps < max_steps and since_best < PATIENCE:
         direction, count = _direction(problem, target, u, now, error)
@@ -86,9 +88,10 @@ def newton(
         error = marginal_error(now.row_sums, target)
         since_best = 0 if error < best else since_best + 1
         best = min(best, error)
+        errors.append(error)
         if on_step is not None:
             on_step(error)
-    return NewtonResult(u, now.row_sums, error, steps, products)
+    return NewtonResult(u, now.row_sums, error, steps, products, tuple(errors))
 
 
 def _direction(

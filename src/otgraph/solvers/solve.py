@@ -202,6 +202,7 @@ class _Run:
         self.last_screen = start.screen
         self.error = np.inf
         self.steps = self.rounds = self.raises = 0
+        self.history: list[tuple[float, ...]] = []
         self.first_pass = screener.n_passes
         self.rounds_allowed = MAX_ROUNDS
 
@@ -217,6 +218,7 @@ class _Run:
             max_steps=self.max_steps,
         )
         run.steps, run.first_pass = steps, self.first_pass
+        run.history = self.history
         return run
 
     def go(self) -> None:
@@ -251,6 +253,7 @@ class _Run:
             )
         self.u, self.error = result.u, result.error
         self.steps += result.n_steps
+        self.history.append(result.errors)
         logger.debug(
             "eps %.3g: %d pairs, %d steps, %d products, marginal error %.1e",
             self.eps, self.problem.n_pairs, self.steps, result.n_products, self.error,
@@ -330,6 +333,7 @@ class _Run:
             n_steps=self.steps,
             eps=self.eps,
             n_screens=self.screener.n_passes - self.first_pass,
+            history=tuple(self.history),
         )
         return Solution(self.u, plan, certificate, self.problem, self.upper, self.last_screen)
 
