@@ -224,3 +224,10 @@ def test_gap_is_that_of_a_feasible_plan(X):
 def test_progress_is_shown(X, capsys):
     entropic_ot_graph(X, 0.5, progress=True)
     assert "sinkhorn" in capsys.readouterr().err
+
+
+def test_history_comes_down_from_larger_eps_to_the_tolerance(rng):
+    certificate = entropic_ot_graph(rng.normal(size=(60, 3)), eps=0.05, tol=1e-8).certificate
+    assert len(certificate.history) > 1
+    assert 2 < sum(map(len, certificate.history)) <= certificate.n_steps
+    assert certificate.history[-1][0] > 1e-8 >= certificate.history[-1][-1]

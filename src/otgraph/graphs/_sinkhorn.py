@@ -77,7 +77,7 @@ def symmetric_sinkhorn(
     cost
         Exactly symmetric; infinite on the diagonal without self-loops.
     report
-        Called with the current eps and error after each step.
+        Called with the current eps and error at the start of each stage and after each step.
     """
     unit = float(mass.mean())  # masses about 1 keep float32 products in range
     passes = _Passes(cost, np.log(mass / unit), workers)
@@ -112,6 +112,7 @@ def _solve_stage(
     report: Callable[[float, float], None],
 ) -> tuple[FloatArray, FloatArray]:
     residual = passes.log_residual(u, eps)
+    report(eps, _error(residual))
     previous = np.inf
     while _error(residual) > goal and passes.count < max_steps:
         distance = float(np.abs(residual).max())

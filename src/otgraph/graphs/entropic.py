@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,12 +128,20 @@ def entropic_ot_graph(
         matrix = costs.matrix(workers)
         if not self_loops:
             np.fill_diagonal(matrix, np.inf)
+        stages: dict[float, list[float]] = {}
         with tqdm(desc="sinkhorn", disable=not progress, leave=False) as bar:
+
+            def report(eps: float, error: float) -> None:
+                stages.setdefault(eps, []).append(error)
+                _show(bar, eps, error)
+
             solution = symmetric_sinkhorn(
-                matrix, masses, eps, tol=tol, max_steps=max_steps, workers=workers,
-                report=lambda eps, error: _show(bar, eps, error),
-            )  # fmt: skip
-        certificate = _plan_and_certificate(matrix, solution, masses, eps, tol, workers)
+                matrix, masses, eps, tol=tol, max_steps=max_steps, workers=workers, report=report
+            )
+        certificate = replace(
+            _plan_and_certificate(matrix, solution, masses, eps, tol, workers),
+            history=tuple(map(tuple, stages.values())),
+        )
     finally:
         workers.close()
     if certificate.status is Status.NOT_CONVERGED:
