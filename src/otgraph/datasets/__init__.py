@@ -1,17 +1,32 @@
-"""Seeded point clouds: those of the paper, and one that scales to a million points."""
+"""Seeded point clouds, those of the paper and one for a million points, and single cells."""
 
 from __future__ import annotations
 
+from otgraph.datasets.cells import Cells, load_cells
 from otgraph.datasets.clouds import gaussian_mixture, noisy_manifold
 from otgraph.datasets.curves import closed_curve, label_mask, noisy_spiral, spiral_arms
+from otgraph.datasets.expression import (
+    keep_common_genes,
+    keep_large_cells,
+    normalize_totals,
+    prepare_cells,
+    square_root,
+)
 from otgraph.datasets.sample import Sample
 
 __all__ = [
+    "Cells",
     "Sample",
     "closed_curve",
     "gaussian_mixture",
+    "keep_common_genes",
+    "keep_large_cells",
     "label_mask",
+    "load_cells",
     "noisy_manifold",
     "noisy_spiral",
+    "normalize_totals",
+    "prepare_cells",
     "spiral_arms",
+    "square_root",
 ]

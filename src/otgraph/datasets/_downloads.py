@@ -1,0 +1,70 @@
+"""Files from the web, the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from otgraph._optional import require
+from otgraph.exceptions import FormatError
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+CACHE_VARIABLE = "OTGRAPH_DATA"
+TIMEOUT = 30  # seconds without an answer
+
+# The data of section 3.3 in the form in which the authors used them.
+REMOTE_FILES = {
+    "bmmc": "https://github.com/KrishnaswamyLab/PHATE/raw/main/data/BMMC_myeloid.csv.gz",
+}
+
+
+def fetch(
+    name: str,
+    *,
+    cache: str | PathLike[str] | None = None,
+    sha256: str | None = None,
+    progress: bool = False,
+) -> Path:
+    """Path of a downloaded file.
+
+    Its publisher states no checksum. The first download records the one it has in
+    ``<file>.sha256``, and every later use must match it: a damaged copy is downloaded again,
+    and a file that has changed at its source is refused.
+    """
+    pooch = require("pooch", "data")
+    url = REMOTE_FILES[name]
+    folder = Path(cache or os.environ.get(CACHE_VARIABLE) or pooch.os_cache("otgraph"))
+    path = folder / url.rpartition("/")[2]
+    record = path.with_name(f"{path.name}.sha256")
+    known = sha256 or (record.read_text().split()[0] if record.exists() else None)
+    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT)
+    try:
+        pooch.retrieve(url, known, fname=path.name, path=folder, downloader=downloader)
+    except ValueError as error:  # pooch's word for another checksum
+        msg = (
+            f"{path.name} from {url} is not the file with the checksum {known}"
+            f"{'' if sha256 else f' that is recorded in {record}'}. If it was changed on purpose, "
+            f"{'pass its checksum' if sha256 else 'delete that record'} and load it again."
+        )
+        raise FormatError(msg) from error
+    except OSError as error:
+        msg = (
+            f"{path.name} could not be downloaded ({_reason(error)}). Get it on a machine with a "
+            f"network from {url}, then either pass its path in place of {name!r} (on the command "
+            f"line: --data PATH), or put it into {folder}."
+        )
+        raise ConnectionError(msg) from error
+    if not record.exists():
+        record.write_text(f"{pooch.file_hash(str(path))}  {path.name}\n")
+    return path
+
+
+def _reason(error: OSError) -> str:
+    """The kind of failure; the whole chain of addresses and ports helps nobody."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answers {response.status_code}"
+    return "no connection" if "onnection" in type(error).__name__ else str(error)
