@@ -8,6 +8,7 @@ __all__ = [
     "ConvergenceError",
     "ConvergenceWarning",
     "DisconnectedWarning",
+    "ExperimentError",
     "FormatError",
     "InfeasibleError",
     "MemoryLimitError",
@@ -32,3 +33,7 @@ class MemoryLimitError(MemoryError):
 
 class DisconnectedWarning(UserWarning):
     """Points fall into groups that share no edge."""
+
+
+class ExperimentError(ValueError):
+    """An experiment cannot be run as asked: unknown name, unwritable folder, unsuitable data."""

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._atomic import replacing
 from otgraph._validation import check_csr
 from otgraph.exceptions import FormatError
-from otgraph.graphs._atomic import replacing
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs.graph import Graph
 from otgraph.solvers.certificate import Certificate, Status
@@ -154,20 +154,26 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _encoded_value(value) for key, value in values.items()}
+
+
+def _encoded_value(value: Any) -> Any:
     """JSON has no word for what is not finite; floats are otherwise kept to the last bit."""
-    return {
-        key: {"float": repr(value)}
-        if isinstance(value, float) and not math.isfinite(value)
-        else value
-        for key, value in values.items()
-    }
+    if isinstance(value, tuple):
+        return [_encoded_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    return value
 
 
 def _decoded(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: float(value["float"]) if isinstance(value, dict) else value
-        for key, value in values.items()
-    }
+    return {key: _decoded_value(value) for key, value in values.items()}
+
+
+def _decoded_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decoded_value(item) for item in value)
+    return float(value["float"]) if isinstance(value, dict) else value
 
 
 def _read_header(file: BinaryIO, size: int) -> dict[str, Any]:

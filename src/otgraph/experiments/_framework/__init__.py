@@ -1,0 +1,32 @@
+"""What all experiments share: an experiment says what to compute, this runs and reports it."""
+
+from __future__ import annotations
+
+from otgraph.experiments._framework.experiment import (
+    Claim,
+    Experiment,
+    Picture,
+    Summary,
+    Task,
+)
+from otgraph.experiments._framework.grids import knn_gaussian_path, log_grid
+from otgraph.experiments._framework.statistics import (
+    best_per_seed,
+    paired_sentence,
+    spread,
+    table_of_best,
+)
+
+__all__ = [
+    "Claim",
+    "Experiment",
+    "Picture",
+    "Summary",
+    "Task",
+    "best_per_seed",
+    "knn_gaussian_path",
+    "log_grid",
+    "paired_sentence",
+    "spread",
+    "table_of_best",
+]

@@ -1,0 +1,57 @@
+"""Scores on disk while a run goes on, so that an interrupted one does not lose them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from otgraph.experiments._framework.experiment import Task
+
+Rows = list[dict[str, Any]]
+FILE_NAME = "scores.partial.jsonl"
+
+
+class Checkpoint:
+    """A file of one line per finished task, below a line that says what they belong to.
+
+    Scores of other settings (another grid, other data, another version) are not read: the file
+    starts anew. A last line that the interruption cut short is dropped.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        self.path = folder / FILE_NAME
+        self._header = json.dumps(settings, sort_keys=True)
+        self.finished = self._read()
+
+    def _read(self) -> dict[str, Rows]:
+        if not self.path.exists():
+            return {}
+        header, *lines = self.path.read_text(encoding="utf-8").split("\n")
+        if header != self._header:
+            return {}
+        finished: dict[str, Rows] = {}
+        for line in lines[:-1]:  # what follows the last line break is empty or cut short
+            key, rows = json.loads(line)
+            finished[key] = rows
+        return finished
+
+    def start(self) -> None:
+        """Write what is known already, without a torn last line."""
+        lines = [self._header, *(json.dumps(item) for item in self.finished.items())]
+        temporary = self.path.with_suffix(".new")
+        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        temporary.replace(self.path)
+
+    def add(self, task: Task, rows: Rows) -> None:
+        """Keep the scores of a task; a line is written at once or, if interrupted, not read."""
+        self.finished[task.key] = rows
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([task.key, rows]) + "\n")
+
+    def remove(self) -> None:
+        """The run is complete."""
+        self.path.unlink(missing_ok=True)

@@ -1,0 +1,157 @@
+"""The parts of an experiment, as plain data and four functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Row = Mapping[str, Any]  # parameters, then "score" and "value"
+Scores = Any  # a pandas data frame, one row per score; pandas is loaded by the first run
+P = TypeVar("P")  # the dataclass with the sizes and grids of an experiment
+
+
+@dataclass(frozen=True)
+class Task:
+    """A piece of work that is done or not done: one method on one sample.
+
+    Attributes
+    ----------
+    variant
+        ``"text"``: as the paper is written. ``"code"``: as the authors' scripts do it.
+    seed
+        Number of the sample.
+    method
+        Name of the graph, as it appears in tables and legends.
+    params
+        The part of the grid that this task covers, such as ``{"k": 5}``; becomes columns.
+    """
+
+    variant: str
+    seed: int
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Tells tasks of an experiment apart, also in a file."""
+        return json.dumps([self.variant, self.seed, self.method, dict(self.params)])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, or an aim, and what the run says about it.
+
+    Attributes
+    ----------
+    text
+        What is claimed, in the paper's words where they are short enough.
+    confirmed
+        Whether every number agrees.
+    sentence
+        What was measured, with mean and spread.
+    variant
+        The variant it was measured on; empty where it is about several.
+    """
+
+    text: str
+    confirmed: bool
+    sentence: str
+    variant: str = ""
+
+    def __str__(self) -> str:
+        verdict = "confirmed" if self.confirmed else "NOT confirmed"
+        where = f", {self.variant}" if self.variant else ""
+        return f"[{verdict}{where}] {self.text}\n    {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What remains of the scores: a small table, and the claims.
+
+    Attributes
+    ----------
+    table
+        Rows of plain values with the same keys. A key ``"mean"`` is printed together with
+        ``"std"``.
+    claims
+        In the order in which they are reported.
+    """
+
+    table: list[dict[str, Any]]
+    claims: list[Claim]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, the stem of its files, and the sentence that goes below it."""
+
+    name: str
+    figure: Figure
+    caption: str
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[P]):
+    """What to compute, how to judge it, and what to draw.
+
+    Attributes
+    ----------
+    name, title, source
+        Short name for the command, one line, and the place in the paper (empty if none).
+    parameters, quick
+        Sizes and grids as a frozen dataclass of numbers, strings, None and tuples: those of
+        the paper, and thinned ones for tests. They are stored with the scores; scores of other
+        parameters are never mixed in.
+    methods
+        ``methods(parameters, variant)`` gives pairs of a method's name and the part of the
+        grid: one task for each, seed and variant. Small tasks spread better over the cores.
+    run
+        ``run(task, parameters)`` gives the scores of a task as rows. It runs in a process of
+        its own and may use one thread only (``n_jobs=1``).
+    summarize
+        ``summarize(scores, parameters)`` gives table and claims.
+    draw
+        ``draw(scores, parameters)`` yields the pictures.
+    variants
+        Those that differ. An experiment that is not the paper's has ``("text",)``.
+    seeded
+        False if there is only one sample: then seed 0 is all.
+    with_data
+        ``with_data(parameters, data, genes)``: parameters for the user's own data, which it
+        checks; None if the experiment makes its data.
+    """
+
+    name: str
+    title: str
+    source: str
+    parameters: P
+    quick: P
+    methods: Callable[[P, str], Iterable[tuple[str, Mapping[str, Any]]]]
+    run: Callable[[Task, P], Iterable[Row]]
+    summarize: Callable[[Scores, P], Summary]
+    draw: Callable[[Scores, P], Iterator[Picture]]
+    variants: tuple[str, ...] = ("text", "code")
+    seeded: bool = True
+    with_data: Callable[[P, str | None, tuple[str, ...] | None], P] | None = None
+
+    def tasks(self, parameters: P, variants: Iterable[str], seeds: int) -> list[Task]:
+        """Everything to compute."""
+        return [
+            Task(variant, seed, method, params)
+            for variant in variants
+            for seed in range(seeds if self.seeded else 1)
+            for method, params in self.methods(parameters, variant)
+        ]
+
+    def settings(self, parameters: P) -> dict[str, Any]:
+        """Parameters as they are stored: plain, and equal after a detour over JSON."""
+        assert dataclasses.is_dataclass(parameters)
+        assert not isinstance(parameters, type)
+        settings: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(parameters)))
+        return settings

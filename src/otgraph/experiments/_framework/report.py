@@ -1,0 +1,128 @@
+"""What a run leaves behind: scores, summary and figures on disk, and a report in hand."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from otgraph._atomic import replacing
+from otgraph._optional import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from otgraph.experiments._framework.experiment import Claim, Picture, Scores, Task
+
+FIGURE_DPI = 150
+# Without the date the same scores give the same bytes.
+FIGURE_FORMATS: dict[str, dict[str, Any]] = {"png": {}, "pdf": {"CreationDate": None}}
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of an experiment, or of all of them; ``print`` it.
+
+    Attributes
+    ----------
+    name
+        Name of the experiment, or ``"all"``.
+    title
+        One line about it.
+    claims
+        The paper's claims and what the run says about them.
+    files
+        Everything that was written.
+    parts
+        The reports of the single experiments, if there are several.
+    """
+
+    name: str
+    title: str
+    claims: list[Claim]
+    files: list[Path]
+    parts: tuple[Report, ...] = ()
+
+    @classmethod
+    def of_all(cls, parts: Iterable[Report]) -> Report:
+        """One report of several."""
+        parts = tuple(parts)
+        claims = [claim for part in parts for claim in part.claims]
+        confirmed = sum(claim.confirmed for claim in claims)
+        title = f"{confirmed} of {len(claims)} claims confirmed"
+        return cls("all", title, claims, [file for part in parts for file in part.files], parts)
+
+    def __str__(self) -> str:
+        if self.parts:
+            return "\n\n".join([*map(str, self.parts), f"{self.name}: {self.title}"])
+        folder = self.files[0].parent if self.files else ""
+        names = ", ".join(file.name for file in self.files)
+        lines = [f"{self.name}: {self.title}", *map(str, self.claims), f"{folder}: {names}"]
+        return "\n".join(lines)
+
+
+def score_table(name: str, tasks: Iterable[Task], finished: Mapping[str, Any]) -> Scores:
+    """Tidy data frame of all scores, in the order of the tasks whatever finished first."""
+    rows = [
+        {
+            "experiment": name,
+            "variant": task.variant,
+            "seed": task.seed,
+            "method": task.method,
+            **task.params,
+            **row,
+        }
+        for task in tasks
+        for row in finished[task.key]
+    ]
+    frame = require("pandas", "data").DataFrame(rows)
+    last = ["score", "value"]
+    frame = frame[[column for column in frame if column not in last] + last]
+    for column in frame.columns.drop(last):
+        if all(isinstance(row.get(column, 0), int) for row in rows):
+            frame[column] = frame[column].astype("Int64")  # whole numbers with gaps, such as k
+    return frame
+
+
+def rendered(pictures: Iterable[Picture]) -> dict[str, bytes]:
+    """Files of the pictures, complete in memory before the first is written."""
+    return {
+        f"{picture.name}.{kind}": _bytes_of(picture.figure, kind)
+        for picture in pictures
+        for kind in FIGURE_FORMATS
+    }
+
+
+def _bytes_of(figure: Figure, kind: str) -> bytes:
+    file = io.BytesIO()
+    options: dict[str, Any] = {"dpi": FIGURE_DPI, "bbox_inches": "tight"}
+    figure.savefig(file, format=kind, metadata=FIGURE_FORMATS[kind], **options)
+    return file.getvalue()
+
+
+def as_json(claims: Iterable[Claim], **entries: Any) -> bytes:
+    """A summary as strict JSON; numbers that are not finite become null."""
+    document = {**entries, "claims": [asdict(claim) for claim in claims]}
+    text = json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write every file so that it is the old or the new one, never half of it."""
+    for name, content in contents.items():
+        with replacing(str(folder / name)) as file:
+            file.write(content)
+    return [folder / name for name in contents]

@@ -1,0 +1,261 @@
+"""One call per figure of the paper: compute, judge, draw, write."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joblib import Parallel, delayed
+from tqdm.auto import tqdm
+
+import otgraph
+from otgraph._optional import require
+from otgraph._parallel import thread_count
+from otgraph._validation import check_choice, check_count
+from otgraph.exceptions import DisconnectedWarning, ExperimentError
+from otgraph.experiments._framework.checkpoint import Checkpoint
+from otgraph.experiments._framework.report import (
+    Report,
+    as_json,
+    rendered,
+    score_table,
+    write_files,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from otgraph.experiments._framework.checkpoint import Rows
+    from otgraph.experiments._framework.experiment import Experiment, Task
+
+NAMES = ("curve", "spiral", "arms", "density", "cells", "mixture", "digits", "laplace")
+WITH_DATA = "cells"  # the one experiment that takes data of the user
+VARIANTS = ("text", "code", "both")
+# A quick run wants no statistics, only to see that different seeds work.
+QUICK_SEEDS = 2
+
+
+def reproduce(
+    name: str,
+    *,
+    out: str | os.PathLike[str] = "out/reproduce",
+    seeds: int = 5,
+    quick: bool = False,
+    variant: str = "text",
+    data: str | os.PathLike[str] | None = None,
+    genes: Sequence[str] | None = None,
+    progress: bool = False,
+    n_jobs: int | None = None,
+) -> Report:
+    """Repeat an experiment of the paper and say whether its claims hold.
+
+    Writes ``out/NAME/scores.csv`` (every single score), ``summary.json``, and the figures as PNG
+    and PDF. A run that was interrupted continues with the scores it has; ``name="all"`` does
+    so, too. A complete run starts afresh when it is started again, and replaces the files.
+
+    Parameters
+    ----------
+    name
+        One of ``otgraph.experiments.NAMES``, or ``"all"``.
+    out
+        Folder for the results, one folder per experiment in it; made if it does not exist.
+    seeds
+        Number of samples: seeds 0, 1, ...
+    quick
+        Small samples, thinned grids and at most two seeds: to see that it runs, not what it
+        gives.
+    variant
+        ``"text"``: as the paper is written. ``"code"``: as the authors' scripts do it where
+        they differ. ``"both"``: one after the other. Experiments without a difference run once.
+    data, genes
+        Counts and three genes for ``cells``, instead of the paper's data.
+    progress
+        Show a progress bar.
+    n_jobs
+        Number of processes; all cores by default. Scores do not depend on it.
+
+    Returns
+    -------
+    Report
+        With ``claims`` and ``files``.
+
+    Raises
+    ------
+    ExperimentError
+        Before anything is computed or written, if there is no such experiment, nothing
+        can be written to `out`, or the data do not fit.
+
+    Examples
+    --------
+    >>> from otgraph.experiments import reproduce
+    >>> report = reproduce("spiral", quick=True)  # doctest: +SKIP
+    >>> print(report)  # doctest: +SKIP
+    """
+    check_choice(variant, "variant", VARIANTS)
+    seeds = check_count(seeds, "seeds")
+    n_processes = thread_count(n_jobs)
+    names = _chosen(name)
+    if (data is not None or genes is not None) and WITH_DATA not in names:
+        msg = f"`data` and `genes` are for the experiment {WITH_DATA!r}; {name!r} makes its data."
+        raise ExperimentError(msg)
+    root = _checked_folder(Path(out))
+    for module in ("pandas", "matplotlib"):
+        require(module, {"pandas": "data", "matplotlib": "plots"}[module])
+    runs = [
+        _prepared(load(each), root, seeds=seeds, quick=quick, variant=variant, data=data,
+                  genes=genes)
+        for each in names
+    ]  # fmt: skip
+    reports = [run.execute(n_processes, progress=progress) for run in runs]
+    for run in runs:  # only now: an interrupted run of all keeps those that were complete
+        run.checkpoint.remove()
+    return Report.of_all(reports) if name == "all" else reports[0]
+
+
+def load(name: str) -> Experiment[Any]:
+    """The experiment of that name; its module is loaded when it is used."""
+    experiment: Experiment[Any] = importlib.import_module(f"otgraph.experiments.{name}").EXPERIMENT
+    return experiment
+
+
+def _chosen(name: str) -> tuple[str, ...]:
+    if name == "all":
+        return NAMES
+    if name not in NAMES:
+        msg = f"There is no experiment {name!r}: choose one of {', '.join(NAMES)}, or all."
+        raise ExperimentError(msg)
+    return (name,)
+
+
+def _checked_folder(folder: Path) -> Path:
+    """The folder as an absolute path, if it is there or can be made; nothing is made yet."""
+    folder = folder.expanduser().absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        why = "it is not a folder" if not existing.is_dir() else "no permission"
+        msg = f"Cannot write to {str(existing)!r} ({why}): choose another folder for the results."
+        raise ExperimentError(msg)
+    return folder
+
+
+@dataclass(frozen=True)
+class _Run:
+    """An experiment with everything that was asked for, checked."""
+
+    experiment: Experiment[Any]
+    parameters: Any
+    folder: Path
+    tasks: list[Task]
+    about: dict[str, Any]
+    checkpoint: Checkpoint
+
+    def execute(self, n_processes: int, *, progress: bool) -> Report:
+        """Compute what is missing, then summarize, draw and write."""
+        with _clear_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.checkpoint.start()
+        self._compute(n_processes, progress=progress)
+        experiment, parameters = self.experiment, self.parameters
+        scores = score_table(experiment.name, self.tasks, self.checkpoint.finished)
+        with _expected_warnings():
+            summary = experiment.summarize(scores, parameters)
+            pictures = list(experiment.draw(scores, parameters))
+        figures = [{"name": picture.name, "caption": picture.caption} for picture in pictures]
+        contents = {
+            "scores.csv": scores.to_csv(index=False).encode(),
+            "summary.json": as_json(
+                summary.claims, **self.about, table=summary.table, figures=figures
+            ),
+            **rendered(pictures),
+        }
+        with _clear_errors(self.folder):
+            files = write_files(self.folder, contents)
+        return Report(experiment.name, experiment.title, summary.claims, files)
+
+    def _compute(self, n_processes: int, *, progress: bool) -> None:
+        missing = [task for task in self.tasks if task.key not in self.checkpoint.finished]
+        calls = (delayed(_run_task)(self.experiment.run, task, self.parameters) for task in missing)
+        pool = Parallel(n_processes, return_as="generator_unordered", batch_size=1)
+        bar = tqdm(
+            pool(calls),
+            desc=self.experiment.name,
+            total=len(self.tasks),
+            initial=len(self.tasks) - len(missing),
+            unit="task",
+            disable=not progress,
+        )
+        for task, rows in bar:
+            self.checkpoint.add(task, rows)
+
+
+def _prepared(
+    experiment: Experiment[Any],
+    root: Path,
+    *,
+    seeds: int,
+    quick: bool,
+    variant: str,
+    data: str | os.PathLike[str] | None,
+    genes: Sequence[str] | None,
+) -> _Run:
+    parameters = experiment.quick if quick else experiment.parameters
+    if experiment.with_data is not None:
+        path = None if data is None else os.fspath(data)
+        parameters = experiment.with_data(parameters, path, None if genes is None else tuple(genes))
+    wanted = ("text", "code") if variant == "both" else (variant,)
+    # Where both are the same, the one there is answers for the other.
+    variants = [each for each in wanted if each in experiment.variants] or experiment.variants[:1]
+    seeds = min(seeds, QUICK_SEEDS) if quick else seeds
+    folder = root / experiment.name
+    settings = {
+        "experiment": experiment.name,
+        "otgraph": otgraph.__version__,
+        "quick": quick,
+        "parameters": experiment.settings(parameters),
+    }
+    about = {
+        "title": experiment.title,
+        "source": experiment.source,
+        "variants": list(variants),
+        "seeds": seeds if experiment.seeded else 1,
+        **settings,
+    }
+    tasks = experiment.tasks(parameters, variants, seeds)
+    return _Run(experiment, parameters, folder, tasks, about, Checkpoint(folder, settings))
+
+
+def _run_task(
+    run: Callable[[Task, Any], Iterable[Any]], task: Task, parameters: Any
+) -> tuple[Task, Rows]:
+    with _expected_warnings():
+        return task, [_plain(row) for row in run(task, parameters)]
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    """Without numpy scalars, so that a score is the same before and after it was stored."""
+    return {name: getattr(value, "item", lambda v=value: v)() for name, value in row.items()}
+
+
+@contextlib.contextmanager
+def _expected_warnings() -> Iterator[None]:
+    """Grids reach into parameters for which graphs fall apart; that shows in their scores."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DisconnectedWarning)
+        yield
+
+
+@contextlib.contextmanager
+def _clear_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = (
+            f"Cannot write to {str(folder)!r}: {error.strerror or error}. Scores that were stored "
+            "there are kept; make room or choose another folder, and start again."
+        )
+        raise ExperimentError(msg) from error

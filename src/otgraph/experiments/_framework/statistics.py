@@ -1,0 +1,77 @@
+"""From single scores to statements: best parameters, spread over seeds, pairs of methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike
+
+    from otgraph.experiments._framework.experiment import Scores
+
+NOT_PARAMETERS = ("experiment", "variant", "seed", "method", "score", "value")
+
+
+def best_per_seed(
+    scores: Scores, score: str, *, largest: bool, by: Iterable[str] = ("variant", "method", "seed")
+) -> Scores:
+    """The rows with the best value of a score, one for each combination of `by`.
+
+    Of equal values the first in the grid counts.
+    """
+    chosen = scores[scores["score"] == score].dropna(subset=["value"])
+    groups = chosen.groupby(list(by), sort=False)["value"]
+    return chosen.loc[groups.idxmax() if largest else groups.idxmin()]
+
+
+def table_of_best(best: Scores) -> list[dict[str, Any]]:
+    """Rows for a summary from those of :func:`best_per_seed`: spread, and where it was reached."""
+    parameters = [column for column in best.columns if column not in NOT_PARAMETERS]
+    rows = []
+    for (variant, method), group in best.groupby(["variant", "method"], sort=False):
+        used = group[parameters].dropna(axis="columns", how="all")
+        rows.append(
+            {
+                "variant": variant,
+                "method": method,
+                "score": group["score"].iloc[0],
+                "mean": float(group["value"].mean()),
+                "std": sample_std(group["value"]),
+                "per seed": [float(value) for value in group["value"]],
+                "best at": {name: used[name].tolist() for name in used},
+            }
+        )
+    return rows
+
+
+def sample_std(values: ArrayLike) -> float:
+    """Standard deviation of a sample; zero for a single value."""
+    array = np.asarray(values, dtype=np.float64)
+    return float(array.std(ddof=1)) if len(array) > 1 else 0.0
+
+
+def spread(values: ArrayLike, digits: int = 3) -> str:
+    """``mean ± standard deviation`` of the values of all seeds."""
+    array = np.asarray(values, dtype=np.float64)
+    return f"{array.mean():.{digits}f} ± {sample_std(array):.{digits}f}"
+
+
+def paired_sentence(better: ArrayLike, worse: ArrayLike, digits: int = 3) -> str:
+    """By how much one method is ahead of another on the same samples.
+
+    The p-value is that of a one-sided paired t-test over the seeds.
+    """
+    difference = np.asarray(better, dtype=np.float64) - np.asarray(worse, dtype=np.float64)
+    sentence = (
+        f"difference {spread(difference, digits)}, in every seed between "
+        f"{difference.min():.{digits}f} and {difference.max():.{digits}f}"
+    )
+    if len(difference) > 1 and np.ptp(difference) > 0:
+        p = stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue
+        sentence += f" (paired t-test over {len(difference)} seeds: p = {p:.1g})"
+    return sentence
