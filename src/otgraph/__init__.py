@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from otgraph import datasets, estimators, exceptions, graphs, methods, plots
+    from otgraph import datasets, estimators, exceptions, graphs, methods, plots, singlecell
     from otgraph.graphs import (
         Graph,
         entropic_ot_graph,
@@ -44,11 +44,12 @@ __all__ = [
     "methods",
     "plots",
     "quadratic_ot_graph",
+    "singlecell",
     "spread_labels",
     "subspace_angle",
 ]
 
-_SUBMODULES = {"datasets", "estimators", "exceptions", "graphs", "methods", "plots"}
+_SUBMODULES = {"datasets", "estimators", "exceptions", "graphs", "methods", "plots", "singlecell"}
 _HOME_OF = {
     "Certificate": "solvers",
     "Graph": "graphs",

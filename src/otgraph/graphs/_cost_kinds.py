@@ -18,7 +18,7 @@ from otgraph.graphs._pair_costs import PairCosts, check_new_costs, check_new_poi
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
-    from otgraph.typing import FloatArray, LongArray, PointsLike
+    from otgraph.typing import FloatArray, IndexArray, LongArray, PointsLike
 
 # |x|² + |y|² − 2x·y loses as many digits as the distance is shorter than the norms; closer
 # pairs than this are subtracted first, which keeps 12 digits everywhere and zeros exact.
@@ -147,6 +147,10 @@ class EuclideanCosts(PairCosts):
         rows = np.repeat(np.arange(len(indices)), indices.shape[1])
         squares = _subtracted(queries, self.own, rows, indices.ravel())
         return self._powered(squares.reshape(indices.shape))
+
+    def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """By subtraction: no other pair is looked at."""
+        return self._scaled(self._powered(_subtracted(self.own, self.own, rows, columns)))
 
     def mean(self, workers: Workers) -> float:
         """For the squared distance 2(mean |x|² − |mean x|²), unless that cancels."""

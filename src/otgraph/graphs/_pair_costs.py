@@ -19,7 +19,7 @@ from otgraph.costs.blocks import positive_scale
 from otgraph.graphs._dense import BLOCK_ENTRIES
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import FloatArray, IndexArray, PointsLike
 
 MIN_BLOCK_ROWS = 32  # fewer would turn products of matrices into products of vectors
 # A cost scale outside these bounds was rounded by under- or overflow and is computed anew.
@@ -56,6 +56,14 @@ class PairCosts(ABC):
     def rows(self, queries: Any) -> FloatArray:
         """Costs from some queries to all points."""
         return self._scaled(self.raw(queries))
+
+    def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Costs of listed pairs of the n points; `rows` must not fall."""
+        costs = np.empty(len(rows))
+        for a, b in self.blocks():
+            span = slice(*np.searchsorted(rows, [a, b]))
+            costs[span] = self.rows(self.own[a:b])[rows[span] - a, columns[span]]
+        return costs
 
     def normalize(self, normalize: bool, workers: Workers) -> float:
         """Divide by the mean over all n² pairs, if asked to; returns that divisor."""

@@ -47,6 +47,8 @@ def point_colors(weights: SparseMatrix, *, labels: ArrayLike | None, color: Any,
         color = np.diff(weights.tocsr().indptr) - (weights.diagonal() != 0)
     if isinstance(color, str | tuple):  # a name or an RGB triple
         return np.tile(require("matplotlib.colors", "plots").to_rgba(color), (n, 1))
+    if np.shape(color) in ((n, 3), (n, 4)):  # a color for each point, chosen elsewhere
+        return require("matplotlib.colors", "plots").to_rgba_array(color)
     return mapped_colors(_one_per_point(color, "color", n), cmap)
 
 

@@ -1,0 +1,54 @@
+"""What every function does with its first argument."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from otgraph._optional import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MIN_CELLS = 2
+
+
+def check_adata(adata: Any) -> None:
+    """Raise unless this is annotated data with cells."""
+    anndata = require("anndata", "singlecell")
+    if not isinstance(adata, anndata.AnnData):
+        msg = (
+            f"`adata` must be an AnnData object, got {type(adata).__name__}. For arrays there is "
+            "otgraph.quadratic_ot_graph."
+        )
+        raise TypeError(msg)
+    if adata.n_obs < MIN_CELLS:
+        msg = f"`adata` must hold at least {MIN_CELLS} cells, got {adata.n_obs}."
+        raise ValueError(msg)
+
+
+def check_writable(adata: Any) -> None:
+    """Raise for the one kind of annotated data that cannot take results."""
+    if adata.isbacked and adata.is_view:
+        msg = (
+            "`adata` is a view of an object on disk, which cannot be written to; pass "
+            "`adata.to_memory()`."
+        )
+        raise ValueError(msg)
+
+
+def target(adata: Any, *, copy: bool) -> Any:
+    """The object to write to: `adata` itself, or a copy in memory.
+
+    A view becomes an object of its own with the first result that is written to it, as
+    anndata does for every assignment, with its ``ImplicitModificationWarning``.
+    """
+    check_adata(adata)
+    if copy:
+        return adata.to_memory() if adata.isbacked else adata.copy()
+    check_writable(adata)
+    return adata
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Names for an error message, in order."""
+    return ", ".join(repr(name) for name in names) or "none"

@@ -1,0 +1,81 @@
+"""Genes by name, and the matrix that holds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph.singlecell._adata import listed
+
+if TYPE_CHECKING:
+    from otgraph.typing import LongArray
+
+SHOWN = 5  # unknown names listed in an error: enough to see the pattern
+
+
+def matrix_of(adata: Any, layer: str | None) -> Any:
+    """``adata.X`` or a layer, wherever it is kept."""
+    if layer is None:
+        if adata.X is None:
+            msg = f"`adata.X` is None; pass `layer`, one of {listed(adata.layers)}."
+            raise ValueError(msg)
+        return adata.X
+    if layer not in adata.layers:
+        msg = f"`layer` must be a key of `adata.layers`, got {layer!r}; there are: "
+        msg += f"{listed(adata.layers)}."
+        raise KeyError(msg)
+    return adata.layers[layer]
+
+
+def check_layer_name(layer_added: Any, layer: str | None) -> None:
+    """The result never replaces what it was computed from."""
+    if not isinstance(layer_added, str) or layer_added in ("", "X"):
+        msg = f"`layer_added` must be the name of a layer, got {layer_added!r}."
+        raise ValueError(msg)
+    if layer_added == layer:
+        msg = f"`layer_added` must differ from `layer`, got {layer_added!r} for both."
+        raise ValueError(msg)
+
+
+def gene_columns(adata: Any, genes: Any) -> LongArray | None:
+    """Numbers of the columns, in the order of ``adata.var``; None for all genes."""
+    if genes is None:
+        return None
+    if isinstance(genes, str) and genes in adata.var and genes not in adata.var_names:
+        genes = adata.var[genes].to_numpy()
+        if genes.dtype.kind != "b":
+            msg = f"`genes` names a column of `adata.var` that is not boolean but {genes.dtype}."
+            raise TypeError(msg)
+    wanted = np.atleast_1d(np.asarray(genes))
+    if wanted.dtype.kind == "b":
+        if wanted.shape != (adata.n_vars,):
+            msg = f"`genes` as a mask must have one entry for each of {adata.n_vars} genes, got "
+            msg += f"shape {wanted.shape}."
+            raise ValueError(msg)
+        columns = np.flatnonzero(wanted)
+    elif wanted.dtype.kind in "iu":
+        if wanted.size and not (wanted.min() >= 0 and wanted.max() < adata.n_vars):
+            msg = f"`genes` as numbers must lie in 0..{adata.n_vars - 1}, got "
+            msg += f"{wanted.min()} to {wanted.max()}."
+            raise ValueError(msg)
+        columns = np.unique(wanted).astype(np.int64)
+    else:
+        columns = np.unique(_by_name(adata, [str(name) for name in wanted]))
+    if not len(columns):
+        msg = "`genes` must choose at least one gene, got none."
+        raise ValueError(msg)
+    return columns
+
+
+def _by_name(adata: Any, names: list[str]) -> LongArray:
+    if not adata.var_names.is_unique:
+        msg = "`adata.var_names` are not unique; run `adata.var_names_make_unique()` first."
+        raise ValueError(msg)
+    columns = adata.var_names.get_indexer(names)
+    missing = [name for name, column in zip(names, columns, strict=True) if column < 0]
+    if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        msg = f"`genes` must be in `adata.var_names`; not there: {listed(missing[:SHOWN])}{more}."
+        raise KeyError(msg)
+    return np.asarray(columns, dtype=np.int64)

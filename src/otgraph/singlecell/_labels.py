@@ -1,0 +1,79 @@
+"""Labels of cells between ``adata.obs`` and the numbers that the methods take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph._optional import require
+from otgraph.singlecell._adata import listed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from otgraph.typing import LongArray
+
+
+@dataclass(frozen=True, eq=False)
+class CellLabels:
+    """Labels as numbers, with the way back."""
+
+    codes: LongArray  # -1 = unknown
+    categories: Any  # pandas index of the labels that some cell has
+    ordered: bool
+    colors: NDArray[Any] | None  # one per category, where scanpy has chosen them
+
+    @classmethod
+    def of(cls, adata: Any, obs_key: str, unknown: Any) -> CellLabels:
+        """Labels of a column; missing values and those called `unknown` are to be found."""
+        column = adata.obs[_checked_key(adata, obs_key)]
+        pandas = require("pandas", "singlecell")
+        if column.dtype.kind == "f" and not _whole(column.dropna().to_numpy()):
+            msg = f"`adata.obs[{obs_key!r}]` must hold labels, got numbers with fractions."
+            raise TypeError(msg)
+        unknown = [unknown] if isinstance(unknown, str) or np.isscalar(unknown) else list(unknown)
+        column = column.mask(column.isin(unknown)).astype("category").cat.remove_unused_categories()
+        if not len(column.cat.categories):
+            msg = f"`adata.obs[{obs_key!r}]` must hold at least one known label, got none."
+            raise ValueError(msg)
+        categories = column.cat.categories
+        codes = np.asarray(column.cat.codes, dtype=np.int64)
+        colors = _colors(adata, obs_key, categories, pandas)
+        return cls(codes, categories, bool(column.cat.ordered), colors)
+
+    @property
+    def names(self) -> NDArray[Any]:
+        """Labels as an array that every file format can hold."""
+        if self.categories.dtype.kind in "iufb":
+            return np.asarray(self.categories)
+        return np.array([str(name) for name in self.categories], dtype=object)
+
+    def decoded(self, codes: Any) -> Any:
+        """Numbers as a pandas categorical; -1 is missing."""
+        pandas = require("pandas", "singlecell")
+        return pandas.Categorical.from_codes(codes, self.categories, ordered=self.ordered)
+
+
+def _checked_key(adata: Any, obs_key: Any) -> str:
+    if obs_key not in adata.obs:
+        msg = f"`obs_key` must be a column of `adata.obs`, got {obs_key!r}; there are: "
+        msg += f"{listed(adata.obs)}."
+        raise KeyError(msg)
+    return str(obs_key)
+
+
+def _whole(values: Any) -> bool:
+    return bool(np.isfinite(values).all() and (values == np.round(values)).all())
+
+
+def _colors(adata: Any, obs_key: str, categories: Any, pandas: Any) -> NDArray[Any] | None:
+    """Colors of the categories that are left; scanpy keeps one for each of the column."""
+    column = adata.obs[obs_key]
+    colors = adata.uns.get(f"{obs_key}_colors")
+    if colors is None or not isinstance(column.dtype, pandas.CategoricalDtype):
+        return None
+    if len(colors) < len(column.cat.categories):
+        return None
+    return np.asarray(colors)[column.cat.categories.get_indexer(categories)]

@@ -1,0 +1,93 @@
+"""Which numbers describe a cell: the rules of scanpy, with errors that say what is there."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._optional import require
+from otgraph._validation import check_count, check_finite
+from otgraph.singlecell._adata import listed
+
+# Up to this many genes X itself is used, and this many components are computed: scanpy's
+# `settings.N_PCS`, fixed here so that a result does not depend on a global setting.
+N_PCS = 50
+
+
+class Representation(NamedTuple):
+    """Points, one row per cell, and the names by which scanpy finds them again."""
+
+    points: Any
+    use_rep: str
+    n_pcs: int | None
+
+
+def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> Representation:
+    """Points of the cells, chosen as scanpy chooses them.
+
+    ======================  =====================================================
+    `use_rep` a name        ``adata.obsm[use_rep]``, its first `n_pcs` columns
+    ``"X"``, or n_pcs = 0   ``adata.X``
+    None, up to 50 genes    ``adata.X``
+    None, more genes        ``adata.obsm["X_pca"]``, its first `n_pcs` columns;
+                            computed by ``sc.pp.pca`` if missing, with a warning
+    ======================  =====================================================
+    """
+    n_pcs = None if n_pcs is None else check_count(n_pcs, "n_pcs", minimum=0)
+    if use_rep is None:
+        use_rep, n_pcs = _default(adata, n_pcs)
+    if use_rep == "X":
+        return Representation(_finite(_in_memory(adata.X), "adata.X"), "X", None)
+    if use_rep not in adata.obsm:
+        msg = f"`use_rep` must be 'X' or a key of `adata.obsm`, got {use_rep!r}; there are: "
+        msg += f"{listed(adata.obsm)}."
+        raise KeyError(msg)
+    name = f"adata.obsm[{use_rep!r}]"
+    points = _in_memory(adata.obsm[use_rep])
+    if n_pcs is not None and not 0 < n_pcs <= points.shape[1]:
+        msg = f"`n_pcs` must lie in 1..{points.shape[1]}, the columns of `{name}`, got {n_pcs}."
+        raise ValueError(msg)
+    return Representation(_finite(points[:, :n_pcs], name), use_rep, n_pcs)
+
+
+def _default(adata: Any, n_pcs: int | None) -> tuple[str, int | None]:
+    if n_pcs == 0 or adata.n_vars <= N_PCS:
+        return "X", None
+    if "X_pca" not in adata.obsm:
+        _compute_pca(adata, n_pcs)
+    return "X_pca", n_pcs
+
+
+def _compute_pca(adata: Any, n_pcs: int | None) -> None:
+    scanpy = require("scanpy", "singlecell")
+    if adata.isbacked:
+        msg = (
+            "`adata` is on disk and has no principal components. Run `sc.pp.pca` before it goes "
+            "there, pass `use_rep`, or pass `adata.to_memory()`."
+        )
+        raise ValueError(msg)
+    wanted = min(n_pcs or N_PCS, adata.n_obs - 1, adata.n_vars - 1)
+    warnings.warn(
+        f"`adata` has {adata.n_vars} genes and no 'X_pca'; computing {wanted} components with "
+        "`sc.pp.pca`. Pass `use_rep='X'` to use the genes themselves.",
+        UserWarning,
+        stacklevel=5,
+    )
+    scanpy.pp.pca(adata, n_comps=wanted)
+
+
+def _in_memory(values: Any) -> Any:
+    if hasattr(values, "to_memory"):  # a sparse matrix on disk
+        values = values.to_memory()
+    if hasattr(values, "to_numpy"):  # a data frame
+        values = values.to_numpy()
+    return values if sp.issparse(values) else np.asarray(values)
+
+
+def _finite(points: Any, name: str) -> Any:
+    if points.dtype.kind == "f":
+        check_finite(points, name)
+    return points

@@ -1,0 +1,268 @@
+"""What to do with the graph of cells: coordinates, labels, denoised genes.
+
+Every function takes the graph of :func:`otgraph.singlecell.pp.neighbors`, with its exact
+weights, and just as well one that ``scanpy.pp.neighbors`` made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph import methods
+from otgraph.singlecell._adata import target
+from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
+from otgraph.singlecell._labels import CellLabels
+from otgraph.singlecell._representation import representation
+from otgraph.singlecell._slots import read_graph
+from otgraph.singlecell.pp import build_graph
+
+if TYPE_CHECKING:
+    from otgraph.graphs import Graph
+
+__all__ = ["denoise", "eigenmaps", "spread_labels"]
+
+
+def eigenmaps(
+    adata: Any,
+    n_components: int = 10,
+    *,
+    neighbors_key: str | None = None,
+    key_added: str = "X_eigenmaps",
+    copy: bool = False,
+    **keywords: Any,
+) -> Any:
+    """Coordinates of the cells from the slowest modes of the random walk on their graph.
+
+    Parameters
+    ----------
+    adata
+        Annotated data with a neighborhood graph.
+    n_components
+        Number of coordinates; the constant one does not count.
+    neighbors_key
+        What was passed to ``pp.neighbors`` as ``key_added``.
+    key_added
+        Name of the coordinates. ``sc.pl.embedding(adata, key_added)`` draws them.
+    copy
+        Return a copy instead of writing to `adata`.
+    **keywords
+        ``tol``, ``max_restarts``: see :func:`otgraph.eigenmaps`.
+
+    Returns
+    -------
+    None, or the copy. Written are
+
+    ``adata.obsm[key_added]``
+        coordinates, one row per cell;
+    ``adata.uns[key_added]``
+        ``eigenvalues`` of the random walk, and ``params``.
+    """
+    adata = target(adata, copy=copy)
+    graph = read_graph(adata, neighbors_key)
+    embedding = methods.eigenmaps(graph, n_components, **keywords)
+    adata.obsm[key_added] = embedding.coordinates
+    adata.uns[key_added] = {
+        "eigenvalues": embedding.eigenvalues,
+        "params": {"neighbors_key": neighbors_key or "neighbors", **keywords},
+    }
+    return adata if copy else None
+
+
+def spread_labels(
+    adata: Any,
+    obs_key: str,
+    *,
+    mu: float = 1.0,
+    unknown: Any = (),
+    neighbors_key: str | None = None,
+    key_added: str | None = None,
+    copy: bool = False,
+    **keywords: Any,
+) -> Any:
+    """Labels of all cells from those that have one.
+
+    Parameters
+    ----------
+    adata
+        Annotated data with a neighborhood graph.
+    obs_key
+        Column of ``adata.obs`` with the labels: categories, strings, whole numbers or booleans.
+        Missing values (NaN, None) are the ones to find.
+    mu
+        How firmly known labels are held; see :func:`otgraph.spread_labels`.
+    unknown
+        Further labels that mean "not known", such as ``"Unknown"``; one or several.
+    neighbors_key
+        What was passed to ``pp.neighbors`` as ``key_added``.
+    key_added
+        Name of the result, ``f"{obs_key}_spread"`` by default.
+    copy
+        Return a copy instead of writing to `adata`.
+    **keywords
+        ``tol``, ``max_steps``: see :func:`otgraph.spread_labels`.
+
+    Returns
+    -------
+    None, or the copy. Written are
+
+    ``adata.obs[key_added]``
+        most probable label, a category; missing where no label reaches a cell;
+    ``adata.obs[f"{key_added}_probability"]``
+        its probability;
+    ``adata.obs[f"{key_added}_unreachable"]``
+        True where no label reaches a cell;
+    ``adata.obsm[key_added]``
+        probabilities of all labels, one column each;
+    ``adata.uns[key_added]``
+        ``classes``, the names of these columns, and ``params``.
+
+    Colors that scanpy has given to `obs_key` are taken over.
+    """
+    adata = target(adata, copy=copy)
+    labels = CellLabels.of(adata, obs_key, unknown)
+    graph = read_graph(adata, neighbors_key)
+    spread = methods.spread_labels(graph, labels.codes, mu, **keywords)
+    key = f"{obs_key}_spread" if key_added is None else key_added
+    codes = np.where(spread.unreachable, -1, spread.labels)
+    adata.obs[key] = labels.decoded(codes)
+    adata.obs[f"{key}_probability"] = spread.probabilities.max(axis=1)
+    adata.obs[f"{key}_unreachable"] = spread.unreachable
+    adata.obsm[key] = spread.probabilities
+    adata.uns[key] = {
+        "classes": labels.names,
+        "params": {
+            "obs_key": obs_key,
+            "mu": float(mu),
+            "neighbors_key": neighbors_key or "neighbors",
+            **keywords,
+        },
+    }
+    if labels.colors is not None:
+        adata.uns[f"{key}_colors"] = labels.colors
+    return adata if copy else None
+
+
+def denoise(
+    adata: Any,
+    *,
+    t: int | str = 3,
+    genes: Any = None,
+    layer: str | None = None,
+    layer_added: str = "denoised",
+    method: str | None = None,
+    neighbors_key: str | None = None,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    rescale: bool = False,
+    copy: bool = False,
+    **keywords: Any,
+) -> Any:
+    """Gene expression smoothed by a short random walk on the graph, in a layer of its own.
+
+    ``adata.X`` stays as it is. Sparse counts are read some genes at a time and never made
+    dense as a whole; the result is, because a mean over neighbors is zero for no gene that one
+    of them expresses.
+
+    Parameters
+    ----------
+    adata
+        Annotated data with a neighborhood graph, on expression that makes cells comparable:
+        normalized by depth, and usually the logarithm or the square root.
+    t
+        Steps of the walk; more of them smooth more. ``"auto"`` as MAGIC chooses.
+    genes
+        Names of genes, a mask, numbers, or the name of a boolean column of ``adata.var`` such
+        as ``"highly_variable"``. All by default.
+    layer
+        Layer to denoise instead of ``adata.X``.
+    layer_added
+        Name of the result; must differ from `layer`.
+    method
+        Smooth over another graph, built for this purpose and not kept:
+        ``"magic"`` is the kernel of MAGIC, the others are those of ``pp.neighbors``.
+    neighbors_key
+        What was passed to ``pp.neighbors`` as ``key_added``. Not together with `method`.
+    use_rep, n_pcs
+        What the graph of `method` is built on; see ``pp.neighbors``.
+    rescale
+        Stretch each gene to the upper end that it had before.
+    copy
+        Return a copy instead of writing to `adata`.
+    **keywords
+        Of the graph of `method`, such as ``k`` for MAGIC.
+
+    Returns
+    -------
+    None, or the copy. Written are
+
+    ``adata.layers[layer_added]``
+        denoised expression. With `genes`, a sparse matrix whose columns are filled for
+        these genes and empty for all others: no memory is spent on them;
+    ``adata.var[layer_added]``
+        which genes these are;
+    ``adata.uns[layer_added]``
+        ``params``.
+    """
+    adata = target(adata, copy=copy)
+    X = matrix_of(adata, layer)
+    check_layer_name(layer_added, layer)
+    columns = gene_columns(adata, genes)
+    graph = _graph_for(adata, method, neighbors_key, use_rep, n_pcs, keywords)
+    if t == "auto":
+        t = methods.diffusion_time(graph, X, columns=columns)
+    # float64 only where the expression has it: the result is the largest array in `adata`.
+    dtype = np.float64 if X.dtype == np.float64 else np.float32
+    count = adata.n_vars if columns is None else len(columns)
+    out = np.empty((adata.n_obs, count), dtype=dtype, order="C" if columns is None else "F")
+    methods.denoise(graph, X, t, columns=columns, rescale=rescale, out=out)
+    mask = np.ones(adata.n_vars, dtype=bool)
+    if columns is not None:
+        out = _columns_of_sparse(out, columns, adata.n_vars)
+        mask = np.isin(np.arange(adata.n_vars), columns)
+    adata.layers[layer_added] = out
+    adata.var[layer_added] = mask
+    adata.uns[layer_added] = {
+        "params": {
+            "t": int(t),
+            "layer": layer or "X",
+            "rescale": bool(rescale),
+            "neighbors_key": (neighbors_key or "neighbors") if method is None else "none",
+            "method": str(graph.params["method"]),
+        }
+    }
+    return adata if copy else None
+
+
+def _graph_for(
+    adata: Any,
+    method: str | None,
+    neighbors_key: str | None,
+    use_rep: str | None,
+    n_pcs: int | None,
+    keywords: dict[str, Any],
+) -> Graph:
+    if method is None:
+        if use_rep is not None or n_pcs is not None or keywords:
+            name = next(iter(keywords), "use_rep" if use_rep is not None else "n_pcs")
+            msg = f"`{name}` describes a graph to build; name it with `method`, such as 'magic'."
+            raise TypeError(msg)
+        return read_graph(adata, neighbors_key)
+    if neighbors_key is not None:
+        msg = f"Give one of `method` and `neighbors_key`, got {method!r} and {neighbors_key!r}."
+        raise TypeError(msg)
+    return build_graph(representation(adata, use_rep, n_pcs).points, method, **keywords)
+
+
+def _columns_of_sparse(values: Any, columns: Any, n_vars: int) -> Any:
+    """Dense columns at their places in an otherwise empty sparse matrix."""
+    n = len(values)
+    order = np.argsort(columns)
+    counts = np.zeros(n_vars, dtype=np.int64)
+    counts[columns] = n
+    data = values[:, order].ravel(order="F")
+    indices = np.tile(np.arange(n, dtype=np.int32), len(columns))
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return sp.csc_matrix((data, indices, indptr), shape=(n, n_vars))
