@@ -12,12 +12,15 @@ from otgraph.datasets.expression import (
     prepare_cells,
     square_root,
 )
+from otgraph.datasets.manifolds import circle, flat_torus, sphere
 from otgraph.datasets.sample import Sample
 
 __all__ = [
     "Cells",
     "Sample",
+    "circle",
     "closed_curve",
+    "flat_torus",
     "gaussian_mixture",
     "keep_common_genes",
     "keep_large_cells",
@@ -27,6 +30,7 @@ __all__ = [
     "noisy_spiral",
     "normalize_totals",
     "prepare_cells",
+    "sphere",
     "spiral_arms",
     "square_root",
 ]
