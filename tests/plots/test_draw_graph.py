@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+import otgraph
 from otgraph.plots import draw_graph
+from otgraph.plots import graph as graph_module
+from otgraph.plots._pixel_lines import PixelLines
 from otgraph.plots.colors import GROUPS, UNKNOWN
 from otgraph.plots.graph import MAX_VECTOR_EDGES
 
@@ -86,8 +91,37 @@ def test_many_edges_are_all_there_and_become_pixels(rng, ax):
     draw_graph(W, rng.standard_normal((n, 2)), ax=ax)
     n_edges = sp.triu(W, 1).nnz
     assert n_edges > MAX_VECTOR_EDGES
-    assert len(lines_of(ax).get_segments()) == n_edges
-    assert lines_of(ax).get_rasterized()
+    (lines,) = [artist for artist in ax.artists if isinstance(artist, PixelLines)]
+    assert len(lines.i) == len(lines.j) == n_edges
+    assert lines.get_rasterized()
+
+
+def test_pixels_look_like_lines(rng, monkeypatch):
+    """Both ways to draw give the same picture, up to how the ends of lines are rounded."""
+    n = 40
+    i, j = rng.integers(0, n, (2, 150))
+    W = sp.coo_array((rng.random(len(i)), (i, j)), shape=(n, n)).tocsr()
+    W, places = W + W.T, rng.random((n, 2))
+
+    def picture(most_vectors):
+        monkeypatch.setattr(graph_module, "MAX_VECTOR_EDGES", most_vectors)
+        figure = Figure(figsize=(3, 3), dpi=100)
+        draw_graph(W, places, ax=figure.add_subplot(), edge_width=2.0, zoom=(0.4, 0.6, 0.4, 0.6))
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba()).astype(float)[:, :, :3]
+
+    lines, pixels = picture(10**6), picture(0)
+    assert np.abs(lines - 255).mean() > 5  # there is something to see
+    assert np.abs(lines - pixels).mean() < 1.0  # of 255
+    assert np.abs(lines - pixels[::-1]).mean() > 5  # and a mirror image would be noticed
+
+
+def test_pixels_in_a_vector_file(ring, ax, monkeypatch):
+    monkeypatch.setattr(graph_module, "MAX_VECTOR_EDGES", 0)
+    draw_graph(ring, SQUARE, ax=ax)
+    ax.figure.savefig(file := io.BytesIO(), format="svg")
+    assert b"<image" in file.getvalue()
 
 
 class TestPositions:
@@ -133,6 +167,10 @@ class TestPositions:
         with pytest.raises(ValueError, match="`X` must hold the 4 points of the graph, got 3"):
             draw_graph(ring, X=SQUARE[:3])
 
+    def test_coordinates_that_are_not_finite(self, ring):
+        with pytest.raises(ValueError, match=r"must be finite, got .* in row 2"):
+            draw_graph(ring, [[0, 0], [1, 1], [np.nan, 0], [2, 2]])
+
     def test_not_a_graph(self):
         with pytest.raises(TypeError, match="must be a Graph or a square scipy sparse matrix"):
             draw_graph(np.eye(4), SQUARE)
@@ -165,6 +203,46 @@ class TestColors:
         colors = points_of(ax).get_facecolor()
         np.testing.assert_allclose(colors[0], mpl.colormaps["viridis"](1.0))
         np.testing.assert_allclose(colors[1:], np.tile(mpl.colormaps["viridis"](0.0), (3, 1)))
+
+    def test_potential(self, ax, rng):
+        graph = otgraph.quadratic_ot_graph(rng.normal(size=(30, 2)), eps=1.0)
+        draw_graph(graph, color="potential", ax=ax)
+        u = graph.potentials
+        expected = mpl.colormaps["viridis"]((u - u.min()) / (u.max() - u.min()))
+        np.testing.assert_allclose(points_of(ax).get_facecolor(), expected)
+        (bar,) = ax.child_axes
+        assert bar.get_ylabel() == "potential"
+        np.testing.assert_allclose(bar.get_ylim(), [u.min(), u.max()])
+
+    def test_potential_of_a_kernel(self, ring):
+        with pytest.raises(ValueError, match="needs a graph with potentials"):
+            draw_graph(ring, SQUARE, color="potential")
+
+    def test_components_by_size(self, ax):
+        W = sp.csr_array((3 + 2 * len(GROUPS), 3 + 2 * len(GROUPS)), dtype=float).tolil()
+        W[-3, -2] = W[-2, -3] = W[-2, -1] = W[-1, -2] = 1.0  # the last three are the largest
+        draw_graph(W.tocsr(), np.zeros((W.shape[0], 2)), color="component", ax=ax)
+        colors = points_of(ax).get_facecolor()
+        np.testing.assert_allclose(colors[-3:], np.tile(to_rgba(GROUPS[0]), (3, 1)))
+        assert (colors == to_rgba(UNKNOWN)).all(axis=1).sum() == len(GROUPS) + 1
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert names[0] == "component 1: 3"
+        assert names[-1] == f"{len(GROUPS) + 1} smaller: {len(GROUPS) + 1}"
+
+    def test_numbers_that_are_missing_are_gray(self, ring, ax):
+        draw_graph(ring, SQUARE, color=[0.0, np.nan, 1.0, 2.0], ax=ax)
+        np.testing.assert_allclose(points_of(ax).get_facecolor()[1], to_rgba(UNKNOWN))
+        np.testing.assert_allclose(points_of(ax).get_facecolor()[3], mpl.colormaps["viridis"](1.0))
+
+    def test_legend_names_the_groups(self, ring, ax):
+        draw_graph(ring, SQUARE, labels=["b", "a", "a", "b"], ax=ax)
+        legend = ax.get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+        assert [h.get_color() for h in legend.legend_handles] == list(GROUPS[:2])
+        draw_graph(
+            ring, SQUARE, labels=[0, 0, 1, 1], legend=False, ax=(other := Figure().subplots())
+        )
+        assert other.get_legend() is None
 
     def test_one_color(self, ring, ax):
         draw_graph(ring, SQUARE, color=(0.1, 0.2, 0.3), ax=ax)

@@ -1,7 +1,11 @@
-"""Pictures of graphs; matplotlib is loaded by the first one."""
+"""Pictures of graphs; matplotlib and bokeh are loaded by the first one."""
 
 from __future__ import annotations
 
+from otgraph.plots.convergence import plot_convergence
+from otgraph.plots.degrees import plot_degrees
+from otgraph.plots.embedding import plot_embedding
 from otgraph.plots.graph import draw_graph
+from otgraph.plots.path import plot_path
 
-__all__ = ["draw_graph"]
+__all__ = ["draw_graph", "plot_convergence", "plot_degrees", "plot_embedding", "plot_path"]

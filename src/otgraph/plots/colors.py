@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from otgraph._optional import require
+from otgraph.graphs.graph import Graph
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from otgraph.typing import SparseMatrix
+    from otgraph.typing import FloatArray
 
 INK = "#22223b"  # lines and frames: near black, softer beside colored points
 POINT = "#d1495b"  # points without labels: warm, against the cool lines
@@ -31,51 +34,171 @@ GROUPS = (
     "#717581",
     "#92dadd",
 )
+DASHES = ("-", "--", "-.", ":")  # with the colors, so that lines stay apart in gray
+MARKERS = ("o", "s", "^", "D", "v", "P")
+BRIGHTEST = 0.9  # of the color map for lines: its yellow end is faint on white
+MOST_LEGEND_ENTRIES = 24  # more names than a column beside the picture holds
+BAR_BOUNDS = (1.02, 0.25, 0.025, 0.5)  # of the color bar, in fractions of the axes
 
 
-def point_colors(weights: SparseMatrix, *, labels: ArrayLike | None, color: Any, cmap: str) -> Any:
-    """One RGBA row per point."""
-    n = weights.shape[0]
+@dataclass(frozen=True)
+class PointColors:
+    """A color for every point, and what the colors mean.
+
+    Parameters
+    ----------
+    rgba
+        One row per point.
+    groups
+        Names and colors, where the colors stand for groups.
+    limits
+        Smallest and largest value, where they stand for numbers.
+    cmap
+        Color map of the numbers.
+    meaning
+        What the numbers are.
+    """
+
+    rgba: FloatArray
+    groups: dict[str, Any] | None = None
+    limits: tuple[float, float] | None = None
+    cmap: str = "viridis"
+    meaning: str = ""
+
+    def explain(self, ax: Axes) -> None:
+        """Put a legend, or a color bar, to the right of the axes."""
+        if self.groups and len(self.groups) <= MOST_LEGEND_ENTRIES:
+            line = require("matplotlib.lines", "plots").Line2D
+            handles = [
+                line([], [], marker="o", linestyle="", color=color, label=name)
+                for name, color in self.groups.items()
+            ]
+            ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        elif self.limits is not None:
+            norm = require("matplotlib.colors", "plots").Normalize(*self.limits)
+            mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, self.cmap)
+            bar = ax.inset_axes(BAR_BOUNDS)
+            ax.figure.colorbar(mappable, cax=bar, label=self.meaning)
+            bar.set_label("colors")
+            bar.spines[:].set_visible(False)
+
+
+def point_colors(
+    graph: Any, n: int, *, labels: ArrayLike | None, color: Any, cmap: str
+) -> PointColors:
+    """Colors of the ``n`` points by group, by a quantity of the graph, by numbers, or one."""
     if labels is not None:
         if color is not None:
             msg = "`labels` and `color` both set the colors of the points: pass one of them."
             raise ValueError(msg)
-        return group_colors(_one_per_point(labels, "labels", n))
+        return group_colors(one_per_point(labels, "labels", n))
     if color is None:
         color = POINT
-    elif isinstance(color, str) and color == "degree":
-        color = np.diff(weights.tocsr().indptr) - (weights.diagonal() != 0)
+    if isinstance(color, str) and color == "component":
+        return component_colors(_as_graph(graph, color).component_labels)
+    meaning = ""
+    if isinstance(color, str) and color in ("degree", "potential"):
+        color, meaning = _quantity(graph, color), color
     if isinstance(color, str | tuple):  # a name or an RGB triple
-        return np.tile(require("matplotlib.colors", "plots").to_rgba(color), (n, 1))
-    if np.shape(color) in ((n, 3), (n, 4)):  # a color for each point, chosen elsewhere
-        return require("matplotlib.colors", "plots").to_rgba_array(color)
-    return mapped_colors(_one_per_point(color, "color", n), cmap)
+        rgba = np.tile(require("matplotlib.colors", "plots").to_rgba(color), (n, 1))
+        return PointColors(np.asarray(rgba))
+    return mapped_colors(one_per_point(color, "color", n), cmap, meaning)
 
 
-def mapped_colors(values: Any, cmap: str) -> Any:
-    """Numbers through a color map that spans their range."""
+def _quantity(graph: Any, name: str) -> Any:
+    if name == "degree":
+        return _as_graph(graph, name).degrees
+    potentials = getattr(graph, "potentials", None)
+    if potentials is None:
+        msg = (
+            "`color='potential'` needs a graph with potentials, such as that of "
+            "`quadratic_ot_graph`; kernels have none. Use `color='degree'`, or pass numbers."
+        )
+        raise ValueError(msg)
+    return potentials
+
+
+def _as_graph(graph: Any, color: str) -> Graph:
+    if graph is None:
+        msg = f"`color={color!r}` needs a graph. Pass one number per point instead."
+        raise ValueError(msg)
+    return graph if hasattr(graph, "component_labels") else Graph(graph.tocsr())
+
+
+def mapped_colors(values: Any, cmap: str, meaning: str = "") -> PointColors:
+    """Numbers through a color map that spans their range; what is not finite is gray."""
     matplotlib = require("matplotlib", "plots")
-    norm = require("matplotlib.colors", "plots").Normalize()
-    return matplotlib.colormaps[cmap](norm(values.astype(np.float64)))
+    colors = require("matplotlib.colors", "plots")
+    values = values.astype(np.float64)
+    finite = np.isfinite(values)
+    known = values[finite] if finite.any() else np.zeros(1)
+    limits = float(known.min()), float(known.max())
+    rgba = matplotlib.colormaps[cmap](colors.Normalize(*limits)(values))
+    rgba[~finite] = colors.to_rgba(UNKNOWN)
+    return PointColors(rgba, limits=limits, cmap=cmap, meaning=meaning)
 
 
-def group_colors(labels: Any) -> Any:
+def group_colors(labels: Any) -> PointColors:
     """A color for each group, in the order of their names; more than ten share a color map."""
-    matplotlib = require("matplotlib", "plots")
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
     names, group = np.unique(labels, return_inverse=True)
+    palette = to_rgba_array(group_palette(names))
+    groups = {
+        "unknown" if hue == UNKNOWN else str(name): hue
+        for name, hue in zip(names, group_palette(names), strict=True)
+    }
+    return PointColors(palette[group], groups=groups)
+
+
+def group_palette(names: Any) -> list[str]:
+    """Colors, as hexadecimal strings, of groups given by their sorted names."""
     known = names != -1 if names.dtype.kind in "if" else np.ones(len(names), dtype=bool)
-    palette = np.empty((len(names), 4))
-    palette[~known] = to_rgba_array([UNKNOWN])
+    return [
+        hue if of_known else UNKNOWN
+        for of_known, hue in zip(known, _spread_hues(known), strict=True)
+    ]
+
+
+def _spread_hues(known: Any) -> list[str]:
+    """Hues in the order of the known groups; the places of the unknown one are never read."""
+    rank = np.maximum(np.cumsum(known) - 1, 0)
     n_known = int(known.sum())
     if n_known <= len(GROUPS):
-        palette[known] = to_rgba_array(GROUPS[:n_known]).reshape(-1, 4)
-    else:
-        palette[known] = matplotlib.colormaps["viridis"](np.linspace(0, 1, n_known))
-    return palette[group]
+        return [GROUPS[r] for r in rank]
+    colormap = require("matplotlib", "plots").colormaps["viridis"]
+    to_hex = require("matplotlib.colors", "plots").to_hex
+    return [to_hex(colormap(r / (n_known - 1))) for r in rank]
 
 
-def _one_per_point(values: ArrayLike, name: str, n: int) -> Any:
+def component_colors(components: Any) -> PointColors:
+    """The ten largest components in a color each, all smaller ones in gray."""
+    to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
+    sizes = np.bincount(components)
+    largest = np.argsort(-sizes, kind="stable")[: len(GROUPS)]
+    palette = np.tile(to_rgba_array(UNKNOWN), (len(sizes), 1))
+    palette[largest] = to_rgba_array(GROUPS[: len(largest)])
+    groups = {
+        f"component {rank + 1}: {sizes[component]}": hue
+        for rank, (component, hue) in enumerate(zip(largest, GROUPS, strict=False))
+    }
+    if len(sizes) > len(largest):
+        groups[f"{len(sizes) - len(largest)} smaller: {sizes.sum() - sizes[largest].sum()}"] = (
+            UNKNOWN
+        )
+    return PointColors(palette[components], groups=groups)
+
+
+def line_styles(n: int, *, ordered: bool = False) -> list[tuple[Any, str]]:
+    """Color and dashes of n lines that are shown together: apart in color and in gray."""
+    dashes = [DASHES[k % len(DASHES)] for k in range(n)]
+    if n <= len(GROUPS) and not ordered:
+        return list(zip(GROUPS, dashes, strict=False))
+    colormap = require("matplotlib", "plots").colormaps["viridis"]
+    return [(colormap(BRIGHTEST * k / max(n - 1, 1)), dash) for k, dash in enumerate(dashes)]
+
+
+def one_per_point(values: ArrayLike, name: str, n: int) -> Any:
+    """An array of one value per point, or an error that says what came."""
     array = np.asarray(values)
     if array.shape != (n,):
         msg = f"`{name}` must hold one value per point, shape ({n},), got shape {array.shape}."

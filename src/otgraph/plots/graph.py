@@ -9,7 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._optional import require
+from otgraph.plots._axes import new_axes
 from otgraph.plots.colors import INK, point_colors
+from otgraph.plots.positions import checked_weights, positions_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 FULL_STRENGTH_QUANTILE = 0.95
 # Faintest line that still shows on paper: an edge of tiny weight remains an edge.
 FAINTEST = 0.04
-# Beyond this many lines a vector file is slow to open, so they are stored as pixels.
+# Beyond this many lines a vector file is slow to open and matplotlib slow to draw them one by
+# one, so that they are painted as pixels.
 MAX_VECTOR_EDGES = 20_000
 # Points shrink with their number, between these areas in square points (1/72 inch).
 POINT_AREA_RANGE = (0.3, 12.0)
@@ -45,6 +48,7 @@ def draw_graph(
     edge_strength: float = 0.4,
     zoom: tuple[float, float, float, float] | None = None,
     zoom_bounds: tuple[float, float, float, float] = (0.64, 0.64, 0.36, 0.36),
+    legend: bool = True,
     title: str | None = None,
 ) -> Axes:
     """Axes with the points, and every edge as a line whose opacity follows its weight.
@@ -79,13 +83,17 @@ def draw_graph(
         Part of the picture to repeat enlarged, ``(xmin, xmax, ymin, ymax)``.
     zoom_bounds
         Place of the enlarged part: left, bottom, width and height as fractions of the axes.
+    legend
+        Say what the colors mean: names of the groups, or a color bar.
     title
         Title of the axes.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The lines are its one ``LineCollection``; the points are its one ``PathCollection``.
+        The points are its one ``PathCollection``, the lines its one ``LineCollection``. More than
+        20,000 lines are painted by a kernel in the resolution of the picture: a million take
+        about a second.
 
     Examples
     --------
@@ -94,22 +102,24 @@ def draw_graph(
     >>> square = sp.csr_array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
     >>> ax = plots.draw_graph(square, [[0, 0], [0, 1], [1, 1], [1, 0]], color="degree")
     """
-    weights = _checked_weights(graph)
+    weights = checked_weights(graph)
     n = weights.shape[0]
+    colors = point_colors(graph, n, labels=labels, color=color, cmap=cmap)
     picture = _Picture(
-        positions=_positions(graph, coordinates, X, n),
+        positions=positions_of(graph, coordinates, X),
         edges=_edges(weights, edge_strength),
-        point_colors=point_colors(weights, labels=labels, color=color, cmap=cmap),
-        point_size=_point_area(n) if point_size is None else point_size,
+        point_colors=colors.rgba,
+        point_size=point_area(n) if point_size is None else point_size,
         edge_color=edge_color,
         edge_width=edge_width,
     )
-    if ax is None:
-        ax = require("matplotlib.pyplot", "plots").figure(layout="constrained").add_subplot()
+    ax = new_axes(ax)
     _draw(ax, picture)
     ax.set_aspect("equal")
     if title is not None:
         ax.set_title(title)
+    if legend:
+        colors.explain(ax)
     if zoom is not None:
         _draw_zoom(ax, picture, zoom, zoom_bounds)
     return ax
@@ -132,49 +142,6 @@ class _Picture:
     edge_width: float
 
 
-def _checked_weights(graph: Any) -> SparseMatrix:
-    weights: Any = getattr(graph, "weights", graph)
-    shape = getattr(weights, "shape", ())
-    if not sp.issparse(weights) or shape != shape[::-1]:
-        msg = (
-            "`graph` must be a Graph or a square scipy sparse matrix, got "
-            f"{type(weights).__name__} of shape {shape}."
-        )
-        raise TypeError(msg)
-    return weights
-
-
-def _positions(
-    graph: Any, coordinates: ArrayLike | None, X: PointsLike | None, n: int
-) -> FloatArray:
-    if coordinates is not None:
-        positions = np.asarray(coordinates, dtype=np.float64)
-        if positions.shape != (n, 2):
-            msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
-            raise ValueError(msg)
-        return positions
-    points = getattr(graph, "points", None) if X is None else X
-    if points is None:
-        msg = "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`."
-        raise ValueError(msg)
-    if not sp.issparse(points):
-        points = np.asarray(points)
-    if points.shape[0] != n:
-        msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
-        raise ValueError(msg)
-    return _principal_plane(points)
-
-
-def _principal_plane(points: Any) -> FloatArray:
-    if points.shape[1] == 2 and not sp.issparse(points):
-        return np.asarray(points, dtype=np.float64)
-    from sklearn.decomposition import PCA
-
-    n_components = min(2, *points.shape)
-    plane = PCA(n_components, random_state=0).fit_transform(points)
-    return np.pad(plane, ((0, 0), (0, 2 - n_components)))
-
-
 def _edges(weights: SparseMatrix, strength: float) -> _Edges:
     """Each pair once, faint ones first so that strong ones lie on top."""
     upper = sp.triu(weights, k=1, format="coo")
@@ -186,25 +153,19 @@ def _edges(weights: SparseMatrix, strength: float) -> _Edges:
     return _Edges(upper.row[order], upper.col[order], alpha)
 
 
-def _point_area(n: int) -> float:
-    return float(np.clip(POINT_AREA_OF_ALL / n, *POINT_AREA_RANGE))
+def point_area(n: int) -> float:
+    """Area of a point in square points where there are n of them."""
+    return float(np.clip(POINT_AREA_OF_ALL / max(n, 1), *POINT_AREA_RANGE))
 
 
 def _draw(ax: Axes, picture: _Picture) -> None:
-    to_rgba = require("matplotlib.colors", "plots").to_rgba
-    collections = require("matplotlib.collections", "plots")
-    edges, positions = picture.edges, picture.positions
-    rgba = np.empty((len(edges.i), 4))
-    rgba[:] = to_rgba(picture.edge_color)
-    rgba[:, 3] = edges.alpha
-    lines = collections.LineCollection(
-        np.stack([positions[edges.i], positions[edges.j]], axis=1),
-        colors=rgba,
-        linewidths=picture.edge_width,
-        rasterized=len(edges.i) > MAX_VECTOR_EDGES,
-        zorder=1,
-    )
-    ax.add_collection(lines, autolim=False)  # no line leaves the hull of the points
+    positions = picture.positions
+    lines = _pixel_lines(picture) if _too_many(picture.edges) else _line_collection(picture)
+    lines.set_zorder(1)
+    if hasattr(lines, "get_segments"):
+        ax.add_collection(lines, autolim=False)  # no line leaves the hull of the points
+    else:
+        ax.add_artist(lines)
     ax.scatter(
         positions[:, 0],
         positions[:, 1],
@@ -217,6 +178,32 @@ def _draw(ax: Axes, picture: _Picture) -> None:
     )
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
+
+
+def _too_many(edges: _Edges) -> bool:
+    return len(edges.i) > MAX_VECTOR_EDGES
+
+
+def _line_collection(picture: _Picture) -> Any:
+    edges, positions = picture.edges, picture.positions
+    rgba = np.empty((len(edges.i), 4))
+    rgba[:] = require("matplotlib.colors", "plots").to_rgba(picture.edge_color)
+    rgba[:, 3] = edges.alpha
+    return require("matplotlib.collections", "plots").LineCollection(
+        np.stack([positions[edges.i], positions[edges.j]], axis=1),
+        colors=rgba,
+        linewidths=picture.edge_width,
+    )
+
+
+def _pixel_lines(picture: _Picture) -> Any:
+    from otgraph.plots._pixel_lines import PixelLines  # it derives from a class of matplotlib
+
+    edges = picture.edges
+    return PixelLines(
+        picture.positions, edges.i, edges.j, edges.alpha,
+        color=picture.edge_color, width=picture.edge_width,
+    )  # fmt: skip
 
 
 def _draw_zoom(

@@ -1,0 +1,69 @@
+"""What the plots share: axes to draw on, and graphs under the names they are shown with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from otgraph._optional import require
+from otgraph.graphs.path import EpsPath
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_INSIDE = 4  # names that fit beside the lines of one plot
+
+
+def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:
+    """The given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    pyplot = require("matplotlib.pyplot", "plots")
+    axes: Axes = pyplot.figure(figsize=figsize, layout="constrained").add_subplot()
+    return axes
+
+
+def tidy(ax: Axes) -> None:
+    """Only the frame that carries numbers."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def explain_lines(ax: Axes, n: int) -> None:
+    """Legend of n lines: within the axes, or beside them where it would cover too much."""
+    if n > MOST_INSIDE:
+        ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    else:
+        ax.legend(frameon=False)
+
+
+def by_name(shown: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
+    """One or several things with their names: those given, keys of a mapping, or their eps."""
+    if isinstance(shown, Mapping):
+        keys, items = [str(key) for key in shown], list(shown.values())
+    else:
+        several = isinstance(shown, Sequence | EpsPath) and not isinstance(shown, str)
+        items = list(shown) if several else [shown]
+        keys = _default_names(items)
+    if not items:
+        msg = "Got an empty list: there is nothing to plot."
+        raise ValueError(msg)
+    if names is not None:
+        if isinstance(names, str) or len(names) != len(items):
+            msg = f"`names` must be a list of {len(items)} names, one per graph, got {names!r}."
+            raise ValueError(msg)
+        keys = [str(name) for name in names]
+    return list(zip(keys, items, strict=True))
+
+
+def _default_names(items: list[Any]) -> list[str]:
+    """How each was built; what is the same for all of them is left out."""
+    params = [getattr(item, "params", None) or {} for item in items]
+    several_methods = len({p.get("method") for p in params}) > 1
+    names = []
+    for position, (item, p) in enumerate(zip(items, params, strict=True)):
+        eps = p.get("eps", getattr(item, "eps", None))
+        parts = [str(p.get("method")).replace("_ot", " OT").replace("_", " ")] * several_methods
+        parts += [f"ε = {eps:.3g}"] if eps is not None else []
+        parts += [f"k = {p['k']}"] if "k" in p else []
+        names.append(", ".join(parts) or f"graph {position + 1}")
+    return names

@@ -1,0 +1,99 @@
+"""Distribution of the degrees of one graph, or of several beside each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph.graphs.graph import Graph
+from otgraph.graphs.path import EpsPath
+from otgraph.plots._axes import by_name, explain_lines, new_axes, tidy
+from otgraph.plots.colors import line_styles
+from otgraph.plots.positions import checked_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from otgraph.typing import FloatArray, IntArray
+
+FIGSIZE = (5.5, 3.5)
+MOST_BINS = 60  # more steps than these cannot be told apart in a column of a paper
+FILL_OPACITY = 0.2
+MOST_FILLED = 3  # of several distributions; more would mix their colors
+
+
+def plot_degrees(
+    graphs: Any,
+    *,
+    names: Sequence[str] | None = None,
+    cumulative: bool = False,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Axes with the share of points that have each degree.
+
+    Several graphs share their bins, so that they can be compared. A dotted line in the color
+    of each graph marks its mean.
+
+    Parameters
+    ----------
+    graphs
+        A `Graph` or symmetric sparse matrix, a list of them, a dictionary of names and graphs,
+        or a path of :func:`otgraph.eps_path`.
+    names
+        Names for the legend; by default the keys, or how each graph was built.
+    cumulative
+        Share of points with at most this degree instead: no bins, and tails are easier to read.
+    ax
+        Where to draw; a new figure by default.
+    title
+        Title of the axes.
+
+    Examples
+    --------
+    >>> import numpy as np, otgraph
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> graphs = {k: otgraph.knn_gaussian_graph(X, k=k) for k in (3, 9)}
+    >>> ax = otgraph.plots.plot_degrees(graphs)
+    """
+    named = [(name, _degrees(graph)) for name, graph in by_name(graphs, names)]
+    styles = line_styles(len(named), ordered=isinstance(graphs, EpsPath))
+    ax = new_axes(ax, FIGSIZE)
+    edges = _common_bins([degrees for _, degrees in named])
+    for (name, degrees), (color, dash) in zip(named, styles, strict=True):
+        label = f"{name} (mean {degrees.mean():.3g})"
+        if cumulative:
+            levels = np.unique(degrees)
+            shares = np.searchsorted(np.sort(degrees), levels, side="right") / len(degrees)
+            ax.step(levels, shares, where="post", color=color, linestyle=dash, label=label)
+        else:
+            shares = np.histogram(degrees, edges)[0] / len(degrees)
+            ax.stairs(shares, edges, color=color, linestyle=dash, linewidth=1.4, label=label)
+            if len(named) <= MOST_FILLED:
+                ax.stairs(shares, edges, color=color, fill=True, alpha=FILL_OPACITY, linewidth=0)
+        ax.axvline(float(degrees.mean()), color=color, linestyle=":", linewidth=1)
+    ax.set(
+        xlabel="degree",
+        ylabel="share of points with at most this degree" if cumulative else "share of points",
+        ylim=(0, None),
+        title=title or "",
+    )
+    explain_lines(ax, len(named))
+    tidy(ax)
+    return ax
+
+
+def _degrees(graph: Any) -> IntArray:
+    weights = checked_weights(graph, "graphs")
+    return graph.degrees if isinstance(graph, Graph) else Graph(weights.tocsr()).degrees
+
+
+def _common_bins(all_degrees: list[IntArray]) -> FloatArray:
+    """Edges halfway between whole numbers, the same number of degrees in every bin."""
+    low = min(int(degrees.min()) for degrees in all_degrees)
+    high = max(int(degrees.max()) for degrees in all_degrees)
+    width = -(-(high - low + 1) // MOST_BINS)
+    return np.arange(low, high + width + 1, width, dtype=np.float64) - 0.5

@@ -1,0 +1,102 @@
+"""How a graph grows along a path of regularizations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph.graphs.path import EpsPath
+from otgraph.plots._axes import new_axes, tidy
+from otgraph.plots.colors import DASHES, GROUPS, MARKERS
+from otgraph.solvers.certificate import Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from otgraph.graphs.graph import Graph
+    from otgraph.typing import FloatArray
+
+FIGSIZE = (5.5, 3.8)
+DEGREE_QUANTILES = (0.05, 0.95)  # nine points in ten have a degree within the band
+BAND_OPACITY = 0.15
+
+
+def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+    """Axes with degree, perplexity and number of components against ``eps``.
+
+    All three are counts and share one logarithmic axis. The band holds the degrees of nine
+    points in ten. Perplexity is the number of neighbors that count: exp of the mean entropy
+    of a row, equal to the degree where all weights of a row are equal, and smaller otherwise.
+    A cross marks what did not converge.
+
+    Parameters
+    ----------
+    path
+        From :func:`otgraph.eps_path`.
+    ax
+        Where to draw; a new figure by default.
+    title
+        Title of the axes.
+
+    Examples
+    --------
+    >>> import numpy as np, otgraph
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> path = otgraph.eps_path(X, np.logspace(-1, 1, 5))
+    >>> otgraph.plots.plot_path(path).get_xlabel()
+    'regularization ε'
+    """
+    graphs = _in_order_of_eps(path)
+    eps = np.array([graph.params["eps"] for graph in graphs], dtype=np.float64)
+    ax = new_axes(ax, FIGSIZE)
+    low, high = np.transpose([np.quantile(graph.degrees, DEGREE_QUANTILES) for graph in graphs])
+    ax.fill_between(eps, low, high, color=GROUPS[0], alpha=BAND_OPACITY, linewidth=0)
+    curves: dict[str, list[float]] = {
+        "mean degree": [graph.mean_degree for graph in graphs],
+        "perplexity": [perplexity(graph) for graph in graphs],
+        "components": [graph.n_components for graph in graphs],
+    }
+    for number, (name, values) in enumerate(curves.items()):
+        ax.plot(
+            eps, values, label=name, color=GROUPS[number], linestyle=DASHES[number],
+            marker=MARKERS[number], markersize=4,
+        )  # fmt: skip
+    _mark_failures(ax, graphs, eps, curves["mean degree"])
+    ax.set(xscale="log", yscale="log", xlabel="regularization ε", ylabel="count", title=title or "")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def perplexity(graph: Graph) -> float:
+    """Exp of the mean entropy of the rows of the random walk."""
+    return float(np.exp(_row_entropies(graph).mean()))
+
+
+def _row_entropies(graph: Graph) -> FloatArray:
+    transition = graph.transition().tocsr()
+    transition.data = -transition.data * np.log(transition.data)
+    return np.asarray(transition.sum(axis=1), dtype=np.float64).ravel()
+
+
+def _in_order_of_eps(path: Any) -> list[Graph]:
+    if not isinstance(path, EpsPath) or not len(path):
+        came = "an empty one" if isinstance(path, EpsPath) else f"{type(path).__name__}"
+        msg = f"`path` must be a path of graphs, as `otgraph.eps_path` returns, got {came}."
+        raise TypeError(msg)
+    return sorted(path, key=lambda graph: float(graph.params["eps"] or 0.0))
+
+
+def _mark_failures(ax: Axes, graphs: list[Graph], eps: FloatArray, height: list[float]) -> None:
+    failed = np.array(
+        [
+            graph.certificate is not None and graph.certificate.status == Status.NOT_CONVERGED
+            for graph in graphs
+        ]
+    )
+    if failed.any():
+        ax.plot(
+            eps[failed], np.array(height)[failed],
+            linestyle="", marker="x", markersize=9, color=GROUPS[2], label="not converged",
+        )  # fmt: skip

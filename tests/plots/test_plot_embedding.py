@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+import otgraph
+from otgraph.plots import plot_embedding
+from otgraph.plots.colors import GROUPS, UNKNOWN
+
+
+@pytest.fixture
+def coordinates(rng):
+    return rng.normal(size=(7, 3))
+
+
+@pytest.fixture
+def ax():
+    return Figure().add_subplot()
+
+
+def test_points_of_the_chosen_columns(coordinates, ax):
+    assert plot_embedding(coordinates, components=(2, 0), ax=ax) is ax
+    (points,) = ax.collections
+    np.testing.assert_array_equal(points.get_offsets(), coordinates[:, [2, 0]])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("coordinate 3", "coordinate 1")
+
+
+def test_embedding_names_its_eigenvalues(rng, ax):
+    graph = otgraph.quadratic_ot_graph(rng.normal(size=(50, 2)), eps=2.0)
+    embedding = otgraph.eigenmaps(graph)
+    plot_embedding(embedding, ax=ax, title="moons")
+    (points,) = ax.collections
+    np.testing.assert_array_equal(points.get_offsets(), embedding.coordinates)
+    assert ax.get_xlabel() == f"eigenvector 1 (λ = {embedding.eigenvalues[0]:.4g})"
+    assert ax.get_title() == "moons"
+
+
+def test_groups(coordinates, ax):
+    plot_embedding(coordinates, labels=[0, 1, 1, -1, 0, 0, 1], ax=ax)
+    colors = ax.collections[0].get_facecolor()
+    np.testing.assert_allclose(colors[:4], [to_rgba(c) for c in (*GROUPS[:2], GROUPS[1], UNKNOWN)])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["unknown", "0", "1"]
+
+
+def test_numbers_and_their_bar(coordinates, ax):
+    plot_embedding(coordinates, color=np.arange(7), cmap="cividis", ax=ax)
+    colors = ax.collections[0].get_facecolor()
+    np.testing.assert_allclose(colors, mpl.colormaps["cividis"](np.arange(7) / 6))
+    (bar,) = ax.child_axes
+    assert bar.get_ylim() == (0.0, 6.0)
+
+
+def test_no_legend_where_none_is_wanted(coordinates, ax):
+    plot_embedding(coordinates, color=np.arange(7), legend=False, ax=ax)
+    assert not ax.child_axes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"embedding": np.arange(4.0)}, r"at least two columns, got shape \(4,\)"),
+        ({"embedding": np.ones((4, 1))}, r"at least two columns, got shape \(4, 1\)"),
+        ({"embedding": np.ones((4, 2)), "components": (0, 2)}, "two columns among 0..1"),
+        ({"embedding": np.ones((4, 2)), "labels": [1, 2]}, r"shape \(4,\), got shape \(2,\)"),
+        ({"embedding": np.ones((4, 2)), "color": "degree"}, "needs a graph"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plot_embedding(**arguments)
