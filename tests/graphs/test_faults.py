@@ -22,14 +22,13 @@ import problems
 import reference
 from otgraph import eps_path, quadratic_ot_graph
 from otgraph._kernels import restricted as kernels
-from otgraph.costs import points
+from otgraph.costs import base, points
 from otgraph.exceptions import (
     ConvergenceWarning,
     DisconnectedWarning,
     InfeasibleError,
     MemoryLimitError,
 )
-from otgraph.solvers import screening
 
 SOURCE = Path(otgraph.__file__).parents[1]
 
@@ -259,7 +258,7 @@ def test_fault_17_tiny_eps(X):
 
 def test_fault_17_huge_eps_is_refused_before_memory_is_taken(rng, monkeypatch):
     X = rng.normal(size=(3000, 3))
-    monkeypatch.setattr(screening, "available_bytes", lambda: 100_000_000)
+    monkeypatch.setattr(base, "available_bytes", lambda: 100_000_000)
     quadratic_ot_graph(X, 0.1)  # fits
     taken = []
     monkeypatch.setattr(points.EuclideanCost, "screen", lambda *a, **k: taken.append(a))

@@ -7,8 +7,9 @@ import pytest
 
 import problems
 import reference
+from otgraph.costs import base
 from otgraph.exceptions import MemoryLimitError
-from otgraph.solvers import Screener, screening
+from otgraph.solvers import Screener
 
 N = 200
 
@@ -105,7 +106,7 @@ def test_forget(cost, rng):
 
 def test_memory_is_asked_for_before_it_is_taken(cost, monkeypatch):
     """The prediction says what is needed, and the error what to do."""
-    monkeypatch.setattr(screening, "available_bytes", lambda: 100_000)
+    monkeypatch.setattr(base, "available_bytes", lambda: 100_000)
     screener = Screener(cost)
     screener.screen(np.full(N, 0.005), np.zeros(N))  # few pairs fit
     with pytest.raises(MemoryLimitError, match=r"199 candidates per point.*Lower `eps`"):

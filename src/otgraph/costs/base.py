@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph.costs.restricted import RestrictedProblem
+from otgraph._memory import available_bytes
+from otgraph._parallel import row_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from otgraph._parallel import Workers
-    from otgraph.costs.pairs import Pairs
+    from otgraph.costs.interface import PairSet, Restricted
     from otgraph.typing import BoolArray, FloatArray, LongArray
+
+SAMPLE_ENTRIES = 1 << 22  # costs of sampled rows that are held at once
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Screen:
         Number of pairs decided.
     """
 
-    pairs: Pairs
+    pairs: PairSet
     complete: bool
     pairs_checked: int
 
@@ -65,7 +70,7 @@ class Cost(ABC):
         return self.n * (self.n - 1) // 2
 
     @abstractmethod
-    def neighbors(self, k: int) -> Pairs:
+    def neighbors(self, k: int) -> PairSet:
         """Pairs of near points, about k per point: a first guess, not a promise."""
 
     @abstractmethod
@@ -84,14 +89,33 @@ class Cost(ABC):
         """Points that together have more mass than all their allowed partners can take."""
         return np.zeros(self.n, dtype=np.bool_)
 
-    def restrict(self, pairs: Pairs, diagonal: FloatArray) -> RestrictedProblem:
+    def restrict(self, pairs: PairSet, diagonal: FloatArray) -> Restricted:
         """The transport problem on ``pairs``."""
-        return RestrictedProblem(pairs, diagonal, self.workers)
+        return pairs.restricted(diagonal, self.workers)
+
+    def available_bytes(self) -> int:
+        """Memory that pairs may take, where they are kept."""
+        return available_bytes()
+
+    def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
+        """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""
+        counts = [np.count_nonzero(gap > 0.0, axis=1) for gap in self._gaps(rows, upper)]
+        return np.concatenate(counts)
+
+    def excess(self, rows: LongArray, u: FloatArray) -> FloatArray:
+        """Sum of (u_i + u_j - c_ij)_+ over all j for some points i."""
+        return np.concatenate([np.maximum(gap, 0.0).sum(axis=1) for gap in self._gaps(rows, u)])
+
+    def _gaps(self, rows: LongArray, u: FloatArray) -> Iterator[FloatArray]:
+        """Blocks of u_i + u_j - c_ij, zero for a point with itself."""
+        for a, b in row_blocks(len(rows), max(1, SAMPLE_ENTRIES // self.n)):
+            some = rows[a:b]
+            gap = u[some, None] + u - self.sample(some)
+            gap[np.arange(len(some)), some] = 0.0
+            yield gap
 
     def predict_pairs(self, upper: FloatArray, n_rows: int = 16) -> float:
         """Estimated number of pairs that `screen` would return, from evenly spread rows."""
         rows = np.unique(np.linspace(0, self.n - 1, min(n_rows, self.n)).astype(np.int64))
-        costs = self.sample(rows)
-        costs[np.arange(len(rows)), rows] = np.inf
-        hits = np.count_nonzero(costs < upper[rows, None] + upper)
+        hits = int(self.count_below(rows, upper).sum())
         return 0.5 * hits * self.n / len(rows)

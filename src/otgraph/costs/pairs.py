@@ -10,6 +10,8 @@ import numpy as np
 from otgraph._kernels import pairs as kernels
 from otgraph._kernels import restricted as selection
 from otgraph._parallel import Workers, row_blocks
+from otgraph.costs.interface import PairSet
+from otgraph.costs.restricted import RestrictedProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,7 @@ PairChunk = tuple["IntArray", "IntArray", "FloatArray"]
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(PairSet):
     """Symmetric CSR: every pair in both rows, sorted, no diagonal."""
 
     indptr: LongArray
@@ -36,6 +38,11 @@ class Pairs:
         """Number of points."""
         return len(self.indptr) - 1
 
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs, each counted once."""
+        return len(self.indices) // 2
+
     def below(self, upper: FloatArray, workers: Workers) -> Pairs:
         """The pairs with c_ij < upper_i + upper_j."""
         counts = np.empty(self.n, dtype=np.int64)
@@ -46,6 +53,24 @@ class Pairs:
         target = (kept.indptr, kept.indices, kept.costs)
         workers.run(lambda b: selection.select_active_costs(*source, *b, *target), blocks)
         return kept
+
+    def merged(self, other: Pairs, workers: Workers) -> Pairs:
+        """The pairs of either set."""
+        counts = np.empty(self.n, dtype=np.int64)
+        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
+        patterns = (self.indptr, self.indices, other.indptr, other.indices)
+        workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
+        merged = _empty_pairs(counts)
+        source = (
+            self.indptr, self.indices, self.costs, other.indptr, other.indices, other.costs
+        )  # fmt: skip
+        target = (merged.indptr, merged.indices, merged.costs)
+        workers.run(lambda b: kernels.fill_union(*source, *b, *target), blocks)
+        return merged
+
+    def restricted(self, diagonal: FloatArray, workers: Workers) -> RestrictedProblem:
+        """The transport problem on these pairs and a diagonal."""
+        return RestrictedProblem(self, diagonal, workers)
 
 
 def drain(
@@ -62,21 +87,6 @@ def drain(
         if count:
             chunks.append((i[:count].copy(), j[:count].copy(), c[:count].copy()))
     return chunks
-
-
-def merged_pairs(first: Pairs, second: Pairs, workers: Workers) -> Pairs:
-    """The pairs of either set."""
-    counts = np.empty(first.n, dtype=np.int64)
-    blocks = row_blocks(first.n, SORT_BLOCK_ROWS)
-    patterns = (first.indptr, first.indices, second.indptr, second.indices)
-    workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
-    merged = _empty_pairs(counts)
-    source = (
-        first.indptr, first.indices, first.costs, second.indptr, second.indices, second.costs
-    )  # fmt: skip
-    target = (merged.indptr, merged.indices, merged.costs)
-    workers.run(lambda b: kernels.fill_union(*source, *b, *target), blocks)
-    return merged
 
 
 def _empty_pairs(counts: LongArray) -> Pairs:

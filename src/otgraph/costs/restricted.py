@@ -13,6 +13,7 @@ import numpy as np
 
 from otgraph._kernels import restricted as kernels
 from otgraph._parallel import Workers, row_blocks
+from otgraph.costs.interface import Curvature, Evaluation, Restricted, TransportPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,16 +27,11 @@ BLOCK_ROWS = 2048
 MOST_BLOCKS = 64
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """Row sums of (u_i + u_j - c_ij)_+ and the sum of its squares over all ordered pairs."""
+class RestrictedProblem(Restricted):
+    """Sums over pairs in memory, plus one diagonal entry per point.
 
-    row_sums: FloatArray
-    square_sum: float
-
-
-class RestrictedProblem:
-    """Sums over the stored pairs, plus one diagonal entry per point.
+    It may hold the rows of some points only. Vectors then begin with the numbers of these
+    points, and go on with those of the others that they meet.
 
     Parameters
     ----------
@@ -59,7 +55,7 @@ class RestrictedProblem:
     @property
     def n_pairs(self) -> int:
         """Number of stored pairs, each counted once."""
-        return len(self.pairs.indices) // 2
+        return self.pairs.n_pairs
 
     def with_diagonal(self, diagonal: FloatArray) -> RestrictedProblem:
         """The same pairs with other diagonal costs."""
@@ -109,7 +105,7 @@ class RestrictedProblem:
         pairs = self.pairs
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
         self._run(lambda a, b: kernels.evaluate(*source, a, b, row_sums, square_sums))
-        return Evaluation(row_sums, float(np.sum(square_sums)))
+        return Evaluation(row_sums, square_sums)
 
     def hessian(self, u: FloatArray) -> Hessian:
         """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next call.
@@ -124,7 +120,7 @@ class RestrictedProblem:
         active = self._active
         source = (pairs.indptr, pairs.indices, pairs.costs, u)
         self._run(lambda a, b: kernels.select_active(*source, a, b, ends, active))
-        loops = 2.0 * u > self.diagonal
+        loops = 2.0 * u[: self.n] > self.diagonal
         degrees = np.subtract(ends, pairs.indptr[:-1], dtype=np.float64) + loops
         return Hessian(pairs.indptr[:-1], ends, active, degrees, degrees + loops, self._run)
 
@@ -137,7 +133,7 @@ class RestrictedProblem:
                 used.indptr, used.indices, used.costs, u, eps, a, b, weights
             )
         )
-        loops = np.maximum(2.0 * u - self.diagonal, 0.0) / eps
+        loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
         return Plan(used.indptr, used.indices, weights, used.costs, loops, self.diagonal, self._run)
 
     def _run(self, kernel: Callable[[int, int], None]) -> None:
@@ -145,8 +141,8 @@ class RestrictedProblem:
 
 
 @dataclass(frozen=True)
-class Hessian:
-    """diag(sigma 1) + sigma on the active pairs; a signless Laplacian.
+class Hessian(Curvature):
+    """Active pairs in memory.
 
     The active columns of row i are ``indices[starts[i]:ends[i]]``; what follows them is unused.
     """
@@ -165,15 +161,15 @@ class Hessian:
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
-        out = np.empty(len(v))
+        out = np.empty(len(self.starts))
         source = (self.starts, self.ends, self.indices, self.diagonal, v)
         self._run(lambda a, b: kernels.hessian_product(*source, a, b, out))
         return out
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Positive entries of a transport plan: symmetric CSR and a diagonal."""
+class Plan(TransportPlan):
+    """Entries in memory, as rows that are symmetric if they are all there."""
 
     indptr: LongArray
     indices: IntArray
@@ -184,22 +180,22 @@ class Plan:
     _run: Callable[[Callable[[int, int], None]], None]
 
     @property
+    def degrees(self) -> LongArray:
+        """Number of entries of every row, the diagonal not counted."""
+        return np.diff(self.indptr)
+
+    @property
     def row_sums(self) -> FloatArray:
         """Mass that every point gives away or keeps."""
         sums = np.zeros(len(self.loops))
-        filled = np.flatnonzero(np.diff(self.indptr))
+        filled = np.flatnonzero(self.degrees)
         if len(filled):
             sums[filled] = np.add.reduceat(self.weights, self.indptr[filled])
         return sums + self.loops
 
-    @property
-    def square_sum(self) -> float:
-        """Sum of the squared entries."""
-        return float(np.sum(np.square(self.weights)) + np.sum(np.square(self.loops)))
-
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""
-        out = np.empty(len(v))
+        out = np.empty(len(self.loops))
         self._run(
             lambda a, b: kernels.plan_product(
                 self.indptr, self.indices, self.weights, diagonal, v, a, b, out
@@ -207,17 +203,12 @@ class Plan:
         )
         return out
 
-    def primal_value(self, w: FloatArray, eps: float) -> float:
-        """Primal objective of the plan with entries pi_ij (1 + w_i + w_j)."""
-        n = len(w)
-        linear, square = np.empty(n), np.empty(n)
+    def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), the diagonal left out."""
+        linear, square = np.empty((2, len(self.loops)))
         self._run(
             lambda a, b: kernels.scaled_plan_values(
                 self.indptr, self.indices, self.weights, self.costs, w, a, b, linear, square
             )
         )
-        loops = self.loops * (1.0 + 2.0 * w)
-        used = loops != 0  # the cost of a forbidden loop is infinite, its mass zero
-        loop_cost = np.sum(loops[used] * self.loop_costs[used])
-        quadratic = np.sum(square) + np.sum(loops**2)
-        return float(np.sum(linear) + loop_cost + 0.5 * eps * quadratic)
+        return linear, square

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,7 @@ from otgraph._validation import (
     check_vector,
 )
 from otgraph.costs import as_cost, check_input
+from otgraph.costs.restricted import Plan
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning, DisconnectedWarning
 from otgraph.graphs._cost_kinds import metric_name
 from otgraph.graphs.graph import Graph
@@ -34,7 +35,12 @@ from otgraph.solvers import (
 )
 
 if TYPE_CHECKING:
-    from otgraph.typing import SparseMatrix
+    from numpy.typing import NDArray
+
+    from otgraph.costs import Cost
+    from otgraph.typing import BoolArray, IntArray, LongArray, SparseMatrix
+
+T = TypeVar("T", bound=np.generic)
 
 DEFAULT_CANDIDATES = 30
 # Where the degree is known in advance fewer do, which matters at a million points.
@@ -44,6 +50,18 @@ CANDIDATES_PER_DEGREE = 1.3
 DEFAULT_MAX_STEPS = 1000
 DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
+
+
+class HasComponents(Protocol):
+    """A graph that knows its connected components."""
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+
+    @property
+    def component_labels(self) -> IntArray:
+        """Component of every point."""
 
 
 class TransportProblem:
@@ -76,11 +94,10 @@ class TransportProblem:
         p = check_positive(p, "p")
         if n_candidates is not None:
             n_candidates = check_count(n_candidates, "n_candidates")
-        given = X
-        X = check_input(X, metric)
+        given, X = X, self._check(X, metric)
         self.n_candidates = self._clip_candidates(n_candidates, X.shape[0])
         mass = check_mass(mass, X.shape[0], self_loops=self.self_loops)
-        self.cost = as_cost(
+        self.cost = self._make_cost(
             X,
             metric=metric,
             p=p,
@@ -109,6 +126,14 @@ class TransportProblem:
         if self.cost.identical:
             msg = "All points of `X` are identical: the graph can only be uniform."
             warnings.warn(msg, UserWarning, stacklevel=3)
+
+    def _check(self, X: Any, metric: Any) -> Any:
+        """What was given, checked; it has a shape."""
+        return check_input(X, metric)
+
+    def _make_cost(self, X: Any, **options: Any) -> Cost:
+        """The cost for what `_check` let pass."""
+        return as_cost(X, **options)
 
     def solve(self, eps: float, *, u0: Any = None, start: Start | None = None) -> Solution:
         """The solution for one eps, from potentials or from the solution of another eps."""
@@ -154,20 +179,31 @@ class TransportProblem:
 
     def graph(self, solution: Solution, **params: Any) -> Graph:
         """The plan in the caller's order, with what is known about it."""
-        order = self.cost.order
-        potentials, mass = np.empty(self.cost.n), np.empty(self.cost.n)
-        potentials[order], mass[order] = solution.u, self.mass
-        used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
+        plan = solution.plan
+        assert isinstance(plan, Plan)  # costs in this process give plans in this process
         graph = Graph(
-            weights=self._weights(solution),
-            params={**self._params, "eps": solution.certificate.eps, "search": used, **params},
+            weights=plan_weights(plan, self.cost.order, self_loops=self.self_loops),
+            params=self._params_of(solution, params),
             certificate=solution.certificate,
-            potentials=potentials,
-            mass=mass,
+            potentials=self._in_given_order(solution.u),
+            mass=self._in_given_order(self.mass),
             points=self.points,
         )
-        self._report_clumps(graph, solution)
+        if not self.cost.identical and np.any(plan.costs == 0.0):
+            rows = np.repeat(np.arange(self.cost.n), plan.degrees)
+            elsewhere = np.zeros(self.cost.n, dtype=np.bool_)
+            elsewhere[rows[plan.costs > 0.0]] = True
+            report_clumps(graph, self._in_given_order(elsewhere))
         return graph
+
+    def _params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
+        used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
+        return {**self._params, "eps": solution.certificate.eps, "search": used, **params}
+
+    def _in_given_order(self, values: NDArray[T]) -> NDArray[T]:
+        out = np.empty_like(values)
+        out[self.cost.order] = values
+        return out
 
     def _judged(self, solution: Solution) -> Solution:
         """Complete the certificate, and complain where the tolerance was not reached."""
@@ -191,39 +227,6 @@ class TransportProblem:
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         return replace(solution, certificate=certificate)
 
-    def _weights(self, solution: Solution) -> SparseMatrix:
-        plan, order, n = solution.plan, self.cost.order, self.cost.n
-        inverse = np.empty(n, dtype=np.int64)
-        inverse[order] = np.arange(n)
-        columns = order.astype(np.int32)[plan.indices]
-        small = len(columns) < np.iinfo(np.int32).max
-        indptr = plan.indptr.astype(np.int32 if small else np.int64)
-        weights = sp.csr_matrix((plan.weights, columns, indptr), shape=(n, n))[inverse]
-        if self.self_loops:
-            weights = weights + sp.diags(plan.loops[inverse], format="csr")
-        weights.eliminate_zeros()
-        weights.sort_indices()
-        return weights
-
-    def _report_clumps(self, graph: Graph, solution: Solution) -> None:
-        """Say when copies of one point form a component of their own."""
-        if self.cost.identical or not np.any(solution.plan.costs == 0.0):
-            return
-        if graph.n_components == 1:
-            return
-        labels = graph.component_labels[self.cost.order]
-        rows = np.repeat(np.arange(self.cost.n), np.diff(solution.plan.indptr))
-        apart = np.ones(graph.n_components, dtype=bool)
-        apart[labels[rows[solution.plan.costs > 0.0]]] = False
-        apart &= np.bincount(labels) > 1
-        if apart.any():
-            n_points = int(np.bincount(labels)[apart].sum())
-            msg = (
-                f"{n_points} points fall into {int(apart.sum())} group(s) of exact copies that "
-                "share no edge with the rest. Drop copies and give `mass` instead, or raise `eps`."
-            )
-            warnings.warn(msg, DisconnectedWarning, stacklevel=4)
-
     @staticmethod
     def _clip_candidates(n_candidates: int | None, n: int) -> int | None:
         if n_candidates is None or n_candidates <= n - 1:
@@ -231,3 +234,39 @@ class TransportProblem:
         msg = f"`n_candidates`={n_candidates} is more than there are other points; using {n - 1}."
         warnings.warn(msg, UserWarning, stacklevel=4)
         return n - 1
+
+
+def plan_weights(plan: Plan, order: LongArray, *, self_loops: bool) -> SparseMatrix:
+    """The matrix of a plan on points whose place in the input is ``order``."""
+    n = len(order)
+    inverse = np.empty(n, dtype=np.int64)
+    inverse[order] = np.arange(n)
+    columns = order.astype(np.int32)[plan.indices]
+    small = len(columns) < np.iinfo(np.int32).max
+    indptr = plan.indptr.astype(np.int32 if small else np.int64)
+    weights = sp.csr_matrix((plan.weights, columns, indptr), shape=(n, n))[inverse]
+    if self_loops:
+        weights = weights + sp.diags(plan.loops[inverse], format="csr")
+    weights.eliminate_zeros()
+    weights.sort_indices()
+    return weights
+
+
+def report_clumps(graph: HasComponents, elsewhere: BoolArray) -> None:
+    """Say when copies of one point form a component of their own.
+
+    ``elsewhere`` marks the points with an edge to another place.
+    """
+    if graph.n_components == 1:
+        return
+    labels = graph.component_labels
+    apart = np.ones(graph.n_components, dtype=np.bool_)
+    apart[labels[elsewhere]] = False
+    apart &= np.bincount(labels) > 1
+    if apart.any():
+        n_points = int(np.bincount(labels)[apart].sum())
+        msg = (
+            f"{n_points} points fall into {int(apart.sum())} group(s) of exact copies that "
+            "share no edge with the rest. Drop copies and give `mass` instead, or raise `eps`."
+        )
+        warnings.warn(msg, DisconnectedWarning, stacklevel=4)

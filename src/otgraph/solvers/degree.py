@@ -12,7 +12,7 @@ from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, Start, solve, start_on
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
-    from otgraph.costs.pairs import Pairs
+    from otgraph.costs.interface import PairSet
     from otgraph.solvers.screening import Screener
     from otgraph.solvers.solve import Solution
     from otgraph.typing import FloatArray
@@ -70,7 +70,7 @@ def solve_for_degree(
     return min(trials, key=search.rank)
 
 
-def row_eps(cost: Cost, pairs: Pairs, degree: float, mass: FloatArray) -> float:
+def row_eps(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> float:
     """The eps for which the median row, by itself, would have the wanted degree."""
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
     excess = problem.row_excess(max(1, round(degree))) / mass

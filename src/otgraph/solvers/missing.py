@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from otgraph.solvers.solve import Solution
 
 SAMPLE_ROWS = 256
-ROWS_AT_ONCE = 16  # costs to all points are held for so many rows
 NORMAL_95 = 1.645  # one-sided
 RULE_OF_THREE = 3.0  # 95 % bound of a Poisson mean after no event at all
 
@@ -25,14 +24,8 @@ def missing_pairs(cost: Cost, solution: Solution, seed: int) -> tuple[float, flo
     n, u = cost.n, solution.u
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(n, min(SAMPLE_ROWS, n), replace=False))
-    degrees = np.diff(solution.plan.indptr)[rows]
-    wanted = np.empty(len(rows))
-    for first in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[first : first + ROWS_AT_ONCE]
-        costs = cost.sample(some)
-        costs[np.arange(len(some)), some] = np.inf
-        wanted[first : first + len(some)] = np.count_nonzero(costs < u[some, None] + u, axis=1)
-    lacking = np.maximum(wanted - degrees, 0.0)
+    wanted = cost.count_below(rows, u)
+    lacking = np.maximum(wanted - solution.plan.degrees[rows], 0.0)
     pairs_per_row = 0.5 * n / len(rows)
     spread = float(np.sqrt(len(rows) * np.var(lacking)))
     total = float(lacking.sum())

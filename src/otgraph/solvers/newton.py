@@ -18,7 +18,7 @@ from otgraph.solvers.cg import conjugate_gradients
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.costs.restricted import Evaluation, RestrictedProblem
+    from otgraph.costs.interface import Evaluation, Restricted
     from otgraph.typing import FloatArray
 
 ARMIJO = 1e-4
@@ -60,7 +60,7 @@ def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
 
 
 def newton(
-    problem: RestrictedProblem,
+    problem: Restricted,
     target: FloatArray,
     u: FloatArray,
     *,
@@ -95,7 +95,7 @@ def newton(
 
 
 def _direction(
-    problem: RestrictedProblem, target: FloatArray, u: FloatArray, now: Evaluation, error: float
+    problem: Restricted, target: FloatArray, u: FloatArray, now: Evaluation, error: float
 ) -> tuple[FloatArray, int]:
     hessian = problem.hessian(u)
     rhs = target - now.row_sums
@@ -117,7 +117,7 @@ def _direction(
 
 
 def _line_search(
-    problem: RestrictedProblem,
+    problem: Restricted,
     target: FloatArray,
     u: FloatArray,
     now: Evaluation,

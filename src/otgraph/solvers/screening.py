@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph._memory import available_bytes, megabytes
+from otgraph._memory import megabytes
 from otgraph.costs.base import Screen
-from otgraph.costs.pairs import merged_pairs
 from otgraph.exceptions import MemoryLimitError
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class Screener:
         upper = self._upper.copy()
         upper[escaped] = wanted[escaped]
         found = self.cost.screen(upper, rows=escaped)
-        pairs = merged_pairs(self._screen.pairs, found.pairs, self.cost.workers)
+        pairs = self._screen.pairs.merged(found.pairs, self.cost.workers)
         self._upper = upper
         self._screen = Screen(pairs, self._screen.complete, self._screen.pairs_checked)
 
@@ -86,7 +85,7 @@ class Screener:
         self._upper = self._screen = None
 
     def _refuse_what_does_not_fit(self, upper: FloatArray) -> None:
-        limit = MEMORY_SHARE * available_bytes()
+        limit = MEMORY_SHARE * self.cost.available_bytes()
         if self.cost.n_pairs * BYTES_PER_PAIR <= limit:
             return
         need = self.cost.predict_pairs(upper) * BYTES_PER_PAIR

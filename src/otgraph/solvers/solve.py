@@ -23,9 +23,8 @@ from otgraph.solvers.newton import newton
 from otgraph.solvers.sampling import excess_ratio
 
 if TYPE_CHECKING:
-    from otgraph.costs import Cost, RestrictedProblem, Screen
-    from otgraph.costs.pairs import Pairs
-    from otgraph.costs.restricted import Plan
+    from otgraph.costs import Cost, Screen
+    from otgraph.costs.interface import PairSet, Restricted, TransportPlan
     from otgraph.solvers.screening import Screener
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
@@ -79,7 +78,7 @@ class Start:
     ``upper`` and ``screen`` are those of the screen that they come from, if they do.
     """
 
-    problem: RestrictedProblem
+    problem: Restricted
     u: FloatArray
     k: int | None = None
     upper: FloatArray | None = None
@@ -91,9 +90,9 @@ class Solution:
     """Potentials, the plan they give, and what was proved about them."""
 
     u: FloatArray
-    plan: Plan
+    plan: TransportPlan
     certificate: Certificate
-    problem: RestrictedProblem
+    problem: Restricted
     upper: FloatArray | None = None  # bound of the last screen
     screen: Screen | None = None
 
@@ -105,12 +104,12 @@ class Solution:
     @property
     def mean_degree(self) -> float:
         """Mean number of neighbors, a point itself not counted."""
-        return len(self.plan.indices) / len(self.u)
+        return self.plan.mean_degree
 
 
 def start_on(
     cost: Cost,
-    pairs: Pairs,
+    pairs: PairSet,
     target: FloatArray,
     *,
     self_loops: bool,
@@ -351,11 +350,11 @@ class _Run:
     def _count_violations(self) -> int:
         """Pairs outside the candidates that the current potentials would use."""
         _, self.last_screen = self.screener.screen(self.u, np.zeros_like(self.u))
-        wanted = len(self.last_screen.pairs.indices)
-        return (wanted - self.problem.hessian(self.u).n_active) // 2
+        wanted = self.last_screen.pairs.n_pairs
+        return wanted - self.problem.hessian(self.u).n_active // 2
 
 
-def start_potentials(problem: RestrictedProblem, target: FloatArray) -> FloatArray:
+def start_potentials(problem: Restricted, target: FloatArray) -> FloatArray:
     """Potentials with every row sum at least its target, and not far above.
 
     Row sums are convex functions of u, so that Newton steps from above stay above and are
@@ -368,7 +367,7 @@ def start_potentials(problem: RestrictedProblem, target: FloatArray) -> FloatArr
     return np.maximum(u, problem.lift(u, rows, target))
 
 
-def duality_gap(plan: Plan, u: FloatArray, eps: float, mass: FloatArray) -> float:
+def duality_gap(plan: TransportPlan, u: FloatArray, eps: float, mass: FloatArray) -> float:
     """Primal value of a feasible plan minus the dual value of ``u``, relative to the former.
 
     The plan of ``u`` misses the marginals by the tolerance. Scaled to

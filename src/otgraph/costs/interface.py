@@ -1,0 +1,160 @@
+"""What the solver may ask of pairs, of the problem on them, and of its solution.
+
+None of these classes shows where pairs are kept: in this process, or in blocks of rows on a
+cluster. Everything that sums over all points does so here, from one number per point, so that
+it makes no difference to any bit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from otgraph._parallel import Workers
+    from otgraph.typing import FloatArray, LongArray
+
+
+class PairSet(ABC):
+    """Pairs with their costs, wherever they are kept; solvers only hand them on.
+
+    ``workers`` are the threads of this process, for pairs that are in it.
+    """
+
+    @property
+    @abstractmethod
+    def n_pairs(self) -> int:
+        """Number of pairs, each counted once."""
+
+    @abstractmethod
+    def below(self, upper: FloatArray, workers: Workers) -> Self:
+        """The pairs with c_ij < upper_i + upper_j."""
+
+    @abstractmethod
+    def merged(self, other: Self, workers: Workers) -> Self:
+        """The pairs of either set."""
+
+    @abstractmethod
+    def restricted(self, diagonal: FloatArray, workers: Workers) -> Restricted:
+        """The transport problem on these pairs and a diagonal."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Row sums of (u_i + u_j - c_ij)_+ and of its squares."""
+
+    row_sums: FloatArray
+    square_sums: FloatArray
+
+    @property
+    def square_sum(self) -> float:
+        """Sum of the squares over all ordered pairs."""
+        return float(np.sum(self.square_sums))
+
+
+class Restricted(ABC):
+    """The transport problem on some pairs, wherever these are kept."""
+
+    n: int
+    diagonal: FloatArray
+
+    @property
+    @abstractmethod
+    def n_pairs(self) -> int:
+        """Number of stored pairs, each counted once."""
+
+    @abstractmethod
+    def with_diagonal(self, diagonal: FloatArray) -> Restricted:
+        """The same pairs with other diagonal costs."""
+
+    @abstractmethod
+    def start(self, target: FloatArray) -> FloatArray:
+        """Potentials that solve every row by itself, as if all its neighbors had the same one."""
+
+    @abstractmethod
+    def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
+        """Potentials of some rows that meet their own targets while all others stay."""
+
+    @abstractmethod
+    def row_excess(self, rank: int) -> FloatArray:
+        """Sum by which the nearest ``rank`` candidates of a row are nearer than the next one."""
+
+    @abstractmethod
+    def largest_costs(self) -> FloatArray:
+        """Largest candidate cost of every row, 0 for a row without candidates."""
+
+    @abstractmethod
+    def evaluate(self, u: FloatArray) -> Evaluation:
+        """Row sums and square sum at ``u``."""
+
+    @abstractmethod
+    def hessian(self, u: FloatArray) -> Curvature:
+        """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next call."""
+
+    @abstractmethod
+    def plan(self, u: FloatArray, eps: float) -> TransportPlan:
+        """The transport plan of ``u`` on the stored pairs."""
+
+
+class Curvature(ABC):
+    """diag(sigma 1) + sigma on the active pairs; a signless Laplacian."""
+
+    degrees: FloatArray
+    diagonal: FloatArray
+
+    @property
+    @abstractmethod
+    def n_active(self) -> int:
+        """Number of active ordered pairs, the diagonal not counted."""
+
+    @abstractmethod
+    def product(self, v: FloatArray) -> FloatArray:
+        """Hessian times ``v``."""
+
+
+class TransportPlan(ABC):
+    """Positive entries of a transport plan, and what stays at each point."""
+
+    loops: FloatArray
+    loop_costs: FloatArray
+
+    @property
+    @abstractmethod
+    def degrees(self) -> LongArray:
+        """Number of entries of every row, the diagonal not counted."""
+
+    @property
+    @abstractmethod
+    def row_sums(self) -> FloatArray:
+        """Mass that every point gives away or keeps."""
+
+    @abstractmethod
+    def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
+        """(diag(row sums) + plan) times ``v``, given its diagonal."""
+
+    @abstractmethod
+    def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), the diagonal left out."""
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean number of neighbors, a point itself not counted."""
+        return int(np.sum(self.degrees)) / len(self.loops)
+
+    @property
+    def square_sum(self) -> float:
+        """Sum of the squared entries."""
+        _, squares = self.scaled_sums(np.zeros(len(self.loops)))
+        return float(np.sum(squares) + np.sum(np.square(self.loops)))
+
+    def primal_value(self, w: FloatArray, eps: float) -> float:
+        """Primal objective of the plan with entries pi_ij (1 + w_i + w_j)."""
+        linear, square = self.scaled_sums(w)
+        loops = self.loops * (1.0 + 2.0 * w)
+        used = loops != 0  # the cost of a forbidden loop is infinite, its mass zero
+        loop_cost = np.sum(loops[used] * self.loop_costs[used])
+        quadratic = np.sum(square) + np.sum(loops**2)
+        return float(np.sum(linear) + loop_cost + 0.5 * eps * quadratic)
