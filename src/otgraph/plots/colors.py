@@ -92,6 +92,8 @@ def point_colors(
             msg = "`labels` and `color` both set the colors of the points: pass one of them."
             raise ValueError(msg)
         return group_colors(one_per_point(labels, "labels", n))
+    if isinstance(color, PointColors):
+        return color  # chosen elsewhere, such as scanpy's colors of cell types
     if color is None:
         color = POINT
     if isinstance(color, str) and color == "component":

@@ -1,8 +1,11 @@
 """AnnData in, AnnData out: the line of a scanpy script that makes the graph, and what follows.
 
->>> import otgraph.singlecell as ogs  # doctest: +SKIP
->>> ogs.pp.neighbors(adata, mean_degree=15)  # instead of sc.pp.neighbors  # doctest: +SKIP
->>> sc.tl.umap(adata)  # all that reads a neighborhood graph reads this one  # doctest: +SKIP
+.. code-block:: python
+
+    import otgraph.singlecell as ogs
+
+    ogs.pp.neighbors(adata, mean_degree=15)  # instead of sc.pp.neighbors(adata)
+    sc.tl.umap(adata)  # whatever reads a neighborhood graph reads this one
 """
 
 from __future__ import annotations

@@ -9,19 +9,22 @@ import scipy.sparse as sp
 
 from otgraph import plots
 from otgraph._optional import require
-from otgraph.plots.colors import GROUPS, INK, UNKNOWN, group_colors
+from otgraph.plots._axes import new_axes, tidy
+from otgraph.plots.colors import INK, UNKNOWN, PointColors, group_palette
 from otgraph.singlecell._adata import check_adata, listed
 from otgraph.singlecell._slots import read_graph
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, IntArray
 
 __all__ = ["degrees", "graph"]
 
-MAX_BINS = 60  # bars of a histogram of degrees: more would be thinner than their gaps
-TITLE_SIZE = 11
+BOX_HEIGHT = 0.32  # inches per group: names at the usual size of text do not touch
+BOX_WIDTH = 5.5
 
 
 def graph(
@@ -43,9 +46,9 @@ def graph(
     basis
         Embedding: ``"umap"`` or ``"X_umap"``, and so on; its first two columns.
     color
-        Column of ``adata.obs``, a gene, or ``"degree"``; or what
+        Column of ``adata.obs``, a gene, ``"degree"``, or what
         :func:`otgraph.plots.draw_graph` takes. Categories get the colors that scanpy
-        has chosen for them, if it has, and a legend.
+        has chosen for them, if it has.
     neighbors_key
         What was passed to ``pp.neighbors`` as ``key_added``.
     layer
@@ -56,33 +59,24 @@ def graph(
         Of :func:`otgraph.plots.draw_graph`, such as ``edge_strength``, ``zoom``, ``title``.
     """
     check_adata(adata)
-    weights = read_graph(adata, neighbors_key).weights
-    coordinates = _coordinates(adata, basis)
-    legend: dict[str, Any] = {}
+    found = read_graph(adata, neighbors_key)
     if isinstance(color, str) and color in adata.obs:
-        column = adata.obs[color]
-        if column.dtype.kind in "iuf":
-            color = column.to_numpy()
-        else:
-            codes, legend = _groups(adata, color)
-            unknown = require("matplotlib.colors", "plots").to_rgba(UNKNOWN)
-            color = np.vstack([*legend.values(), unknown])[codes]  # -1 is the last
+        numbers = adata.obs[color].dtype.kind in "iuf"
+        color = adata.obs[color].to_numpy() if numbers else _group_colors(adata, color)
     elif isinstance(color, str) and color in adata.var_names:
         color = _expression(adata, color, layer)
-    axes = plots.draw_graph(weights, coordinates, color=color, ax=ax, **keywords)
-    if legend:
-        _add_legend(axes, legend)
-    return axes
+    return plots.draw_graph(found, _coordinates(adata, basis), color=color, ax=ax, **keywords)
 
 
 def degrees(
     adata: Any,
     groupby: str | None = None,
     *,
-    neighbors_key: str | None = None,
+    neighbors_key: str | Sequence[str] | None = None,
     ax: Axes | None = None,
+    **keywords: Any,
 ) -> Axes:
-    """Histogram of the number of neighbors, or one box for each group of cells.
+    """How many neighbors cells have: all together, or one box for each group.
 
     Parameters
     ----------
@@ -91,33 +85,43 @@ def degrees(
     groupby
         Column of ``adata.obs`` with groups, such as cell types.
     neighbors_key
-        What was passed to ``pp.neighbors`` as ``key_added``.
+        What was passed to ``pp.neighbors`` as ``key_added``. Several names compare graphs, as
+        long as `groupby` is not given.
     ax
         Where to draw; a new figure by default.
+    **keywords
+        Of :func:`otgraph.plots.plot_degrees`, such as ``cumulative``; without `groupby` only.
     """
     check_adata(adata)
-    counts = read_graph(adata, neighbors_key).degrees
-    if ax is None:
-        ax = require("matplotlib.pyplot", "plots").figure(layout="constrained").add_subplot()
+    several = neighbors_key is not None and not isinstance(neighbors_key, str)
     if groupby is None:
-        bins = np.linspace(-0.5, counts.max() + 0.5, min(int(counts.max()) + 2, MAX_BINS))
-        ax.hist(counts, bins=bins.tolist(), color=GROUPS[0], edgecolor="white", linewidth=0.3)
-        ax.set(xlabel="neighbors", ylabel="cells")
-    else:
-        codes, legend = _groups(adata, groupby)
-        names = list(legend)
-        samples = [counts[codes == i] for i in range(len(names))]
-        boxes = ax.boxplot(samples, orientation="horizontal", patch_artist=True, showfliers=False)
-        for box, shade in zip(boxes["boxes"], legend.values(), strict=True):
-            box.set(facecolor=shade, edgecolor=INK, linewidth=0.8)
-        for line in boxes["medians"]:
-            line.set(color=INK, linewidth=1.2)
-        ax.set_yticks(range(1, len(names) + 1), names)
-        ax.invert_yaxis()
-        ax.set(xlabel="neighbors", xlim=(0, None))
-    ax.axvline(counts.mean(), color=INK, linewidth=0.8, linestyle="--")
-    ax.set_title(f"mean {counts.mean():.1f}", fontsize=TITLE_SIZE, loc="right")
-    ax.spines[["top", "right"]].set_visible(False)
+        if several:
+            graphs: Any = {key: read_graph(adata, key) for key in neighbors_key or ()}
+        else:
+            graphs = read_graph(adata, neighbors_key)  # type: ignore[arg-type]
+        return plots.plot_degrees(graphs, ax=ax, **keywords)
+    if several or keywords:
+        name = next(iter(keywords), "neighbors_key")
+        msg = f"`{name}` cannot go together with `groupby`; draw one graph, or drop `groupby`."
+        raise TypeError(msg)
+    counts = read_graph(adata, neighbors_key).degrees  # type: ignore[arg-type]
+    return _boxes(adata, groupby, counts, ax)
+
+
+def _boxes(adata: Any, groupby: str, counts: IntArray, ax: Axes | None) -> Axes:
+    codes, palette = _groups(adata, groupby)
+    ax = new_axes(ax, (BOX_WIDTH, 1.0 + BOX_HEIGHT * len(palette)))
+    samples = [counts[codes == i] for i in range(len(palette))]
+    boxes = ax.boxplot(samples, orientation="horizontal", patch_artist=True, showfliers=False)
+    for box, hue in zip(boxes["boxes"], palette.values(), strict=True):
+        box.set(facecolor=hue, edgecolor=INK, linewidth=0.8)
+    for line in boxes["medians"]:
+        line.set(color=INK, linewidth=1.2)
+    ax.axvline(float(counts.mean()), color=INK, linestyle=":", linewidth=1)
+    ax.set_yticks(range(1, len(palette) + 1), list(palette))
+    ax.invert_yaxis()
+    ax.set(xlabel="degree", xlim=(0, None))
+    tidy(ax)
     return ax
 
 
@@ -139,9 +143,15 @@ def _expression(adata: Any, gene: str, layer: str | None) -> Any:
     return values.ravel()
 
 
-def _groups(adata: Any, key: str) -> tuple[Any, dict[str, Any]]:
-    """Group of every cell, -1 where missing, and the color of every group by name."""
+def _group_colors(adata: Any, key: str) -> PointColors:
+    codes, palette = _groups(adata, key)
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
+    rgba = to_rgba_array([*palette.values(), UNKNOWN])[codes]  # -1 is the last
+    return PointColors(rgba, groups=palette)
+
+
+def _groups(adata: Any, key: str) -> tuple[IntArray, dict[str, Any]]:
+    """Group of every cell, -1 where missing, and the color of every group by name."""
     if key not in adata.obs:
         msg = f"`groupby` must be a column of `adata.obs`, got {key!r}; there are: "
         msg += f"{listed(adata.obs)}."
@@ -150,16 +160,5 @@ def _groups(adata: Any, key: str) -> tuple[Any, dict[str, Any]]:
     names = [str(name) for name in column.cat.categories]
     chosen = adata.uns.get(f"{key}_colors")
     if chosen is None or len(chosen) < len(names):
-        chosen = group_colors(np.arange(len(names)))
-    return np.asarray(column.cat.codes), dict(zip(names, to_rgba_array(list(chosen)), strict=False))
-
-
-def _add_legend(ax: Axes, legend: dict[str, Any]) -> None:
-    lines = require("matplotlib.lines", "plots")
-    handles = [
-        lines.Line2D([], [], marker="o", linestyle="", markersize=5, color=shade, label=name)
-        for name, shade in legend.items()
-    ]
-    ax.legend(
-        handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
-    )
+        chosen = group_palette(np.array(names))
+    return np.asarray(column.cat.codes), dict(zip(names, chosen, strict=False))

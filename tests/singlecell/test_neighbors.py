@@ -1,0 +1,335 @@
+"""The graph and the slots it goes to."""
+
+from __future__ import annotations
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+import otgraph
+import otgraph.singlecell as ogs
+from otgraph.singlecell._matrices import SMALLEST_DISTANCE
+
+
+def assert_scanpy_can_read(matrix, n):
+    assert isinstance(matrix, sp.csr_matrix)  # scvelo errs silently on csr_array
+    assert matrix.shape == (n, n)
+    assert matrix.indices.dtype == matrix.indptr.dtype == np.int32
+    assert matrix.has_sorted_indices
+    assert not matrix.diagonal().any()
+    assert matrix.data.min() > 0
+    assert (matrix != matrix.T).nnz == 0
+
+
+@pytest.mark.parametrize(("key", "prefix"), [(None, ""), ("neighbors", ""), ("ot", "ot_")])
+def test_slots(adata, key, prefix):
+    ogs.pp.neighbors(adata, eps=1.0, key_added=key)
+    graph = otgraph.quadratic_ot_graph(adata.obsm["X_pca"], eps=1.0)
+    record = adata.uns[key or "neighbors"]
+    names = ("connectivities", "distances", "weights")
+    assert [record[f"{name}_key"] for name in names] == [prefix + name for name in names]
+    assert set(adata.obsp) == {prefix + name for name in names}
+    for name in names:
+        assert_scanpy_can_read(adata.obsp[prefix + name], adata.n_obs)
+    np.testing.assert_array_equal(
+        adata.obsp[f"{prefix}weights"].toarray(), graph.weights.toarray()
+    )
+    for name in names:
+        np.testing.assert_array_equal(adata.obsp[prefix + name].indices, graph.weights.indices)
+
+
+def test_params_are_flat_and_true(adata):
+    ogs.pp.neighbors(adata, eps=0.7, n_pcs=4)
+    params = adata.uns["neighbors"]["params"]
+    graph = otgraph.quadratic_ot_graph(adata.obsm["X_pca"][:, :4], eps=0.7)
+    assert all(isinstance(value, str | int | float | bool) for value in params.values())
+    assert params["n_neighbors"] == round(graph.mean_degree)
+    assert params["n_components"] == graph.n_components
+    assert (params["method"], params["metric"], params["eps"]) == ("quadratic_ot", "euclidean", 0.7)
+    assert (params["use_rep"], params["n_pcs"]) == ("X_pca", 4)
+    assert params["status"] == graph.certificate.status == "exact"
+    assert params["marginal_error"] == graph.certificate.marginal_error
+
+
+def test_connectivities_are_weights_up_to_a_factor_and_a_cut(adata):
+    ogs.pp.neighbors(adata, eps=1.0)
+    W, C = adata.obsp["weights"].toarray(), adata.obsp["connectivities"].toarray()
+    typical = np.median(W.max(axis=1))
+    np.testing.assert_allclose(C, np.minimum(W / typical, 1.0), rtol=1e-6)
+    assert 0.4 <= (C.max(axis=1) == 1.0).mean() <= 0.6  # half of the cells have such an edge
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock", "sqeuclidean"])
+def test_distances(adata, metric):
+    ogs.pp.neighbors(adata, eps=1.0, metric=metric, p=1.5)
+    D = adata.obsp["distances"].tocoo()
+    X = adata.obsm["X_pca"]
+    np.testing.assert_allclose(D.data, cdist(X, X, metric)[D.row, D.col], rtol=1e-5)
+    assert adata.uns["neighbors"]["params"]["distances"] == "metric"
+
+
+def test_metric_function(adata):
+    def steps(x, y):
+        return np.abs(x - y).max()
+
+    ogs.pp.neighbors(adata, eps=1.0, metric=steps)
+    X, D = adata.obsm["X_pca"], adata.obsp["distances"].tocoo()
+    np.testing.assert_allclose(D.data, cdist(X, X, "chebyshev")[D.row, D.col], rtol=1e-5)
+    params = adata.uns["neighbors"]["params"]
+    assert params["metric"] == "euclidean"  # the name goes to scikit-learn, which knows no steps
+    assert params["metric_function"] == "callable steps"
+
+
+def test_copies_of_a_cell_keep_their_edge(adata):
+    adata.obsm["X_pca"][1] = adata.obsm["X_pca"][0]
+    ogs.pp.neighbors(adata, eps=0.3)
+    assert adata.obsp["distances"][0, 1] == np.float32(SMALLEST_DISTANCE)
+    assert adata.obsp["connectivities"][0, 1] == 1.0
+
+
+def test_fifteen_neighbors_unless_told(adata):
+    ogs.pp.neighbors(adata)
+    assert ogs.read_graph(adata).mean_degree == pytest.approx(15, rel=0.05)
+    small = adata[:8].copy()
+    ogs.pp.neighbors(small)
+    assert small.uns["neighbors"]["params"]["n_neighbors"] == 7
+
+
+@pytest.mark.parametrize(
+    ("method", "keywords", "build"),
+    [
+        ("entropic", {"eps": 0.5}, otgraph.entropic_ot_graph),
+        ("knn", {"k": 7}, otgraph.knn_gaussian_graph),
+        ("gaussian", {"eps": 0.2}, otgraph.gaussian_graph),
+        ("magic", {"k": 4}, otgraph.magic_graph),
+        ("quadratic", {"mean_degree": 9, "self_loops": True}, otgraph.quadratic_ot_graph),
+    ],
+)
+def test_every_construction(adata, method, keywords, build):
+    ogs.pp.neighbors(adata, method=method, **keywords)
+    expected = build(adata.obsm["X_pca"], **keywords)
+    np.testing.assert_array_equal(
+        adata.obsp["weights"].toarray(), expected.weights.toarray()
+    )
+    for name in ("connectivities", "distances"):
+        assert_scanpy_can_read(adata.obsp[name], adata.n_obs)
+    assert adata.uns["neighbors"]["params"]["method"] == expected.params["method"]
+
+
+class TestRepresentation:
+    def used(self, adata, **keywords):
+        ogs.pp.neighbors(adata, eps=1.0, **keywords)
+        return adata.uns["neighbors"]["params"]["use_rep"]
+
+    def test_components_for_many_genes(self, adata):
+        assert self.used(adata) == "X_pca"
+
+    def test_genes_for_few(self, adata):
+        assert self.used(adata[:, :50].copy()) == "X"
+        assert self.used(adata[:, :51].copy()) == "X_pca"
+
+    def test_genes_on_request(self, adata):
+        assert self.used(adata, use_rep="X") == self.used(adata, n_pcs=0) == "X"
+        expected = otgraph.quadratic_ot_graph(adata.X, eps=1.0).weights
+        np.testing.assert_array_equal(adata.obsp["weights"].toarray(), expected.toarray())
+
+    def test_data_frame(self, adata):
+        frame = pd.DataFrame(adata.obsm["X_pca"], index=adata.obs_names).add_prefix("f")
+        adata.obsm["frame"] = frame
+        assert self.used(adata, use_rep="frame") == "frame"
+
+    def test_components_are_computed_if_missing(self, adata):
+        sc = pytest.importorskip("scanpy")
+        other = adata.copy()
+        del adata.obsm["X_pca"], other.obsm["X_pca"]
+        with pytest.warns(UserWarning, match="computing 50 components"):
+            ogs.pp.neighbors(adata, eps=1.0)
+        sc.pp.pca(other, n_comps=50)
+        ogs.pp.neighbors(other, eps=1.0)
+        np.testing.assert_array_equal(
+            adata.obsp["weights"].toarray(), other.obsp["weights"].toarray()
+        )
+
+    def test_missing_name_lists_what_is_there(self, adata):
+        adata.obsm["X_other"] = adata.obsm["X_pca"]
+        with pytest.raises(KeyError, match=r"got 'X_pac'; there are: 'X_pca', 'X_other'"):
+            ogs.pp.neighbors(adata, use_rep="X_pac")
+
+    def test_too_many_columns(self, adata):
+        with pytest.raises(ValueError, match=r"`n_pcs` must lie in 1\.\.5.*got 6"):
+            ogs.pp.neighbors(adata, n_pcs=6)
+
+    def test_nan_names_the_place(self, adata):
+        adata.obsm["X_pca"][7, 2] = np.nan
+        with pytest.raises(ValueError, match=r"adata.obsm\['X_pca'\] contains NaN.*row 7"):
+            ogs.pp.neighbors(adata)
+        assert not adata.obsp
+
+
+class TestKindsOfAnnData:
+    def test_copy_leaves_the_original(self, adata):
+        result = ogs.pp.neighbors(adata, eps=1.0, copy=True)
+        assert "weights" in result.obsp
+        assert not adata.obsp
+        assert "neighbors" not in adata.uns
+
+    def test_view_becomes_an_object_of_its_own(self, adata):
+        view = adata[:40]
+        with pytest.warns(anndata.ImplicitModificationWarning):
+            ogs.pp.neighbors(view, eps=1.0)
+        assert not view.is_view
+        assert view.obsp["connectivities"].shape == (40, 40)
+        assert not adata.obsp
+
+    def test_on_disk(self, adata, tmp_path):
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+        try:
+            ogs.pp.neighbors(backed, eps=1.0)
+            ogs.pp.neighbors(backed, eps=1.0, use_rep="X", key_added="genes")
+            ogs.pp.neighbors(adata, eps=1.0, use_rep="X")
+            np.testing.assert_array_equal(
+                backed.obsp["genes_weights"].toarray(), adata.obsp["weights"].toarray()
+            )
+            copy = ogs.pp.neighbors(backed, eps=2.0, copy=True)
+            assert not copy.isbacked
+            assert copy.uns["neighbors"]["params"]["eps"] == 2.0
+            assert backed.uns["neighbors"]["params"]["eps"] == 1.0
+            with pytest.raises(ValueError, match=r"to_memory\(\)"):
+                ogs.pp.neighbors(backed[:20], eps=1.0)
+            del backed.obsm["X_pca"]
+            with pytest.raises(ValueError, match="has no principal components"):
+                ogs.pp.neighbors(backed, eps=1.0)
+        finally:
+            backed.file.close()
+
+    def test_file_and_back(self, adata, tmp_path):
+        for key in (None, "ot"):
+            ogs.pp.neighbors(adata, eps=1.0, key_added=key)
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        read = anndata.read_h5ad(tmp_path / "cells.h5ad")
+        for key in ("neighbors", "ot"):
+            before, after = adata.uns[key]["params"], read.uns[key]["params"]
+            assert {k: after[k] for k in before} == before
+        for name, matrix in adata.obsp.items():
+            assert (read.obsp[name] != matrix).nnz == 0
+            assert read.obsp[name].indices.dtype == np.int32
+
+    def test_key_is_replaced_whole(self, adata):
+        adata.uns["neighbors"] = {"rp_forest": 1, "params": {"n_neighbors": 3, "old": 1}}
+        adata.obsp["connectivities"] = sp.identity(adata.n_obs, format="csr")
+        ogs.pp.neighbors(adata, eps=1.0)
+        once = ogs.read_graph(adata)
+        assert "rp_forest" not in adata.uns["neighbors"]
+        assert "old" not in adata.uns["neighbors"]["params"]
+        ogs.pp.neighbors(adata, eps=2.0)
+        ogs.pp.neighbors(adata, eps=1.0)
+        assert (ogs.read_graph(adata).weights != once.weights).nnz == 0
+
+    @pytest.mark.parametrize("n", [0, 1])
+    def test_too_few_cells(self, adata, n):
+        with pytest.raises(ValueError, match=f"at least 2 cells, got {n}"):
+            ogs.pp.neighbors(adata[:n].copy())
+
+    def test_array(self):
+        with pytest.raises(TypeError, match="must be an AnnData object, got ndarray"):
+            ogs.pp.neighbors(np.zeros((3, 2)))
+
+
+class TestArguments:
+    def test_number_of_neighbors_is_explained(self, adata):
+        with pytest.raises(TypeError, match="`n_neighbors` is no keyword.*pass `mean_degree`"):
+            ogs.pp.neighbors(adata, n_neighbors=15)
+
+    def test_position_is_refused(self, adata):
+        # scanpy's second argument is a number of neighbors; it must not become an eps.
+        with pytest.raises(TypeError, match="positional"):
+            ogs.pp.neighbors(adata, 15)
+
+    def test_keyword_of_another_construction(self, adata):
+        with pytest.raises(TypeError, match=r"`mean_degree` is no keyword of method='magic'"):
+            ogs.pp.neighbors(adata, method="magic", mean_degree=15)
+
+    def test_unknown_method(self, adata):
+        with pytest.raises(ValueError, match="must be one of 'quadratic', 'entropic'"):
+            ogs.pp.neighbors(adata, method="umap")
+
+    def test_both(self, adata):
+        with pytest.raises(TypeError, match="exactly one of `eps` and `mean_degree`"):
+            ogs.pp.neighbors(adata, eps=1.0, mean_degree=15)
+
+    def test_precomputed(self, adata):
+        with pytest.raises(ValueError, match="write_slots"):
+            ogs.pp.neighbors(adata, metric="precomputed")
+
+    @pytest.mark.parametrize("key", ["", 3])
+    def test_key(self, adata, key):
+        with pytest.raises(TypeError, match="`key_added` must be a name or None"):
+            ogs.pp.neighbors(adata, key_added=key)
+
+
+class TestSlots:
+    def test_graph_of_other_size(self, adata):
+        graph = otgraph.knn_gaussian_graph(np.arange(9.0)[:, None], k=2)
+        with pytest.raises(ValueError, match="9 points, but `adata` has 90 cells"):
+            ogs.write_slots(adata, graph)
+
+    def test_graph_without_points(self, adata):
+        X = adata.obsm["X_pca"]
+        graph = otgraph.quadratic_ot_graph(cdist(X, X) ** 2, eps=1.0, metric="precomputed")
+        ogs.write_slots(adata, graph)
+        assert set(adata.obsp["distances"].data) == {1.0}
+        params = adata.uns["neighbors"]["params"]
+        assert params["distances"] == "pattern"
+        assert params["metric"] == "euclidean"  # what umap hands to scikit-learn
+
+    def test_any_weights(self, adata, rng):
+        W = sp.random_array((90, 90), density=0.1, rng=rng)
+        graph = otgraph.Graph.from_weights((W + W.T).tocsr())
+        ogs.write_slots(adata, graph, "mine")
+        assert adata.uns["mine"]["params"]["method"] == "weights"
+        assert (ogs.read_graph(adata, "mine").weights != graph.weights).nnz == 0
+
+    def test_nothing_is_written_on_failure(self, adata):
+        graph = otgraph.quadratic_ot_graph(adata.obsm["X_pca"], eps=1.0, metric=lambda x, y: 1.0)
+        with pytest.raises((TypeError, ValueError)):
+            ogs.write_slots(adata, graph)  # the function is missing
+        assert not adata.obsp
+        assert not adata.uns
+
+    def test_graph_without_edges(self, adata):
+        ogs.write_slots(adata, otgraph.Graph.from_weights(sp.csr_matrix((90, 90))))
+        assert adata.obsp["connectivities"].nnz == adata.obsp["distances"].nnz == 0
+        assert adata.uns["neighbors"]["params"]["n_neighbors"] == 1
+
+    def test_missing_graph_lists_those_there(self, adata):
+        ogs.pp.neighbors(adata, eps=1.0, key_added="ot")
+        with pytest.raises(KeyError, match=r"no neighborhood graph 'neighbors'; it has 'ot'"):
+            ogs.read_graph(adata)
+        del adata.obsp["ot_weights"]
+        with pytest.raises(KeyError, match="names 'ot_weights'"):
+            ogs.read_graph(adata, "ot")
+
+
+def edges_kept_by_umap(C, n_epochs=500):
+    """Edges per cell that ``umap.simplicial_set_embedding`` does not set to zero."""
+    return (C.data >= C.data.max() / n_epochs).sum() / C.shape[0]
+
+
+def test_copies_do_not_starve_the_others(rng):
+    """Pairs of far-away copies share all their mass, edges of other cells weigh far less."""
+    X = rng.standard_normal((300, 2))
+    # Fifty neighbors each, and ten pairs of copies that nobody else comes near.
+    copies = np.repeat(30.0 + 10.0 * rng.standard_normal((10, 2)), 2, axis=0)
+    adata = anndata.AnnData(np.vstack([X, copies]))
+    with pytest.warns(otgraph.exceptions.DisconnectedWarning, match="exact copies"):
+        ogs.pp.neighbors(adata, eps=0.5)
+    W, C = adata.obsp["weights"], adata.obsp["connectivities"]
+    body = np.arange(300)
+    # How often an edge of an ordinary cell is drawn, as a share of the epochs.
+    drawn = [M[body][:, body].data.mean() / M.data.max() for M in (W, C)]
+    assert drawn[1] > 5 * drawn[0]
+    assert edges_kept_by_umap(C) > edges_kept_by_umap(W)
