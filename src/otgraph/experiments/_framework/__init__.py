@@ -11,19 +11,25 @@ from otgraph.experiments._framework.experiment import (
 )
 from otgraph.experiments._framework.grids import knn_gaussian_path, log_grid
 from otgraph.experiments._framework.statistics import (
+    Best,
+    best_of,
     best_per_seed,
+    circle_variations,
     paired_sentence,
     spread,
     table_of_best,
 )
 
 __all__ = [
+    "Best",
     "Claim",
     "Experiment",
     "Picture",
     "Summary",
     "Task",
+    "best_of",
     "best_per_seed",
+    "circle_variations",
     "knn_gaussian_path",
     "log_grid",
     "paired_sentence",

@@ -117,7 +117,8 @@ class Experiment(Generic[P]):
     summarize
         ``summarize(scores, parameters)`` gives table and claims.
     draw
-        ``draw(scores, parameters)`` yields the pictures.
+        ``draw(scores, parameters)`` yields the pictures. It is called once for each variant, with
+        the scores of that variant only.
     variants
         Those that differ. An experiment that is not the paper's has ``("text",)``.
     seeded

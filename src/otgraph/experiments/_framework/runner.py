@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from otgraph.experiments._framework.checkpoint import Rows
-    from otgraph.experiments._framework.experiment import Experiment, Task
+    from otgraph.experiments._framework.experiment import Experiment, Picture, Scores, Task
 
 NAMES = ("curve", "spiral", "arms", "density", "cells", "mixture", "digits", "laplace")
 WITH_DATA = "cells"  # the one experiment that takes data of the user
@@ -164,7 +164,7 @@ class _Run:
         scores = score_table(experiment.name, self.tasks, self.checkpoint.finished)
         with _expected_warnings():
             summary = experiment.summarize(scores, parameters)
-            pictures = list(experiment.draw(scores, parameters))
+            pictures = list(self._pictures(scores))
         figures = [{"name": picture.name, "caption": picture.caption} for picture in pictures]
         contents = {
             "scores.csv": scores.to_csv(index=False).encode(),
@@ -176,6 +176,21 @@ class _Run:
         with _clear_errors(self.folder):
             files = write_files(self.folder, contents)
         return Report(experiment.name, experiment.title, summary.claims, files)
+
+    def _pictures(self, scores: Scores) -> Iterator[Picture]:
+        """Those of the first variant, then those of the other under names of its own."""
+        variants = self.about["variants"]
+        for variant in variants:
+            mine = scores[scores["variant"] == variant]
+            for picture in self.experiment.draw(mine, self.parameters):
+                if variant == variants[0]:
+                    yield picture
+                else:
+                    yield replace(
+                        picture,
+                        name=f"{picture.name}-{variant}",
+                        caption=f"{picture.caption} Variant: {variant}.",
+                    )
 
     def _compute(self, n_processes: int, *, progress: bool) -> None:
         missing = [task for task in self.tasks if task.key not in self.checkpoint.finished]

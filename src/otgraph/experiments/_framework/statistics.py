@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.experiments._framework.experiment import Scores
+    from otgraph.typing import FloatArray
 
 NOT_PARAMETERS = ("experiment", "variant", "seed", "method", "score", "value")
+SYMBOLS = {"eps": "ε"}  # as printed
 
 
 def best_per_seed(
@@ -27,6 +29,24 @@ def best_per_seed(
     chosen = scores[scores["score"] == score].dropna(subset=["value"])
     groups = chosen.groupby(list(by), sort=False)["value"]
     return chosen.loc[groups.idxmax() if largest else groups.idxmin()]
+
+
+class Best(NamedTuple):
+    """The best value of a score, and the parameters that gave it."""
+
+    value: float
+    params: dict[str, Any]
+
+    def __str__(self) -> str:
+        """The parameters as in a title."""
+        return ", ".join(f"{SYMBOLS.get(k, k)} = {v:.3g}" for k, v in self.params.items())
+
+
+def best_of(scores: Scores, score: str, method: str, *, largest: bool, seed: int = 0) -> Best:
+    """The best of all parameters of a method on one sample."""
+    mine = scores[(scores["method"] == method) & (scores["seed"] == seed)]
+    row = best_per_seed(mine, score, largest=largest).iloc[0].drop(list(NOT_PARAMETERS[:-1]))
+    return Best(row.pop("value"), row.dropna().to_dict())
 
 
 def table_of_best(best: Scores) -> list[dict[str, Any]]:
@@ -75,3 +95,13 @@ def paired_sentence(better: ArrayLike, worse: ArrayLike, digits: int = 3) -> str
         p = stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue
         sentence += f" (paired t-test over {len(difference)} seeds: p = {p:.1g})"
     return sentence
+
+
+def circle_variations(plane: FloatArray) -> tuple[float, float]:
+    """Coefficients of variation of the radius and of the angular gaps; a circle has none."""
+    radius = np.hypot(*plane.T)
+    if not radius.all():
+        return np.nan, np.nan  # points at the origin have no angle
+    angle = np.sort(np.arctan2(plane[:, 1], plane[:, 0]))
+    gaps = np.diff(angle, append=angle[0] + 2 * np.pi)
+    return float(radius.std() / radius.mean()), float(gaps.std() / gaps.mean())

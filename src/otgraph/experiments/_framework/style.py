@@ -1,0 +1,62 @@
+"""How methods look in every figure: apart in color, in grey and for the color-blind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from otgraph.experiments._framework.experiment import Scores
+
+QUADRATIC = "quadratic OT"
+HOLLOW = "quadratic OT, hollow"
+ENTROPIC = "entropic OT"
+GAUSSIAN = "Gaussian"
+KNN = "kNN"
+KNN_GAUSSIAN = "kNN + Gaussian"
+MAGIC = "MAGIC"
+
+# From dark to light, each with dashes and a marker of its own: no two look alike in print.
+METHOD_STYLES: dict[str, dict[str, Any]] = {
+    KNN: {"color": "#14213d", "linestyle": "-", "marker": "s"},
+    KNN_GAUSSIAN: {"color": "#14213d", "linestyle": "-", "marker": "s"},
+    QUADRATIC: {"color": "#b5123b", "linestyle": "-", "marker": "o"},
+    GAUSSIAN: {"color": "#7a7a7a", "linestyle": ":", "marker": "v"},
+    MAGIC: {"color": "#00a6a6", "linestyle": "-.", "marker": "^"},
+    HOLLOW: {"color": "#ee8fa3", "linestyle": "--", "marker": "o"},
+    ENTROPIC: {"color": "#f2a900", "linestyle": "--", "marker": "D"},
+}
+LINE: dict[str, Any] = {"linewidth": 1.6, "markersize": 3.5}
+BAND_ALPHA = 0.18
+
+
+def plot_spread(ax: Axes, scores: Scores, x: str | None, method: str, label: str = "") -> None:
+    """Mean over the seeds against a parameter, and the range from lowest to highest.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    scores
+        Rows of one score of one method, one for each seed and value of `x`.
+    x
+        Column of the parameter. None draws a horizontal line.
+    method
+        Whose colors to take.
+    label
+        Entry of the legend, by default the name of the method.
+    """
+    style = METHOD_STYLES[method]
+    color, label = style["color"], label or method
+    if x is None:
+        values = scores["value"]
+        ax.axhline(
+            values.mean(), color=color, linestyle=style["linestyle"], linewidth=1.6, label=label
+        )
+        ax.axhspan(values.min(), values.max(), color=color, alpha=BAND_ALPHA, linewidth=0)
+        return
+    groups = scores.groupby(x)["value"]
+    grid = groups.mean().index.to_numpy(dtype=float)
+    ax.plot(grid, groups.mean(), label=label, **style, **LINE)
+    ax.fill_between(grid, groups.min(), groups.max(), color=color, alpha=BAND_ALPHA, linewidth=0)
