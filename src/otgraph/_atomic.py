@@ -15,28 +15,34 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
     """A new file that takes the place of ``path`` once it is complete and on the disk."""
+    with replacing_name(path) as temporary, open(temporary, "wb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def replacing_name(path: str) -> Iterator[str]:
+    """The same for libraries that want a name: an empty file for them to overwrite."""
     target = os.path.realpath(path)  # a link goes on pointing to its file
     directory = os.path.dirname(target)
     _check_target(path, target, directory)
     temporary = os.path.join(directory, f".{os.path.basename(target)}.{secrets.token_hex(8)}")
     # Opened by hand for the permissions that any new file gets, which tempfile does not give.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        descriptor = os.open(temporary, flags, 0o666)
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as error:
         msg = f"cannot write into the directory of {path!r}: {error.strerror}"
         raise type(error)(error.errno, msg) from error
     try:
-        with open(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        _sync(temporary, os.O_RDWR)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_directory(directory)
+    # The renaming itself becomes durable, where the system lets directories be opened.
+    with contextlib.suppress(OSError):
+        _sync(directory, os.O_RDONLY)
 
 
 def _check_target(path: str, target: str, directory: str) -> None:
@@ -48,11 +54,9 @@ def _check_target(path: str, target: str, directory: str) -> None:
         raise IsADirectoryError(errno.EISDIR, msg)
 
 
-def _sync_directory(directory: str) -> None:
-    """Make the renaming itself durable, where the system lets directories be opened."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _sync(path: str, mode: int) -> None:
+    descriptor = os.open(path, mode)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,221 @@
+"""Options that several commands share: data classes whose fields become options.
+
+None stands for an option that was not given, so that a default is written in one place only, the
+function that the option is handed to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+# Headings under which `--help` lists them.
+READING, COST, SOLVER, OTHERS, RUNNING = (
+    "Reading", "Cost", "Solver", "Other methods", "Running",
+)  # fmt: skip
+
+
+class Method(StrEnum):
+    """Constructions by the names that the command line gives them."""
+
+    quadratic = "quadratic"
+    entropic = "entropic"
+    knn = "knn"
+    gaussian = "gaussian"
+    magic = "magic"
+
+
+class Search(StrEnum):
+    """How candidate pairs are found."""
+
+    auto = "auto"
+    exact = "exact"
+    approximate = "approximate"
+
+
+class OnFailure(StrEnum):
+    """What happens when a solver stops short."""
+
+    warn = "warn"
+    fail = "raise"
+
+
+class Symmetrize(StrEnum):
+    """What becomes of an edge that is found from one side."""
+
+    union = "union"
+    average = "average"
+
+
+def option(
+    help: str,
+    *names: str,
+    default: str | None = None,
+    panel: str | None = None,
+    metavar: str | None = None,
+) -> Any:
+    """A typer option that is None when it is not given, and whose help says what holds then."""
+    return typer.Option(
+        *names,
+        help=help,
+        show_default=default or False,
+        rich_help_panel=panel,
+        metavar=metavar,
+    )
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a file of points."""
+
+    columns: Annotated[
+        list[str] | None,
+        option(
+            "Columns to use, by name or number; commas between them.",
+            panel=READING, metavar="NAMES",
+        ),
+    ] = None  # fmt: skip
+    drop: Annotated[
+        list[str] | None, option("Columns to leave out.", panel=READING, metavar="NAMES")
+    ] = None
+    header: Annotated[
+        bool | None,
+        option("The first line of a text file holds names.", default="detected", panel=READING),
+    ] = None
+    row_names: Annotated[
+        bool | None,
+        option("The first column of a table holds names.", default="detected", panel=READING),
+    ] = None
+    transpose: Annotated[
+        bool, option("Points are columns, as in genes by cells.", "--transpose", panel=READING)
+    ] = False
+    key: Annotated[
+        str | None, option("Array to use of an .npz that holds several.", panel=READING)
+    ] = None
+    use_rep: Annotated[
+        str | None,
+        option("X or a key of obsm in .h5ad.", default="X_pca; X up to 50 genes", panel=READING),
+    ] = None
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Keywords of :func:`otgraph.quadratic_ot_graph` that :func:`otgraph.eps_path` takes too."""
+
+    metric: Annotated[
+        str | None,
+        option(
+            "euclidean, cosine, any of scikit-learn, or precomputed.",
+            default="euclidean",
+            panel=COST,
+        ),
+    ] = None
+    p: Annotated[
+        float | None, option("Power of the distance.", "--p", "-p", default="2", panel=COST)
+    ] = None
+    normalize: Annotated[
+        bool | None,
+        option("Divide costs by their mean, so that eps has no unit.", default="yes", panel=COST),
+    ] = None
+    mass: Annotated[
+        str | None,
+        option("File with one mass per point.", default="ones", panel=COST, metavar="FILE"),
+    ] = None
+    self_loops: Annotated[
+        bool | None, option("Let points keep mass, as the paper does.", default="no", panel=COST)
+    ] = None
+    tol: Annotated[
+        float | None, option("Largest relative error of a row sum.", default="1e-6", panel=SOLVER)
+    ] = None
+    search: Annotated[
+        Search | None, option("How candidate pairs are found.", default="auto", panel=SOLVER)
+    ] = None
+    n_candidates: Annotated[int | None, option("First candidates per point.", panel=SOLVER)] = None
+    max_steps: Annotated[int | None, option("Limit of steps.", panel=SOLVER)] = None
+    on_failure: Annotated[
+        OnFailure | None,
+        option(
+            "Not converged: warn writes the result and exits with 3, raise writes nothing and "
+            "exits with 1.",
+            default="warn",
+            panel=SOLVER,
+        ),
+    ] = None
+    n_jobs: Annotated[int | None, option("Threads.", default="all cores", panel=SOLVER)] = None
+    random_state: Annotated[int | None, option("Seed.", default="0", panel=SOLVER)] = None
+
+    def given(self) -> dict[str, Any]:
+        """Keywords that the user chose, as plain values."""
+        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: value.value if isinstance(value, StrEnum) else value
+            for name, value in chosen.items()
+            if value is not None
+        }
+
+
+@dataclass(frozen=True)
+class GraphOptions(SolverOptions):
+    """Which graph to build: a method, and every keyword of every method."""
+
+    method: Annotated[Method, option("Kind of graph.", default="quadratic")] = Method.quadratic
+    eps: Annotated[
+        float | None,
+        option("Regularization, or scale of a kernel; for quadratic this or --mean-degree."),
+    ] = None
+    mean_degree: Annotated[float | None, option("Wanted mean number of neighbors; finds eps.")] = (
+        None
+    )
+    u0: Annotated[
+        str | None,
+        option("Potentials to start from: a vector or a graph file.", panel=SOLVER, metavar="FILE"),
+    ] = None
+    dask: Annotated[
+        str | None,
+        option("Address of a Dask scheduler to compute on.", panel=SOLVER, metavar="ADDRESS"),
+    ] = None
+    k: Annotated[
+        int | None, option("knn, magic: neighbors.", "--k", "-k", default="15, 5", panel=OTHERS)
+    ] = None
+    include_self: Annotated[
+        bool | None, option("knn: a point is its own first neighbor.", default="no", panel=OTHERS)
+    ] = None
+    symmetrize: Annotated[
+        Symmetrize | None, option("knn: edges found from one side.", default="union", panel=OTHERS)
+    ] = None
+    decay: Annotated[
+        float | None, option("magic: power in the kernel.", default="1", panel=OTHERS)
+    ] = None
+    knn_max: Annotated[
+        int | None, option("magic: most neighbors.", default="3 k", panel=OTHERS)
+    ] = None
+    thresh: Annotated[
+        float | None, option("magic: smallest weight kept.", default="1e-4", panel=OTHERS)
+    ] = None
+    n_pca: Annotated[
+        int | None, option("magic: principal components to use.", default="none", panel=OTHERS)
+    ] = None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a command talks, and whether it may replace files."""
+
+    force: Annotated[bool, option("Replace files that exist.", "--force", panel=RUNNING)] = False
+    json: Annotated[bool, option("Report as one JSON object.", "--json", panel=RUNNING)] = False
+    verbose: Annotated[
+        bool | None,
+        option(
+            "Full report, or none.",
+            "--verbose/--quiet", "-v/-q",
+            default="full on a terminal, one line in a pipe",
+            panel=RUNNING,
+        ),
+    ] = None  # fmt: skip
+    progress: Annotated[
+        bool | None, option("Progress bars.", default="on a terminal", panel=RUNNING)
+    ] = None
+    debug: Annotated[bool, option("Show tracebacks.", "--debug", panel=RUNNING)] = False

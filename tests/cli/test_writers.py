@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import anndata
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import otgraph
+
+NAMES = [f"r{i}" for i in range(40)]
+
+
+@pytest.fixture
+def table(X, tmp_path):
+    pd.DataFrame(X, columns=list("abc"), index=NAMES).to_csv(tmp_path / "points.csv")
+    return "points.csv"
+
+
+@pytest.fixture
+def expected(X):
+    return otgraph.quadratic_ot_graph(X, eps=1.0, self_loops=True).weights
+
+
+def matrix_of(edges) -> sp.csr_matrix:
+    position = {name: i for i, name in enumerate(NAMES)}
+    i, j = edges["source"].map(position), edges["target"].map(position)
+    upper = sp.csr_matrix((edges["weight"], (i, j)), shape=(40, 40))
+    return upper + sp.triu(upper, k=1).T
+
+
+def read(path: str):
+    if path.endswith((".csv", ".csv.gz")):
+        return matrix_of(pd.read_csv(path, float_precision="round_trip"))
+    if path.endswith(".tsv"):
+        return matrix_of(pd.read_csv(path, sep="\t", float_precision="round_trip"))
+    if path.endswith(".parquet"):
+        return matrix_of(pd.read_parquet(path))
+    if path.endswith(".npz"):
+        return sp.load_npz(path)
+    if path.endswith((".mtx", ".mtx.gz")):
+        return scipy.io.mmread(path).tocsr()
+    if path.endswith(".graphml"):
+        network = networkx.read_graphml(path)
+        assert [network.nodes[node]["name"] for node in network] == NAMES
+        return networkx.to_scipy_sparse_array(network)
+    return otgraph.load_graph(path).weights
+
+
+@pytest.mark.parametrize(
+    "suffix",
+    ["otg", "npz", "mtx", "mtx.gz", "csv", "csv.gz", "tsv", "parquet", "graphml"],
+)
+def test_round_trip(cli, table, expected, suffix):
+    done = cli("graph", table, "-o", f"out.{suffix}", "--eps", 1, "--self-loops")
+    assert (done.code, done.err) == (0, "")
+    np.testing.assert_allclose(read(f"out.{suffix}").toarray(), expected.toarray(), rtol=1e-14)
+
+
+def test_compressed_files_are_reproducible(cli, table):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        cli("graph", table, "-o", name, "--eps", 1)
+    first, second = (Path(name).read_bytes() for name in ("a.csv.gz", "b.csv.gz"))
+    assert first == second
+
+
+class TestH5ad:
+    @pytest.fixture
+    def cells(self, X, tmp_path):
+        adata = anndata.AnnData(np.abs(X))
+        adata.obsm["X_pca"] = X[:, :2]
+        adata.obs_names = NAMES
+        adata.uns["note"] = "kept"
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        return "cells.h5ad"
+
+    def test_is_a_copy_with_slots(self, cli, cells, X):
+        before = Path(cells).read_bytes()
+        options = ("--eps", 1, "--use-rep", "X_pca")
+        assert cli("graph", cells, "-o", "out.h5ad", *options).code == 0
+        assert Path(cells).read_bytes() == before
+        adata = anndata.read_h5ad("out.h5ad")
+        assert adata.uns["note"] == "kept"
+        assert adata.uns["neighbors"]["connectivities_key"] == "connectivities"
+        expected = otgraph.quadratic_ot_graph(X[:, :2], eps=1.0)
+        assert (adata.obsp["weights"] != expected.weights).nnz == 0
+        assert adata.obsp["distances"].nnz == expected.weights.nnz
+
+    def test_from_a_table(self, cli, table, X, expected):
+        assert cli("graph", table, "-o", "out.h5ad", "--eps", 1, "--self-loops").code == 0
+        adata = anndata.read_h5ad("out.h5ad")
+        np.testing.assert_allclose(adata.X, X)
+        assert list(adata.obs_names) == NAMES
+        assert list(adata.var_names) == list("abc")
+        np.testing.assert_allclose(adata.obsp["weights"].toarray(), expected.toarray(), rtol=1e-12)
+
+    def test_input_may_be_replaced(self, cli, cells):
+        assert cli("graph", cells, "-o", cells, "--eps", 1, "--force").code == 0
+        assert "weights" in anndata.read_h5ad(cells).obsp
