@@ -16,20 +16,22 @@ from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
 from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
-from otgraph.costs.base import Cost, Screen
-from otgraph.costs.pairs import drain, symmetric_pairs
+from otgraph.costs.pairs import drain
+from otgraph.costs.search import SearchedCost, Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.costs.pairs import PairChunk, Pairs
+    from otgraph.costs.pairs import PairChunk
     from otgraph.typing import FloatArray, LongArray
+
+    Found = tuple[int, list[PairChunk]]
 
 # Numbers in one block of costs: 64 MB a thread, and thousands of rows for small problems.
 BLOCK_ENTRIES = 1 << 23
 
 
-class BlockCost(Cost):
+class BlockCost(SearchedCost):
     """A cost that can fill blocks ``c[a:b, a:]``; the part left of it is known by symmetry."""
 
     def __init__(self, n: int, workers: Workers) -> None:
@@ -64,45 +66,41 @@ class BlockCost(Cost):
         """Costs from some points to all points."""
         return np.vstack([self.block(int(r), int(r) + 1, 0) for r in rows]) / self._divisor
 
-    def neighbors(self, k: int) -> Pairs:
-        """The k nearest points."""
-        k = min(k, self.n - 1)
-        chunks = list(self._map(partial(self._neighbors_of_block, k)))
-        return symmetric_pairs(self.n, chunks, self.workers)
+    def neighbor_work(self, k: int) -> Work:
+        """The search for the k nearest points."""
+        return Work(self._blocks, partial(self._neighbors_of_block, min(k, self.n - 1)))
 
-    def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
-        """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
-        chunks: list[PairChunk] = []
+    def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
+        """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
         if rows is None:
-            for found in self._map(partial(self._screen_block, upper)):
-                chunks.extend(found)
-        else:
-            height = max(1, BLOCK_ENTRIES // self.n)
-            for a, b in row_blocks(len(rows), height):
-                chunks.extend(self._screen_rows(upper, rows[a:b]))
-        pairs = symmetric_pairs(self.n, chunks, self.workers)
-        return Screen(pairs, complete=True, pairs_checked=self.n_pairs)
+            return Work(self._blocks, partial(self._screen_block, upper), complete=True)
+        blocks = row_blocks(len(rows), max(1, BLOCK_ENTRIES // self.n))
+        return Work(blocks, partial(self._screen_rows, upper, rows), complete=True)
 
     def _map(self, function: Callable[[tuple[int, int]], Any]) -> Any:
         with single_threaded_blas():
             yield from self.workers.map(function, self._blocks)
 
-    def _neighbors_of_block(self, k: int, rows: tuple[int, int]) -> PairChunk:
+    def _neighbors_of_block(self, k: int, rows: tuple[int, int]) -> Found:
         a, b = rows
         costs = self.block(a, b, 0) / self._divisor
         costs[np.arange(b - a), np.arange(a, b)] = np.inf
         nearest = np.argpartition(costs, k - 1, axis=1)[:, :k]
         i = np.repeat(np.arange(a, b, dtype=np.int32), k)
-        return i, nearest.ravel().astype(np.int32), np.take_along_axis(costs, nearest, 1).ravel()
+        nearest_costs = np.take_along_axis(costs, nearest, axis=1).ravel()
+        return costs.size, [(i, nearest.ravel().astype(np.int32), nearest_costs)]
 
-    def _screen_block(self, upper: FloatArray, rows: tuple[int, int]) -> list[PairChunk]:
+    def _screen_block(self, upper: FloatArray, rows: tuple[int, int]) -> Found:
         a, b = rows
         costs = self.block(a, b, a) / self._divisor
-        return drain(partial(kernels.collect_block, costs, a, a, upper), b - a, 2 * self.n)
+        collect = partial(kernels.collect_block, costs, a, a, upper)
+        return costs.size, drain(collect, b - a, 2 * self.n)
 
-    def _screen_rows(self, upper: FloatArray, rows: LongArray) -> list[PairChunk]:
-        costs = self.sample(rows)
-        return drain(partial(kernels.collect_rows, costs, rows, upper), len(rows), 2 * self.n)
+    def _screen_rows(self, upper: FloatArray, rows: LongArray, place: tuple[int, int]) -> Found:
+        some = rows[slice(*place)]
+        costs = self.sample(some)
+        collect = partial(kernels.collect_rows, costs, some, upper)
+        return costs.size, drain(collect, len(some), 2 * self.n)
 
 
 class MatrixCost(BlockCost):

@@ -13,13 +13,13 @@ import numpy as np
 
 from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
-from otgraph.costs.base import Cost, Screen
 from otgraph.costs.cells import cluster_order, consecutive_cells, enclosing_cells
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
-from otgraph.costs.pairs import drain, symmetric_pairs
+from otgraph.costs.pairs import drain
+from otgraph.costs.search import SearchedCost, Work
 
 if TYPE_CHECKING:
-    from otgraph.costs.pairs import PairChunk, Pairs
+    from otgraph.costs.pairs import PairChunk
     from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
 
     NeighborTask = tuple[int, int, IntArray]
@@ -41,7 +41,7 @@ AUTO_PAIRS_PER_POINT = 250_000
 TINY = 1e-35  # far below any product that matters, above float32 underflow
 
 
-class EuclideanCost(Cost):
+class EuclideanCost(SearchedCost):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale.
 
     Parameters
@@ -109,35 +109,24 @@ class EuclideanCost(Cost):
         self.exact = True
         return True
 
-    def neighbors(self, k: int) -> Pairs:
-        """The k nearest points among those of the nearest cells.
+    def neighbor_work(self, k: int) -> Work:
+        """The search for the k nearest points among those of the nearest cells.
 
         Where that finds too few of the true ones (isotropic data in many dimensions) all points
         are looked at, unless the search is meant to be approximate.
         """
         k = min(k, self.n - 1)
-        find = partial(self._neighbors_of_block, k)
-        with single_threaded_blas():
-            tasks = self._neighbor_tasks(k)
-            if self.exact is not False and self._recall(k, tasks) < MIN_RECALL:
-                tasks = self._all_columns()
-            chunks = list(self.workers.map(find, tasks, label="search"))
-        return symmetric_pairs(self.n, chunks, self.workers)
+        tasks = self._neighbor_tasks(k)
+        if self.exact is not False and self._recall(k, tasks) < MIN_RECALL:
+            tasks = self._all_columns()
+        return Work(tasks, partial(self._neighbors_of_block, k))
 
-    def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
-        """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
+    def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
+        """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
         reach = self._reach(upper)
-        chunks: list[PairChunk] = []
-        checked = 0
-        with single_threaded_blas():
-            way = self._choose_blocks(reach, rows)
-            check = partial(self._screen_batch, way, upper, reach, rows is None)
-            for n_pairs, found in self.workers.map(check, way.batches, label="screen"):
-                checked += n_pairs
-                chunks.extend(found)
-        pairs = symmetric_pairs(self.n, chunks, self.workers)
-        complete = bool(self.exact)
-        return Screen(pairs, complete, pairs_checked=self.n_pairs if complete else checked)
+        way = self._choose_blocks(reach, rows)
+        check = partial(self._screen_batch, way, upper, reach, rows is None)
+        return Work(way.batches, check, complete=bool(self.exact))
 
     def _power(self, squares: FloatArray) -> FloatArray:
         return self._factor * squares**self._half_power
@@ -186,7 +175,7 @@ class EuclideanCost(Cost):
         ]
         return float(np.mean(found))
 
-    def _neighbors_of_block(self, k: int, task: NeighborTask) -> PairChunk:
+    def _neighbors_of_block(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
         first, last, columns = task
         center = self._X[first:last].mean(axis=0)
         left, _ = self._centered(np.arange(first, last, dtype=np.int32), center, 2.0)
@@ -201,7 +190,7 @@ class EuclideanCost(Cost):
             np.empty(found.size),
         )
         count = kernels.costs_of(self._X, first, found, self._factor, self._half_power, i, j, c)
-        return i[:count], j[:count], c[:count]
+        return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
 
     # Screening -------------------------------------------------------------------------
 

@@ -1,0 +1,73 @@
+"""Searches over pairs in parts.
+
+Which parts there are depends on the cost alone. They can run in any order, in threads or on
+other machines, and what they find together is always the same.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from otgraph._parallel import single_threaded_blas
+from otgraph.costs.base import Cost, Screen
+from otgraph.costs.pairs import symmetric_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from otgraph.costs.pairs import PairChunk, Pairs
+    from otgraph.typing import FloatArray, LongArray
+
+
+@dataclass(frozen=True)
+class Work:
+    """A search that is still to be done.
+
+    Parameters
+    ----------
+    parts
+        What to look through, in pieces.
+    find
+        Gives for a part the number of pairs looked at, and those that count.
+    complete
+        Whether the parts cover all pairs.
+    """
+
+    parts: Sequence[Any]
+    find: Callable[[Any], tuple[int, list[PairChunk]]]
+    complete: bool = False
+
+
+class SearchedCost(Cost):
+    """A cost whose pairs are found by looking through parts."""
+
+    @abstractmethod
+    def neighbor_work(self, k: int) -> Work:
+        """The search for about k near points of every point."""
+
+    @abstractmethod
+    def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
+        """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
+
+    def neighbors(self, k: int) -> Pairs:
+        """Pairs of near points, about k per point: a first guess, not a promise."""
+        with single_threaded_blas():
+            _, chunks = self._found(self.neighbor_work(k), "search")
+        return symmetric_pairs(self.n, chunks, self.workers)
+
+    def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
+        """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
+        with single_threaded_blas():
+            work = self.screen_work(upper, rows)
+            checked, chunks = self._found(work, "screen")
+        pairs = symmetric_pairs(self.n, chunks, self.workers)
+        return Screen(pairs, work.complete, self.n_pairs if work.complete else checked)
+
+    def _found(self, work: Work, label: str) -> tuple[int, list[PairChunk]]:
+        checked, chunks = 0, []
+        for n_pairs, found in self.workers.map(work.find, work.parts, label=label):
+            checked += n_pairs
+            chunks.extend(found)
+        return checked, chunks
