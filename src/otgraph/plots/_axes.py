@@ -19,7 +19,7 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axe
     if ax is not None:
         return ax
     pyplot = require("matplotlib.pyplot", "plots")
-    axes: Axes = pyplot.figure(figsize=figsize, layout="constrained").add_subplot()
+    axes: Axes = pyplot.figure(figsize=figsize, layout="compressed").add_subplot()
     return axes
 
 

@@ -65,8 +65,8 @@ def draw_graph(
     labels
         Group of each point, one color each; -1 is drawn gray.
     color
-        A matplotlib color by name or as a tuple, ``"degree"``, one number per point, or
-        ready-made ``PointColors``. Not together with `labels`.
+        ``"degree"``, ``"potential"``, ``"component"``, one number per point, a matplotlib color
+        by name or as a tuple, or ready-made ``PointColors``. Not together with `labels`.
     cmap
         Color map for numbers.
     ax
