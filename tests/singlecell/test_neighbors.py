@@ -34,9 +34,7 @@ def test_slots(adata, key, prefix):
     assert set(adata.obsp) == {prefix + name for name in names}
     for name in names:
         assert_scanpy_can_read(adata.obsp[prefix + name], adata.n_obs)
-    np.testing.assert_array_equal(
-        adata.obsp[f"{prefix}weights"].toarray(), graph.weights.toarray()
-    )
+    np.testing.assert_array_equal(adata.obsp[f"{prefix}weights"].toarray(), graph.weights.toarray())
     for name in names:
         np.testing.assert_array_equal(adata.obsp[prefix + name].indices, graph.weights.indices)
 
@@ -111,9 +109,7 @@ def test_fifteen_neighbors_unless_told(adata):
 def test_every_construction(adata, method, keywords, build):
     ogs.pp.neighbors(adata, method=method, **keywords)
     expected = build(adata.obsm["X_pca"], **keywords)
-    np.testing.assert_array_equal(
-        adata.obsp["weights"].toarray(), expected.weights.toarray()
-    )
+    np.testing.assert_array_equal(adata.obsp["weights"].toarray(), expected.weights.toarray())
     for name in ("connectivities", "distances"):
         assert_scanpy_can_read(adata.obsp[name], adata.n_obs)
     assert adata.uns["neighbors"]["params"]["method"] == expected.params["method"]
@@ -241,7 +237,7 @@ class TestKindsOfAnnData:
 
 class TestArguments:
     def test_number_of_neighbors_is_explained(self, adata):
-        with pytest.raises(TypeError, match="`n_neighbors` is no keyword.*pass `mean_degree`"):
+        with pytest.raises(TypeError, match=r"`n_neighbors` is no keyword.*pass `mean_degree`"):
             ogs.pp.neighbors(adata, n_neighbors=15)
 
     def test_position_is_refused(self, adata):

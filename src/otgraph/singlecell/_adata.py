@@ -51,4 +51,5 @@ def target(adata: Any, *, copy: bool) -> Any:
 
 def listed(names: Iterable[Any]) -> str:
     """Names for an error message, in order."""
-    return ", ".join(repr(name) for name in names) or "none"
+    # anndata 0.13 lists X among the layers, under the name None.
+    return ", ".join(repr(name) for name in names if name is not None) or "none"
