@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from otgraph.cli.demo import demo
+from otgraph.cli.denoise import denoise
+from otgraph.cli.embed import embed
 from otgraph.cli.graph import graph
+from otgraph.cli.info import info
+from otgraph.cli.labels import labels
+from otgraph.cli.path import path
+from otgraph.cli.reproduce import reproduce
 from otgraph.cli.running import ExitCode, command, complain
 
 if TYPE_CHECKING:
@@ -24,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (graph,):
+for function in (graph, path, embed, labels, denoise, info, reproduce, demo):
     app.command(function.__name__)(command(function))
 
 

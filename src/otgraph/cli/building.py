@@ -34,7 +34,8 @@ def build_graph(points: Points, options: GraphOptions, run: RunOptions) -> Graph
     import otgraph
 
     given = options.given()
-    method, address = Method(given.pop("method")), given.pop("dask", None)
+    method = Method(given.pop("method", Method.quadratic))
+    address = given.pop("dask", None)
     function: Callable[..., Graph] = getattr(otgraph, FUNCTIONS[method])
     check_known(given, function, f"--method {method.value}")
     keywords = keywords_for(function, given, run)
@@ -102,15 +103,21 @@ def graph_from(
             points = read_points(path, reading, aside=aside)
         with report.stage("build"):
             return build_graph(points, building, run), points
-    given = [name for name in building.given() if name != "method"]
-    if given:
-        msg = f"{path}: is a graph already; {as_options(given)} would build one from points."
-        raise ValueError(msg)
     if aside:
         msg = f"{path}: is a graph and has no column {aside[0]!r}; give the points instead."
         raise ValueError(msg)
     with report.stage("read"):
-        return read_graph(path), None
+        return finished_graph(path, building), None
+
+
+def finished_graph(path: str, building: GraphOptions) -> Graph:
+    """The graph in a file, if no option asks for building one."""
+    given = building.given()
+    if given:
+        msg = f"{path}: is a graph already; {as_options(list(given))} would build one from points."
+        raise ValueError(msg)
+    graph: Graph = read_graph(path)
+    return graph
 
 
 def path_keywords(options: SolverOptions, run: RunOptions) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,8 @@ class Points:
     source: str
     row_names: NDArray[Any] | None = None
     column_names: NDArray[Any] | None = None
-    aside: dict[str, NDArray[Any]] | None = None  # columns that are no features, by name
+    # Columns that are no features, by name.
+    aside: dict[str, NDArray[Any]] = field(default_factory=dict)
     adata: Any = None  # the whole object, for formats that hold more than points
     use_rep: str | None = None
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from otgraph.cli.building import build_graph
-from otgraph.cli.options import GraphOptions, ReadOptions, RunOptions
+from otgraph.cli.options import POINTS, GraphOptions, ReadOptions, RunOptions, option
+from otgraph.cli.pictures import PICTURES, write_picture
 from otgraph.cli.readers import read_points
 from otgraph.cli.report import Report
 from otgraph.cli.summary import describe_graph
@@ -16,8 +17,10 @@ from otgraph.cli.writers import GRAPHS, write_graph
 
 
 def graph(
-    points: Annotated[str, typer.Argument(help="Points: .npy, .npz, .csv, … or - for stdin.")],
+    points: Annotated[str, POINTS],
     output: Annotated[str, typer.Option("-o", "--output", help="Graph to write: .otg, …")],
+    picture: Annotated[str | None, option("Picture of it to draw.", metavar="FILE")] = None,
+    *,
     building: GraphOptions,
     reading: ReadOptions,
     run: RunOptions,
@@ -29,6 +32,9 @@ def graph(
     weights, .h5ad the input with the slots of scanpy filled.
     """
     place = target(output, GRAPHS, what="a graph", force=run.force)
+    drawing = (
+        None if picture is None else target(picture, PICTURES, what="a picture", force=run.force)
+    )
     report = Report("graph", streamed=place.streamed)
     with report.stage("read"):
         data = read_points(points, reading)
@@ -36,8 +42,15 @@ def graph(
         built = build_graph(data, building, run)
     with report.stage("write"):
         write_graph(place, built, data)
+        report.wrote(output)
+        if drawing is not None:
+            from otgraph.plots import draw_graph
+
+            write_picture(
+                drawing, lambda ax: draw_graph(built, X=data.values, color="degree", ax=ax)
+            )
+            report.wrote(drawing.path)
     report.row("points", str(data))
     report.facts |= {"points": data.source, "n_features": data.values.shape[1]}
     describe_graph(report, built)
-    report.wrote(output)
     return report

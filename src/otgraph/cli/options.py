@@ -67,6 +67,21 @@ def option(
     )
 
 
+POINTS: Any = typer.Argument(
+    help="Points: .npy, .npz, .csv, .tsv, .parquet, .mtx, .h5ad, or - for CSV on standard input.",
+    show_default=False,
+)
+POINTS_OR_GRAPH: Any = typer.Argument(
+    help="Graph (.otg), or points as for `otgraph graph`.", show_default=False
+)
+WEIGHTS: Any = option("The file holds weights of a graph, not points.", "--weights", panel=READING)
+LABEL_COLUMN: Any = option(
+    "Column of the points, or of obs, with labels; it is no feature.",
+    panel=READING,
+    metavar="NAME",
+)
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """How to read a file of points."""
@@ -99,6 +114,15 @@ class ReadOptions:
         str | None,
         option("X or a key of obsm in .h5ad.", default="X_pca; X up to 50 genes", panel=READING),
     ] = None
+
+
+def given(**keywords: Any) -> dict[str, Any]:
+    """Keywords that were given, as plain values."""
+    return {
+        name: value.value if isinstance(value, StrEnum) else value
+        for name, value in keywords.items()
+        if value is not None
+    }
 
 
 @dataclass(frozen=True)
@@ -149,19 +173,14 @@ class SolverOptions:
 
     def given(self) -> dict[str, Any]:
         """Keywords that the user chose, as plain values."""
-        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: value.value if isinstance(value, StrEnum) else value
-            for name, value in chosen.items()
-            if value is not None
-        }
+        return given(**{field.name: getattr(self, field.name) for field in fields(self)})
 
 
 @dataclass(frozen=True)
 class GraphOptions(SolverOptions):
     """Which graph to build: a method, and every keyword of every method."""
 
-    method: Annotated[Method, option("Kind of graph.", default="quadratic")] = Method.quadratic
+    method: Annotated[Method | None, option("Kind of graph.", default="quadratic")] = None
     eps: Annotated[
         float | None,
         option("Regularization, or scale of a kernel; for quadratic this or --mean-degree."),

@@ -62,10 +62,17 @@ class Report:
         """Say which files were written."""
         self.facts["written"] = [*self.facts.get("written", ()), *paths]
 
+    def text(self) -> str:
+        """All rows, aligned."""
+        return "\n".join(
+            f"{label:{LABEL_WIDTH}}{text}" if label else text for label, text in self.rows
+        )
+
     def finish(self, seconds: float, warnings: list[str], not_converged: bool) -> None:
         """Add what holds for every command."""
         peak = peak_bytes()
         self.not_converged = not_converged
+        self.brief.append(f"{seconds:.1f} s")
         stages = ", ".join(f"{name} {part:.2f}" for name, part in self.seconds.items())
         self.row("time", f"{seconds:.2f} s" + (f" ({stages})" if stages else ""))
         if peak is not None:
@@ -93,9 +100,8 @@ class Report:
         stream = sys.stderr if self.streamed else sys.stdout
         terminal = stream.isatty()
         if run.verbose or (run.verbose is None and terminal):
-            for label, text in self.rows:
-                print(f"{label:{LABEL_WIDTH}}{text}" if label else text, file=stream)
-        elif run.verbose is None and self.brief and not self.streamed:
+            print(self.text(), file=stream)
+        elif run.verbose is None and self.body is None and not self.streamed:
             state = ["NOT CONVERGED"] if self.not_converged else []
             written = self.facts.get("written") or [self.command]
             print(f"{', '.join(written)}: {', '.join([*state, *self.brief])}", file=stream)

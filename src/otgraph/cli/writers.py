@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 GRAPHS = (".otg", ".npz", ".mtx", ".csv", ".tsv", ".parquet", ".graphml", ".h5ad")
 TABLES = (".csv", ".tsv", ".parquet")
 ARRAYS = (".npy", ".npz")
-PICTURES = (".png", ".pdf", ".svg")
-PICTURE_DPI = 200  # sharp at the width of a page
 
 
 def write_graph(target: Target, graph: Graph, points: Points | None = None) -> None:
@@ -79,14 +77,6 @@ def write_array(
             if row_names is not None:
                 arrays["row_names"] = row_names
             np.savez_compressed(file, **arrays)
-
-
-def write_picture(target: Target, figure: Any) -> None:
-    """Write a figure of matplotlib."""
-    with target.open() as file:
-        figure.savefig(
-            file, format=target.suffix.removeprefix("."), dpi=PICTURE_DPI, bbox_inches="tight"
-        )
 
 
 def _edge_list(graph: Graph, points: Points | None) -> dict[str, Any]:

@@ -13,8 +13,11 @@ import numpy as np
 
 import otgraph
 from otgraph import datasets, plots
+from otgraph._optional import require
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from otgraph import Graph
     from otgraph.typing import FloatArray, IntArray
 
@@ -30,23 +33,31 @@ EDGE_STRENGTHS = (0.5, 0.2)
 
 def main() -> None:
     """Build, report and draw."""
+    report, figure = run()
+    print(report)
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PICTURE, dpi=150, bbox_inches="tight")
+    print(f"\nPicture: {PICTURE}")
+
+
+def run() -> tuple[str, Figure]:
+    """What there is to say and to see."""
     spiral = datasets.noisy_spiral()
     start = time.perf_counter()
     graph = otgraph.quadratic_ot_graph(spiral.X, eps=EPS, self_loops=False)
     seconds = time.perf_counter() - start
     rival = knn_of_mean_degree(spiral.X, graph.mean_degree)
-
     n, dim = spiral.X.shape
-    print(
+    lines = [
         f"Noisy spiral: {n} points in {dim} dimensions, noise from {spiral.noise_level.min():.2f}"
-        f" to {spiral.noise_level.max():.2f}."
-    )
-    print(f"\nQuadratic OT graph, eps = {EPS:g}, {seconds:.1f} s (the first run compiles):")
-    print(graph.certificate)
-    print_findings(graph, spiral)
-    print(f"\nNearest neighbors, k = {rival.params['k']}, about the same mean degree:")
-    print_findings(rival, spiral)
-    print(f"\nPicture: {draw(graph, rival, spiral)}")
+        f" to {spiral.noise_level.max():.2f}.",
+        f"\nQuadratic OT graph, eps = {EPS:g}, {seconds:.1f} s (the first run compiles):",
+        str(graph.certificate),
+        findings(graph, spiral),
+        f"\nNearest neighbors, k = {rival.params['k']}, about the same mean degree:",
+        findings(rival, spiral),
+    ]
+    return "\n".join(lines), draw(graph, rival, spiral)
 
 
 def knn_of_mean_degree(X: FloatArray, mean_degree: float) -> Graph:
@@ -60,7 +71,7 @@ def knn_of_mean_degree(X: FloatArray, mean_degree: float) -> Graph:
     return best
 
 
-def print_findings(graph: Graph, spiral: datasets.Sample) -> None:
+def findings(graph: Graph, spiral: datasets.Sample) -> str:
     """Degrees, components, and whether the edges follow the curve."""
     degrees = graph.degrees
     clean_level, noisy_level = np.quantile(spiral.noise_level, [0.25, 0.75])
@@ -69,7 +80,7 @@ def print_findings(graph: Graph, spiral: datasets.Sample) -> None:
     steps = steps_along_curve(pairs.row, pairs.col, len(degrees))
     from_noisy = noisy[pairs.row]
     kept = pairs.data[from_noisy & noisy[pairs.col]].sum() / pairs.data[from_noisy].sum()
-    print(
+    return (
         f"  degrees {degrees.min()} / {degrees.mean():.1f} / {degrees.max()} (min / mean / max), "
         f"{degrees[clean].mean():.1f} in the cleanest quarter, "
         f"{degrees[noisy].mean():.1f} in the noisiest\n"
@@ -86,11 +97,9 @@ def steps_along_curve(i: IntArray, j: IntArray, n: int) -> IntArray:
     return np.asarray(np.minimum(steps, n - steps))
 
 
-def draw(graph: Graph, rival: Graph, spiral: datasets.Sample) -> Path:
+def draw(graph: Graph, rival: Graph, spiral: datasets.Sample) -> Figure:
     """Both graphs side by side over the two principal components of the points."""
-    from matplotlib.figure import Figure  # the demo is installed with the extra `plots`
-
-    figure = Figure(figsize=(15, 5), layout="constrained")
+    figure = require("matplotlib.figure", "plots").Figure(figsize=(15, 5), layout="constrained")
     titles = (f"quadratic OT, ε = {EPS:g}", f"nearest neighbors, k = {rival.params['k']}")
     panels = zip(figure.subplots(1, 2), (graph, rival), titles, EDGE_STRENGTHS, strict=True)
     for ax, drawn, title, strength in panels:
@@ -104,9 +113,7 @@ def draw(graph: Graph, rival: Graph, spiral: datasets.Sample) -> Path:
             zoom_bounds=ZOOM_BOUNDS,
             title=title,
         )
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE, dpi=150, bbox_inches="tight")
-    return PICTURE
+    return figure
 
 
 if __name__ == "__main__":
