@@ -12,6 +12,7 @@ from otgraph.experiments._framework.experiment import (
 from otgraph.experiments._framework.grids import knn_gaussian_path, log_grid
 from otgraph.experiments._framework.statistics import (
     Best,
+    at_best,
     best_of,
     best_per_seed,
     circle_variations,
@@ -27,6 +28,7 @@ __all__ = [
     "Picture",
     "Summary",
     "Task",
+    "at_best",
     "best_of",
     "best_per_seed",
     "circle_variations",

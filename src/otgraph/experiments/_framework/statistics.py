@@ -49,6 +49,16 @@ def best_of(scores: Scores, score: str, method: str, *, largest: bool, seed: int
     return Best(row.pop("value"), row.dropna().to_dict())
 
 
+def at_best(scores: Scores, method: str, score: str, other: str, *, largest: bool) -> FloatArray:
+    """Another score of a method at its best parameters, one value per seed."""
+    mine = scores[scores["method"] == method]
+    best = best_per_seed(mine, score, largest=largest)
+    names = [column for column in mine if column not in NOT_PARAMETERS]
+    at = ["seed", *(name for name in names if best[name].notna().all())]
+    found = best[at].merge(mine[mine["score"] == other], on=at)
+    return np.asarray(found["value"], dtype=np.float64)
+
+
 def table_of_best(best: Scores) -> list[dict[str, Any]]:
     """Rows for a summary from those of :func:`best_per_seed`: spread, and where it was reached."""
     parameters = [column for column in best.columns if column not in NOT_PARAMETERS]

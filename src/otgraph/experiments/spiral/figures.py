@@ -39,9 +39,9 @@ SEED = 0  # of the sample that is drawn
 SHOWN = (QUADRATIC, KNN_GAUSSIAN, MAGIC, ENTROPIC, GAUSSIAN)
 # One lobe of the star in the plane of the principal components, where noise is largest.
 ZOOM = (0.7, 1.7, -0.5, 0.5)
-ZOOM_BOUNDS = (0.98, 0.5, 0.5, 0.5)
+ZOOM_BOUNDS = (1.02, 0.15, 0.7, 0.7)
 # Opacity of the heaviest edges. Dense graphs have a hundred times the edges of the others.
-EDGE_STRENGTH = {QUADRATIC: 0.6, KNN_GAUSSIAN: 0.35, MAGIC: 0.35, ENTROPIC: 0.03, GAUSSIAN: 0.03}
+EDGE_STRENGTH = {QUADRATIC: 0.15, KNN_GAUSSIAN: 0.1, MAGIC: 0.1, ENTROPIC: 0.01, GAUSSIAN: 0.01}
 # Runs once around the colors, as the curve does, and returns to where it began.
 CYCLIC = "twilight_shifted"
 
@@ -100,7 +100,7 @@ def _dataset(spiral: datasets.Sample) -> Any:
 
 
 def _graphs(found: dict[str, Graph], best: dict[str, Best], spiral: datasets.Sample) -> Any:
-    figure = new_figure(13, 6.2)
+    figure = new_figure(15, 6.6)
     axes = figure.subplots(2, 3).ravel()
     points = axes[0]
     plane = principal_plane(spiral.X)
@@ -111,7 +111,7 @@ def _graphs(found: dict[str, Graph], best: dict[str, Best], spiral: datasets.Sam
     for ax, (method, graph) in zip(axes[1:], found.items(), strict=True):
         plots.draw_graph(
             graph, plane, color=spiral.noise_level, ax=ax, zoom=ZOOM,
-            zoom_bounds=ZOOM_BOUNDS, edge_strength=EDGE_STRENGTH[method],
+            zoom_bounds=ZOOM_BOUNDS, legend=False, edge_strength=EDGE_STRENGTH[method],
             title=f"{method}, {best[method]}",
         )  # fmt: skip
     return figure
@@ -126,7 +126,12 @@ def _errors(scores: Scores) -> Any:
         plot_spread(ax, best, "eps", method)
     magic = scores[scores["method"] == MAGIC]
     plot_spread(ax, best_per_seed(magic, ANGLE, largest=False, by=("seed",)), None, MAGIC)
-    ax.set(xscale="log", xlabel="ε", ylabel="mean principal angle (radians)", ylim=(0, np.pi / 2))
+    ax.set(
+        xscale="log",
+        xlabel="ε",
+        ylabel="mean principal angle (radians)",
+        ylim=(0, 1.05 * np.pi / 2),
+    )
     figure.legend(loc="outside right center", frameon=False)
     return figure
 
