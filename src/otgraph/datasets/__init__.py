@@ -14,10 +14,12 @@ from otgraph.datasets.expression import (
 )
 from otgraph.datasets.manifolds import circle, flat_torus, sphere
 from otgraph.datasets.sample import Sample
+from otgraph.datasets.simulation import SimulatedCells, simulated_cells
 
 __all__ = [
     "Cells",
     "Sample",
+    "SimulatedCells",
     "circle",
     "closed_curve",
     "flat_torus",
@@ -30,6 +32,7 @@ __all__ = [
     "noisy_spiral",
     "normalize_totals",
     "prepare_cells",
+    "simulated_cells",
     "sphere",
     "spiral_arms",
     "square_root",
