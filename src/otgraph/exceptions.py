@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
+    "ClusterError",
     "ConvergenceError",
     "ConvergenceWarning",
     "DisconnectedWarning",
@@ -17,6 +18,10 @@ __all__ = [
 
 class InfeasibleError(ValueError):
     """No plan has the wanted masses on the pairs that are allowed."""
+
+
+class ClusterError(RuntimeError):
+    """A Dask cluster cannot do the work, or was lost while doing it."""
 
 
 class ConvergenceError(RuntimeError):

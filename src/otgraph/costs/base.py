@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import PairSet, Restricted
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
-SAMPLE_ENTRIES = 1 << 22  # costs of sampled rows that are held at once
+# Sampled rows whose costs to all points are held at once: 64 MB for a million points.
+SAMPLE_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Cost(ABC):
 
     def _gaps(self, rows: LongArray, u: FloatArray) -> Iterator[FloatArray]:
         """Blocks of u_i + u_j - c_ij, zero for a point with itself."""
-        for a, b in row_blocks(len(rows), max(1, SAMPLE_ENTRIES // self.n)):
+        for a, b in row_blocks(len(rows), SAMPLE_ROWS):
             some = rows[a:b]
             gap = u[some, None] + u - self.sample(some)
             gap[np.arange(len(some)), some] = 0.0
