@@ -10,6 +10,7 @@ import typer
 from otgraph.cli.demo import demo
 from otgraph.cli.denoise import denoise
 from otgraph.cli.embed import embed
+from otgraph.cli.explore import explore
 from otgraph.cli.graph import graph
 from otgraph.cli.info import info
 from otgraph.cli.labels import labels
@@ -31,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (graph, path, embed, labels, denoise, info, reproduce, demo):
+for function in (graph, path, embed, labels, denoise, explore, info, reproduce, demo):
     app.command(function.__name__)(command(function))
 
 

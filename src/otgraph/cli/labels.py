@@ -11,6 +11,7 @@ from otgraph.cli.building import graph_from
 from otgraph.cli.labeling import group_names, read_labels
 from otgraph.cli.options import (
     LABEL_COLUMN,
+    LABELS,
     POINTS_OR_GRAPH,
     WEIGHTS,
     GraphOptions,
@@ -28,9 +29,7 @@ from otgraph.cli.writers import TABLES, write_table
 def labels(
     points: Annotated[str, POINTS_OR_GRAPH],
     output: Annotated[str, typer.Option("-o", "--output", help="Table: .csv, .tsv, .parquet")],
-    labels: Annotated[
-        str | None, option("Table of labels; empty or -1 is unknown.", metavar="FILE")
-    ] = None,
+    labels: Annotated[str | None, LABELS] = None,
     label_column: Annotated[str | None, LABEL_COLUMN] = None,
     mu: Annotated[float | None, option("How firmly known labels are held.", default="1")] = None,
     spread_tol: Annotated[

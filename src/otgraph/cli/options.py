@@ -75,6 +75,8 @@ POINTS_OR_GRAPH: Any = typer.Argument(
     help="Graph (.otg), or points as for `otgraph graph`.", show_default=False
 )
 WEIGHTS: Any = option("The file holds weights of a graph, not points.", "--weights", panel=READING)
+LABELS: Any = option("Table of labels; empty or -1 is unknown.", panel=READING, metavar="FILE")
+EPS_VALUES: Any = option("Values, with commas between them.", metavar="VALUES")
 LABEL_COLUMN: Any = option(
     "Column of the points, or of obs, with labels; it is no feature.",
     panel=READING,

@@ -8,7 +8,15 @@ import numpy as np
 import typer
 
 from otgraph.cli.building import path_keywords
-from otgraph.cli.options import POINTS, ReadOptions, RunOptions, SolverOptions, option
+from otgraph.cli.frames import split_list
+from otgraph.cli.options import (
+    EPS_VALUES,
+    POINTS,
+    ReadOptions,
+    RunOptions,
+    SolverOptions,
+    option,
+)
 from otgraph.cli.pictures import PICTURES, write_picture
 from otgraph.cli.readers import read_points
 from otgraph.cli.report import Report, plain
@@ -28,9 +36,7 @@ def path(
     output: Annotated[
         str | None, option("Table or picture: .csv, .json, .png, …; printed by default.", "-o")
     ] = None,
-    eps: Annotated[
-        list[str] | None, option("Values, with commas between them.", metavar="VALUES")
-    ] = None,
+    eps: Annotated[list[str] | None, EPS_VALUES] = None,
     eps_min: Annotated[float, typer.Option(help="Smallest of a geometric range.")] = EPS_MIN,
     eps_max: Annotated[float, typer.Option(help="Largest of it.")] = EPS_MAX,
     steps: Annotated[int, typer.Option(help="Number of values in it.")] = EPS_STEPS,
@@ -76,13 +82,9 @@ def path(
 
 def eps_values(given: list[str] | None, low: float, high: float, steps: int) -> Any:
     """The values that were listed, or a geometric range."""
-    if given is not None:
-        words = [word for entry in given for word in entry.split(",") if word.strip()]
-        try:
-            return [float(word) for word in words]
-        except ValueError as error:
-            msg = f"--eps must be numbers with commas between them, got {','.join(given)!r}."
-            raise ValueError(msg) from error
+    listed = listed_eps(given)
+    if listed is not None:
+        return listed
     if not (0 < low <= high < np.inf) or steps < 1:
         msg = (
             "--eps-min, --eps-max and --steps must be a range of positive numbers, got "
@@ -90,6 +92,18 @@ def eps_values(given: list[str] | None, low: float, high: float, steps: int) -> 
         )
         raise ValueError(msg)
     return np.geomspace(low, high, steps)
+
+
+def listed_eps(given: list[str] | None) -> list[float] | None:
+    """The values of ``--eps``, if it was given."""
+    words = split_list(given)
+    if words is None:
+        return None
+    try:
+        return [float(word) for word in words]
+    except ValueError as error:
+        msg = f"--eps must be numbers with commas between them, got {','.join(words)!r}."
+        raise ValueError(msg) from error
 
 
 def records(table: Any) -> list[dict[str, Any]]:

@@ -36,6 +36,12 @@ class Report:
         Text that is the very result of the command; it is printed unless JSON is wanted.
     streamed
         The result went to standard output, so that the report may not.
+    not_converged
+        Whether a solver gave up.
+    written
+        Files.
+    seconds
+        Time of each part of the work.
     """
 
     command: str
@@ -45,6 +51,7 @@ class Report:
     body: str | None = None
     streamed: bool = False
     not_converged: bool = False
+    written: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextlib.contextmanager
@@ -60,7 +67,7 @@ class Report:
 
     def wrote(self, *paths: str) -> None:
         """Say which files were written."""
-        self.facts["written"] = [*self.facts.get("written", ()), *paths]
+        self.written += paths
 
     def text(self) -> str:
         """All rows, aligned."""
@@ -77,13 +84,14 @@ class Report:
         self.row("time", f"{seconds:.2f} s" + (f" ({stages})" if stages else ""))
         if peak is not None:
             self.row("memory", f"{megabytes(peak)} at most")
-        if self.facts.get("written"):
-            self.row("written", ", ".join(self.facts["written"]))
+        if self.written:
+            self.row("written", ", ".join(self.written))
         if not_converged:
             self.row("", "NOT CONVERGED: see the warning; exit code 3")
         self.facts = {
             "command": self.command,
             **self.facts,
+            "written": self.written,
             "converged": not not_converged,
             "warnings": warnings,
             "seconds": {**self.seconds, "total": seconds},
@@ -103,8 +111,8 @@ class Report:
             print(self.text(), file=stream)
         elif run.verbose is None and self.body is None and not self.streamed:
             state = ["NOT CONVERGED"] if self.not_converged else []
-            written = self.facts.get("written") or [self.command]
-            print(f"{', '.join(written)}: {', '.join([*state, *self.brief])}", file=stream)
+            where = ", ".join(self.written) or self.command
+            print(f"{where}: {', '.join([*state, *self.brief])}", file=stream)
 
 
 def plain(value: Any) -> Any:

@@ -97,7 +97,7 @@ def _exit_code(function: Callable[..., Report], arguments: dict[str, Any]) -> Ex
         report.show(run)
         sys.stdout.flush()  # a reader that has gone away is noticed here, not at the very end
     except KeyboardInterrupt:
-        print("otgraph: interrupted; nothing was written", file=sys.stderr)
+        print("otgraph: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         forget_output()

@@ -19,7 +19,7 @@ TABLES = (".csv", ".tsv", ".parquet")
 ARRAYS = (".npy", ".npz")
 
 
-def write_graph(target: Target, graph: Graph, points: Points | None = None) -> None:
+def write_graph(target: Target, graph: Graph, points: Points) -> None:
     """Write a graph in the format that the name asks for.
 
     Parameters
@@ -79,23 +79,23 @@ def write_array(
             np.savez_compressed(file, **arrays)
 
 
-def _edge_list(graph: Graph, points: Points | None) -> dict[str, Any]:
+def _edge_list(graph: Graph, points: Points) -> dict[str, Any]:
     """Each pair once, self-loops included."""
     import scipy.sparse as sp
 
     upper = sp.triu(graph.weights, format="coo")
-    names = None if points is None else points.row_names
+    names = points.row_names
     ends = (upper.row, upper.col) if names is None else (names[upper.row], names[upper.col])
     return {"source": ends[0], "target": ends[1], "weight": upper.data}
 
 
-def _save_npz(file: Any, graph: Graph, points: Points | None) -> None:
+def _save_npz(file: Any, graph: Graph, points: Points) -> None:
     from scipy.sparse import save_npz
 
     save_npz(file, graph.weights)
 
 
-def _save_mtx(file: Any, graph: Graph, points: Points | None) -> None:
+def _save_mtx(file: Any, graph: Graph, points: Points) -> None:
     from scipy.io import mmwrite
 
     # Through memory: the writer of scipy goes back in its file, which a compressed one cannot.
@@ -104,39 +104,39 @@ def _save_mtx(file: Any, graph: Graph, points: Points | None) -> None:
     file.write(buffer.getbuffer())
 
 
-def _save_graphml(file: Any, graph: Graph, points: Points | None) -> None:
+def _save_graphml(file: Any, graph: Graph, points: Points) -> None:
     from otgraph._optional import require
 
     networkx = require("networkx", "cli")
     network = networkx.from_scipy_sparse_array(graph.weights)
-    if points is not None and points.row_names is not None:
+    if points.row_names is not None:
         names = dict(enumerate(map(str, points.row_names)))
         networkx.set_node_attributes(network, names, "name")
     networkx.write_graphml(network, file)
 
 
-def _write_h5ad(target: Target, graph: Graph, points: Points | None) -> None:
+def _write_h5ad(target: Target, graph: Graph, points: Points) -> None:
     """A copy of the input with the graph where scanpy looks for one."""
-    from otgraph._optional import require
     from otgraph.singlecell import write_slots
 
-    anndata = require("anndata", "singlecell")
-    adata, use_rep = None, None
-    if points is not None:
-        adata, use_rep = points.adata, points.use_rep
+    adata = points.adata
     if adata is None:
-        adata = anndata.AnnData(None if points is None else points.values, obs=_empty_obs(graph))
-        if points is not None and points.row_names is not None:
-            adata.obs_names = points.row_names
-        if points is not None and points.column_names is not None:
-            adata.var_names = points.column_names
-        use_rep = "X"
-    write_slots(adata, graph, use_rep=use_rep)
+        adata = _annotated(points)
+    write_slots(adata, graph, use_rep=points.use_rep or "X")
     with target.name() as path:
         adata.write_h5ad(path)
 
 
-def _empty_obs(graph: Graph) -> Any:
-    import pandas as pd
+def _annotated(points: Points) -> Any:
+    """Points that came without annotations."""
+    from otgraph._optional import require
 
-    return pd.DataFrame(index=[str(i) for i in range(graph.n)])
+    values = points.values
+    # anndata knows arrays, but not those that are mapped from a file.
+    values = values if hasattr(values, "tocsr") else np.asarray(values)
+    adata = require("anndata", "singlecell").AnnData(values)
+    if points.row_names is not None:
+        adata.obs_names = points.row_names
+    if points.column_names is not None:
+        adata.var_names = points.column_names
+    return adata
