@@ -42,7 +42,15 @@ def test_groups(coordinates, ax):
     plot_embedding(coordinates, labels=[0, 1, 1, -1, 0, 0, 1], ax=ax)
     colors = ax.collections[0].get_facecolor()
     np.testing.assert_allclose(colors[:4], [to_rgba(c) for c in (*GROUPS[:2], GROUPS[1], UNKNOWN)])
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["unknown", "0", "1"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["0", "1", "unknown"]
+
+
+def test_missing_names_are_unknown(coordinates, ax):
+    plot_embedding(coordinates, labels=["b", None, "a", np.nan, "a", "a", "b"], ax=ax)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a", "b", "unknown"]
+    colors = ax.collections[0].get_facecolor()
+    expected = [to_rgba(c) for c in (GROUPS[1], UNKNOWN, UNKNOWN)]
+    np.testing.assert_allclose(colors[[0, 1, 3]], expected)
 
 
 def test_numbers_and_their_bar(coordinates, ax):

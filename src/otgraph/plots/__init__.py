@@ -5,7 +5,15 @@ from __future__ import annotations
 from otgraph.plots.convergence import plot_convergence
 from otgraph.plots.degrees import plot_degrees
 from otgraph.plots.embedding import plot_embedding
+from otgraph.plots.explorer import explore
 from otgraph.plots.graph import draw_graph
 from otgraph.plots.path import plot_path
 
-__all__ = ["draw_graph", "plot_convergence", "plot_degrees", "plot_embedding", "plot_path"]
+__all__ = [
+    "draw_graph",
+    "explore",
+    "plot_convergence",
+    "plot_degrees",
+    "plot_embedding",
+    "plot_path",
+]

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, IntArray
 
 INK = "#22223b"  # lines and frames: near black, softer beside colored points
 POINT = "#d1495b"  # points without labels: warm, against the cool lines
-UNKNOWN = "#c8c8c8"  # points whose label is -1
+UNKNOWN = "#c8c8c8"  # points whose label is -1 or missing
+MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # how missing labels among texts print
 
 # Ten colors that Petroff (2021, arXiv:2107.02270) found by optimization under a bound on their
 # distance for readers with any of the common color-vision deficiencies.
@@ -143,33 +144,39 @@ def mapped_colors(values: Any, cmap: str, meaning: str = "") -> PointColors:
 def group_colors(labels: Any) -> PointColors:
     """A color for each group, in the order of their names; more than ten share a color map."""
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
-    names, group = np.unique(labels, return_inverse=True)
-    palette = to_rgba_array(group_palette(names))
-    groups = {
-        "unknown" if hue == UNKNOWN else str(name): hue
-        for name, hue in zip(names, group_palette(names), strict=True)
-    }
-    return PointColors(palette[group], groups=groups)
+    names, hues, codes = groups_of(labels)
+    return PointColors(to_rgba_array(hues)[codes], groups=dict(zip(names, hues, strict=True)))
+
+
+def groups_of(labels: Any) -> tuple[list[str], list[str], IntArray]:
+    """Names and colors of the groups, and the group of each point; what is missing is last."""
+    array = np.asarray(labels)
+    if array.dtype.kind == "O":
+        array = np.array([str(label) for label in array])
+        known = ~np.isin(array, MISSING)
+    elif array.dtype.kind in "iuf":
+        known = np.isfinite(array) & (array != -1)
+    else:
+        known = np.ones(len(array), dtype=bool)
+    names, known_codes = np.unique(array[known], return_inverse=True)
+    codes = np.full(len(array), len(names), dtype=np.int32)
+    codes[known] = known_codes
+    unknown = not known.all()
+    return (
+        [str(name) for name in names] + ["unknown"] * unknown,
+        group_palette(names) + [UNKNOWN] * unknown,
+        codes,
+    )
 
 
 def group_palette(names: Any) -> list[str]:
-    """Colors, as hexadecimal strings, of groups given by their sorted names."""
-    known = names != -1 if names.dtype.kind in "if" else np.ones(len(names), dtype=bool)
-    return [
-        hue if of_known else UNKNOWN
-        for of_known, hue in zip(known, _spread_hues(known), strict=True)
-    ]
-
-
-def _spread_hues(known: Any) -> list[str]:
-    """Hues in the order of the known groups; the places of the unknown one are never read."""
-    rank = np.maximum(np.cumsum(known) - 1, 0)
-    n_known = int(known.sum())
-    if n_known <= len(GROUPS):
-        return [GROUPS[r] for r in rank]
+    """As many colors as names, as hexadecimal strings."""
+    n = len(names)
+    if n <= len(GROUPS):
+        return list(GROUPS[:n])
     colormap = require("matplotlib", "plots").colormaps["viridis"]
     to_hex = require("matplotlib.colors", "plots").to_hex
-    return [to_hex(colormap(r / (n_known - 1))) for r in rank]
+    return [to_hex(colormap(k / (n - 1))) for k in range(n)]
 
 
 def component_colors(components: Any) -> PointColors:

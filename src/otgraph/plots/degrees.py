@@ -62,7 +62,7 @@ def plot_degrees(
     named = [(name, _degrees(graph)) for name, graph in by_name(graphs, names)]
     styles = line_styles(len(named), ordered=isinstance(graphs, EpsPath))
     ax = new_axes(ax, FIGSIZE)
-    edges = _common_bins([degrees for _, degrees in named])
+    edges = common_bins([degrees for _, degrees in named])
     for (name, degrees), (color, dash) in zip(named, styles, strict=True):
         label = f"{name} (mean {degrees.mean():.3g})"
         if cumulative:
@@ -91,7 +91,7 @@ def _degrees(graph: Any) -> IntArray:
     return graph.degrees if isinstance(graph, Graph) else Graph(weights.tocsr()).degrees
 
 
-def _common_bins(all_degrees: list[IntArray]) -> FloatArray:
+def common_bins(all_degrees: list[IntArray]) -> FloatArray:
     """Edges halfway between whole numbers, the same number of degrees in every bin."""
     low = min(int(degrees.min()) for degrees in all_degrees)
     high = max(int(degrees.max()) for degrees in all_degrees)

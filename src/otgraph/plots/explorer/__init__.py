@@ -1,0 +1,128 @@
+"""A page to choose eps by eye: one graph for every value, a slider, and what each is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from otgraph._atomic import replacing
+from otgraph._validation import check_count
+from otgraph.graphs.path import EpsPath, eps_path
+from otgraph.plots.colors import one_per_point
+from otgraph.plots.explorer.page import Page, page_html
+from otgraph.plots.explorer.rebuild import METHOD
+from otgraph.plots.explorer.scene import scene_of
+from otgraph.plots.explorer.values import chosen_eps
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from otgraph.graphs.graph import Graph
+    from otgraph.typing import PointsLike
+
+__all__ = ["Page", "explore"]
+
+# Sizes that a browser draws without delay at every move of the slider.
+MAX_POINTS = 5000
+MAX_EDGES = 60_000
+
+
+def explore(
+    path: EpsPath | PointsLike,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    eps: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    names: ArrayLike | None = None,
+    coordinates: ArrayLike | None = None,
+    title: str | None = None,
+    source: str = "POINTS",
+    max_points: int = MAX_POINTS,
+    max_edges: int = MAX_EDGES,
+    **options: Any,
+) -> Page:
+    """Page on which a person chooses ``eps`` by looking.
+
+    It shows the points with the edges of one graph, the distribution of degrees, mean degree,
+    number of components, perplexity and certificate, with a slider over the values of ``eps``.
+    Pointing at a dot marks its neighbors. A button gives the code that builds the graph on
+    the screen again. The page is one file, which needs no network and works from a disk.
+
+    Parameters
+    ----------
+    path
+        Graphs from :func:`otgraph.eps_path`, or points to build them from.
+    out
+        File to write, ``.html`` by custom; an older one is replaced when the new one is
+        complete. By default none is written, and the page can be shown in a notebook.
+    eps
+        Values for points. By default 15 values with three digits, evenly spaced in log eps, from
+        where the mean degree is about 3 to where it is about 60, or half of the other points.
+    labels
+        Group of each point, to color by; -1 and missing ones are gray.
+    names
+        Name of each point, shown beside its row number.
+    coordinates
+        Where to draw the points, shape (n, 2), or an ``Embedding`` of two columns. By default
+        the first two principal components.
+    title
+        Heading of the page.
+    source
+        What the command on the page reads the points from, such as ``"cells.csv"``.
+    max_points, max_edges
+        Most points, and most edges per eps, that are drawn. Of more a random choice is drawn and
+        the page says so; its numbers remain those of the whole graphs.
+    **options
+        Keywords of :func:`otgraph.quadratic_ot_graph`, for points.
+
+    Returns
+    -------
+    Page
+        Path of the file for functions that open files; shows itself in a notebook.
+
+    Examples
+    --------
+    >>> import numpy as np, otgraph
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> page = otgraph.plots.explore(X, eps=[0.3, 1.0, 3.0])
+    >>> "<iframe" in page._repr_html_()
+    True
+    """
+    max_points = check_count(max_points, "max_points")
+    max_edges = check_count(max_edges, "max_edges")
+    graphs = _graphs(path, eps, options)
+    n = graphs[0].n
+    scene = scene_of(
+        graphs,
+        coordinates=coordinates,
+        labels=None if labels is None else one_per_point(labels, "labels", n),
+        names=None if names is None else one_per_point(names, "names", n),
+        max_points=max_points,
+        max_edges=max_edges,
+        source=source,
+    )
+    html = page_html(scene, title or f"{n:,} points, {len(graphs)} values of ε")
+    if out is None:
+        return Page(html)
+    with replacing(os.fspath(out)) as file:
+        file.write(html.encode())
+    return Page(html, Path(out))
+
+
+def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[Graph]:
+    """Graphs in the order of eps, each value once."""
+    if not isinstance(path, EpsPath):
+        path = eps_path(path, chosen_eps(path, **options) if eps is None else eps, **options)
+    elif eps is not None or options:
+        given = ", ".join(f"`{name}`" for name in [*(["eps"] if eps is not None else []), *options])
+        msg = f"{given} cannot be chosen for a finished path; pass the points instead of a path."
+        raise TypeError(msg)
+    if not len(path):
+        msg = "`path` must hold at least one graph, got an empty path."
+        raise ValueError(msg)
+    if any(graph.params.get("method") != METHOD for graph in path):
+        msg = "`path` must hold quadratic optimal transport graphs, as `otgraph.eps_path` returns."
+        raise TypeError(msg)
+    by_eps = {float(graph.params["eps"] or 0.0): graph for graph in path}
+    return [by_eps[value] for value in sorted(by_eps)]

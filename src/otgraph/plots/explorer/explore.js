@@ -1,0 +1,265 @@
+// Body of the function that bokeh calls once the page is ready. Its arguments:
+//   scene       arrays and texts, see scene.py
+//   palette     colors of groups and of numbers
+//   points      source of the dots            dots       what draws them
+//   edges       source of the lines
+//   spokes      lines to hovered neighbors    rings      marks around them
+//   histogram   source of the bars            cursor     line at the current eps
+//   hover       tool that reports the dot under the pointer, in its tags
+//   n_levels    of opacity                    coarse     most edges drawn at full strength
+
+// Bokeh hands over arrays that insist on their first shape; parts of them need the plain kind.
+const KINDS = {uint8: Uint8Array, int32: Int32Array, float32: Float32Array, float64: Float64Array}
+function plain(array) {
+  return new KINDS[array.dtype](array.buffer, array.byteOffset, array.length)
+}
+for (const name of ["x", "y", "rows", "degree", "component", "potential", "edge_i", "edge_j", "strength"]) {
+  scene[name] = plain(scene[name])
+}
+
+const n_points = scene.rows.length
+const n_edges = scene.edge_i.length
+const by_id = (id) => document.getElementById(id)
+const slider = by_id("eps")
+const select = by_id("color")
+const grouped = (number) => number.toLocaleString("en-US")
+let current = -1
+let hovered = -1
+
+function strength_at(value) {
+  return scene.strength.subarray(value * n_edges, (value + 1) * n_edges)
+}
+
+function column(table, value) {
+  return table.subarray(value * n_points, (value + 1) * n_points)
+}
+
+// Lines of one opacity are a few long paths with gaps, each drawn in one stroke: some fifty times
+// faster than a glyph for each edge. Within a stroke crossing lines do not add up, hence a few.
+const EDGES_PER_STROKE = 1000
+
+function path_of(chosen) {
+  const x = new Float64Array(3 * chosen.length)
+  const y = new Float64Array(3 * chosen.length)
+  for (let k = 0; k < chosen.length; k++) {
+    const i = scene.edge_i[chosen[k]]
+    const j = scene.edge_j[chosen[k]]
+    x[3 * k] = scene.x[i]
+    y[3 * k] = scene.y[i]
+    x[3 * k + 1] = scene.x[j]
+    y[3 * k + 1] = scene.y[j]
+    x[3 * k + 2] = y[3 * k + 2] = NaN
+  }
+  return {x, y}
+}
+
+function by_level(strength) {
+  const counts = new Array(n_levels + 1).fill(0)
+  for (let e = 0; e < n_edges; e++) counts[strength[e]]++
+  const levels = counts.map((count) => new Int32Array(count))
+  const filled = new Array(n_levels + 1).fill(0)
+  for (let e = 0; e < n_edges; e++) {
+    const level = strength[e]
+    if (level > 0) levels[level][filled[level]++] = e
+  }
+  return levels
+}
+
+function draw_edges(value) {
+  const drawn = scene.values[value].n_drawn
+  const opacity = Math.min(1, Math.max(0.25, Math.sqrt(coarse / Math.max(drawn, 1))))
+  const data = {xs: [], ys: [], alpha: []}
+  by_level(strength_at(value)).forEach((chosen, level) => {
+    for (let start = 0; level > 0 && start < chosen.length; start += EDGES_PER_STROKE) {
+      const {x, y} = path_of(chosen.subarray(start, start + EDGES_PER_STROKE))
+      data.xs.push(x)
+      data.ys.push(y)
+      data.alpha.push(opacity * level / n_levels)
+    }
+  })
+  edges.data = data
+}
+
+function limits(values) {
+  let low = Infinity
+  let high = -Infinity
+  for (const value of values) {
+    low = Math.min(low, value)
+    high = Math.max(high, value)
+  }
+  return [low, high]
+}
+
+function mapped(values) {
+  const [low, high] = limits(values)
+  const last = palette.numbers.length - 1
+  const scale = high > low ? last / (high - low) : 0
+  return Array.from(values, (value) => palette.numbers[Math.round((value - low) * scale)])
+}
+
+function colors_at(value) {
+  switch (select.value) {
+    case "label":
+      return Array.from(scene.groups.codes, (code) => scene.groups.colors[code])
+    case "component":
+      return Array.from(column(scene.component, value), (c) => palette.groups[c] ?? palette.others)
+    default:
+      return mapped(column(scene[select.value], value))
+  }
+}
+
+function draw_points(value) {
+  points.data = {...points.data, color: colors_at(value)}
+}
+
+function entry(color, text) {
+  const item = document.createElement("span")
+  const dot = document.createElement("i")
+  dot.style.background = color
+  item.append(dot, text)
+  return item
+}
+
+function word(text) {
+  const item = document.createElement("span")
+  item.textContent = text
+  return item
+}
+
+function scale_of(name, values) {
+  const [low, high] = limits(values)
+  const bar = document.createElement("b")
+  bar.style.background = `linear-gradient(to right, ${palette.numbers.join(",")})`
+  const [from, to] = [low, high].map((limit) => word(Number(limit.toPrecision(3))))
+  return [word(name), from, bar, to]
+}
+
+function draw_legend(value) {
+  const {component_sizes, n_components} = scene.values[value]
+  const legend = by_id("legend")
+  const most = 24
+  if (select.value == "label") {
+    const {names, colors} = scene.groups
+    const entries = names.slice(0, most).map((name, k) => entry(colors[k], name))
+    legend.replaceChildren(...entries, names.length > most ? `and ${names.length - most} more` : "")
+  } else if (select.value == "component") {
+    const entries = component_sizes.map((size, k) =>
+      entry(palette.groups[k], `${k == 0 ? "component 1" : k + 1}: ${grouped(size)} points`))
+    const smaller = n_components - component_sizes.length
+    if (smaller > 0) entries.push(entry(palette.others, `${grouped(smaller)} smaller ones`))
+    legend.replaceChildren(...entries)
+  } else {
+    legend.replaceChildren(...scale_of(select.value, column(scene[select.value], value)))
+  }
+}
+
+function draw_readings(value) {
+  const said = scene.values[value]
+  for (const place of document.querySelectorAll("[data-reading]")) {
+    const reading = said[place.dataset.reading]
+    place.textContent = typeof reading == "number" ? grouped(reading) : reading
+  }
+  by_id("eps-value").textContent = said.eps_text
+  slider.setAttribute("aria-valuetext", `ε = ${said.eps_text}`)
+  by_id("certificate").dataset.status = said.status
+  by_id("python").textContent = said.python
+  by_id("command").textContent = said.command
+  by_id("drawn").textContent = drawn_note(said)
+  const bins = plain(said.bins)
+  histogram.data = {left: bins.slice(0, -1), right: bins.slice(1), count: plain(said.histogram)}
+  cursor.location = said.eps
+}
+
+function drawn_note({n_points: all_points, n_edges: all_edges, n_drawn}) {
+  if (n_points == all_points && n_drawn == all_edges) return "All points and edges are drawn."
+  return `Drawn: ${grouped(n_points)} of ${grouped(all_points)} points and ` +
+    `${grouped(n_drawn)} of ${grouped(all_edges)} edges, chosen at random. ` +
+    "All numbers are those of the whole graph."
+}
+
+function neighbors_of(point, value) {
+  const strength = strength_at(value)
+  const found = []
+  for (let e = 0; e < n_edges; e++) {
+    if (strength[e] > 0 && (scene.edge_i[e] == point || scene.edge_j[e] == point)) found.push(e)
+  }
+  return found.sort((a, b) => strength[b] - strength[a])
+}
+
+function other_end(edge, point) {
+  return scene.edge_i[edge] == point ? scene.edge_j[edge] : scene.edge_i[edge]
+}
+
+function draw_neighbors() {
+  const found = hovered < 0 ? [] : neighbors_of(hovered, current)
+  const marked = found.map((edge) => other_end(edge, hovered))
+  spokes.data = path_of(found)
+  dots.glyph.fill_alpha = {value: hovered < 0 ? 1 : 0.3}
+  const ringed = hovered < 0 ? [] : [hovered, ...marked]
+  rings.data = {
+    x: ringed.map((k) => scene.x[k]),
+    y: ringed.map((k) => scene.y[k]),
+    row: ringed.map((k) => scene.rows[k]),
+    color: ringed.map((k) => points.data.color[k]),
+    size: ringed.map((k) => (k == hovered ? 1.8 : 1.2) * palette.size),
+  }
+  by_id("hovered").textContent = hovered < 0
+    ? "Point at a dot to see its row and its neighbors."
+    : told_neighbors(marked)
+}
+
+function told_neighbors(marked) {
+  const at = current * n_points + hovered
+  const degree = scene.degree[at]
+  const most = 12
+  const rows = marked.slice(0, most).map((k) => scene.rows[k]).join(", ")
+  const more = marked.length > most ? ", …" : ""
+  const drawn = marked.length < degree ? `, ${marked.length} of them drawn` : ""
+  return `Row ${scene.rows[hovered]}: component ${scene.component[at] + 1}, ` +
+    `potential ${scene.potential[at].toPrecision(3)}, ` +
+    `${degree} neighbors${drawn}: ${rows}${more}`
+}
+
+function recolor() {
+  draw_points(current)
+  draw_legend(current)
+  draw_neighbors()
+}
+
+function show(value) {
+  if (value == current) return
+  current = value
+  draw_edges(value)
+  draw_readings(value)
+  recolor()
+}
+
+async function copy(event) {
+  const text = by_id(event.target.dataset.copy)
+  window.getSelection().selectAllChildren(text) // so that the keyboard can copy it too
+  try {
+    await navigator.clipboard.writeText(text.textContent)
+  } catch {
+    document.execCommand("copy") // pages within pages may not use the clipboard
+  }
+  event.target.textContent = "Copied"
+  setTimeout(() => { event.target.textContent = "Copy" }, 1500)
+}
+
+slider.addEventListener("input", () => show(Number(slider.value)))
+select.addEventListener("change", recolor)
+by_id("show-code").addEventListener("click", ({currentTarget: button}) => {
+  const panel = by_id("code")
+  panel.hidden = !panel.hidden
+  button.setAttribute("aria-expanded", String(!panel.hidden))
+  button.textContent = panel.hidden ? "Show code" : "Hide code"
+})
+document.querySelectorAll("[data-copy]").forEach((button) => button.addEventListener("click", copy))
+hover.properties.tags.change.connect(() => {
+  const [point = -1] = hover.tags
+  if (point == hovered) return
+  hovered = point
+  draw_neighbors()
+})
+select.value = palette.first
+show(Number(slider.value))

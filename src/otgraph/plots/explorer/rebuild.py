@@ -1,0 +1,66 @@
+"""The line of Python, and the command, that build a graph again."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph.graphs.quadratic import quadratic_ot_graph
+
+if TYPE_CHECKING:
+    from otgraph.graphs.graph import Graph
+
+METHOD = "quadratic_ot"
+# Up to so many points `search="auto"` looks at all pairs anyway, and need not be named.
+ALWAYS_EXACT = 100_000
+
+
+def rebuilding(graph: Graph, source: str) -> dict[str, str]:
+    """Texts ``python`` and ``command``; ``source`` is what the command reads the points from."""
+    keywords = chosen_keywords(graph)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
+    options = " ".join(_option(name, value) for name, value in keywords.items())
+    return {
+        "python": f"graph = otgraph.quadratic_ot_graph(X, {arguments})",
+        "command": f"otgraph graph {source} -o graph.npz {options}",
+    }
+
+
+class Placeholder:
+    """A keyword whose value only the caller has."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name.upper()
+
+
+def chosen_keywords(graph: Graph) -> dict[str, Any]:
+    """``eps``, and every keyword that was not left at its default."""
+    params = graph.params
+    chosen: dict[str, Any] = {"eps": params["eps"]}
+    for name, parameter in inspect.signature(quadratic_ot_graph).parameters.items():
+        recorded = name in params and name not in ("eps", "mean_degree")
+        if recorded and params[name] != parameter.default:
+            chosen[name] = params[name]
+    if chosen.get("search") == "exact" and graph.n <= ALWAYS_EXACT:
+        del chosen["search"]
+    if str(params.get("metric")).startswith("callable "):
+        chosen["metric"] = Placeholder(str(params["metric"]).removeprefix("callable ") or "metric")
+    if graph.mass is not None and np.any(graph.mass != 1.0):
+        chosen["mass"] = Placeholder("mass")
+    return chosen
+
+
+def _option(name: str, value: Any) -> str:
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{flag}" if value else f"--no-{flag}"
+    return f"--{flag} {shlex.quote(str(value))}"

@@ -1,0 +1,208 @@
+"""What the page shows, as arrays: all values of eps in one compact set.
+
+Edges of all graphs are listed once. A table of small integers, one row per eps, says which of them
+are there and how strong, so that 2000 points at 15 values take about a megabyte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph.plots.colors import GROUPS, groups_of
+from otgraph.plots.degrees import common_bins
+from otgraph.plots.explorer.rebuild import rebuilding
+from otgraph.plots.graph import FULL_STRENGTH_QUANTILE
+from otgraph.plots.path import perplexity
+from otgraph.plots.positions import positions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from otgraph.graphs.graph import Graph
+    from otgraph.typing import FloatArray, IntArray, LongArray
+
+LEVELS = 6  # of opacity: more cannot be told apart, and each is a layer of the picture
+START_DEGREE = 15.0  # neighbors that many methods take by default: where a reader may begin
+SEED = 0  # of the choice of points and edges to draw
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Arrays and texts of a page, named as the script of the page reads them.
+
+    Parameters
+    ----------
+    x, y
+        Positions of the points that are drawn.
+    rows
+        Their row numbers in the data.
+    texts
+        Columns of text for each point: ``name`` and ``label``, where there are any.
+    groups
+        Names and colors of the labels, and ``codes``, the group of each point.
+    degree, component, potential
+        One row per eps, one column per point. Components are numbered by falling size.
+    edge_i, edge_j
+        Positions, in the arrays above, of the ends of all edges that are drawn for some eps.
+    strength
+        One row per eps: 0 where the edge is absent, else its level of opacity, 1 to `LEVELS`.
+    values
+        For each eps what is said about it; see `readings`.
+    start
+        Which eps to show first.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    rows: IntArray
+    texts: dict[str, list[str]]
+    groups: dict[str, Any]
+    degree: IntArray
+    component: IntArray
+    potential: NDArray[np.float32]
+    edge_i: IntArray
+    edge_j: IntArray
+    strength: NDArray[np.uint8]
+    values: list[dict[str, Any]]
+    start: int
+
+
+def scene_of(
+    graphs: Sequence[Graph],
+    *,
+    coordinates: Any,
+    labels: Any,
+    names: Any,
+    max_points: int,
+    max_edges: int,
+    source: str,
+) -> Scene:
+    """Everything that the page needs of graphs in the order of their eps."""
+    n = graphs[0].n
+    positions = positions_of(graphs[0], coordinates)
+    shown = _shown_points(n, max_points)
+    pairs, strength, totals = _edges(graphs, shown, n, max_edges)
+    texts = {} if names is None else {"name": [str(names[row]) for row in shown]}
+    groups: dict[str, Any] = {}
+    if labels is not None:
+        groups = _groups(labels, shown)
+        texts["label"] = [groups["names"][code] for code in groups["codes"]]
+    return Scene(
+        x=positions[shown, 0],
+        y=positions[shown, 1],
+        rows=shown.astype(np.int32),
+        texts=texts,
+        groups=groups,
+        degree=np.stack([graph.degrees[shown] for graph in graphs]),
+        component=np.stack([_by_size(graph.component_labels)[shown] for graph in graphs]),
+        potential=np.stack([_potentials(graph)[shown] for graph in graphs]),
+        edge_i=pairs[0],
+        edge_j=pairs[1],
+        strength=strength,
+        values=[
+            {**readings(graph), **_counts(graph, row, total), **rebuilding(graph, source)}
+            for graph, row, total in zip(graphs, strength, totals, strict=True)
+        ],
+        start=int(np.argmin([abs(graph.mean_degree - START_DEGREE) for graph in graphs])),
+    )
+
+
+def readings(graph: Graph) -> dict[str, Any]:
+    """What the page says about the whole graph, whatever part of it is drawn."""
+    certificate, degrees = graph.certificate, graph.degrees
+    assert certificate is not None  # graphs of a path have one
+    sizes = np.bincount(graph.component_labels)
+    bins = common_bins([degrees])
+    return {
+        "eps": float(certificate.eps),
+        "eps_text": f"{certificate.eps:.6g}",
+        "mean_degree": f"{graph.mean_degree:.2f}",
+        "degree_range": f"{degrees.min()} to {degrees.max()}",
+        "perplexity": f"{perplexity(graph):.2f}",
+        "n_components": graph.n_components,
+        "largest_component": f"{sizes.max() / graph.n:.1%}",
+        "component_sizes": np.sort(sizes)[::-1][: len(GROUPS)].tolist(),
+        "status": certificate.status.value,
+        "meaning": certificate.status.meaning,
+        "proof": f"marginal error {certificate.marginal_error:.0e}, "
+        f"duality gap {abs(certificate.duality_gap):.0e}",  # its sign is rounding
+        "bins": bins,
+        "histogram": np.histogram(degrees, bins)[0].astype(np.float64),
+    }
+
+
+def _counts(graph: Graph, strength: NDArray[np.uint8], drawable: int) -> dict[str, int]:
+    """How many edges there are, and how many of them the page draws."""
+    return {
+        "n_points": graph.n,
+        "n_edges": int(graph.degrees.sum(dtype=np.int64)) // 2,
+        "n_drawn": int(np.count_nonzero(strength)),
+        "n_between_drawn": drawable,
+    }
+
+
+def _shown_points(n: int, max_points: int) -> LongArray:
+    if n <= max_points:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(SEED).choice(n, max_points, replace=False))
+
+
+def _edges(
+    graphs: Sequence[Graph], shown: LongArray, n: int, max_edges: int
+) -> tuple[tuple[IntArray, IntArray], NDArray[np.uint8], list[int]]:
+    """Ends of the drawn edges, their levels for every eps, and how many there are to draw.
+
+    Where a graph has too many, those drawn are a random choice that prefers the same pairs at
+    every eps: nothing flickers, and the picture thins out evenly.
+    """
+    place = np.full(n, -1, dtype=np.int64)
+    place[shown] = np.arange(len(shown))
+    keys, levels = zip(*(_keyed_levels(graph, place) for graph in graphs), strict=True)
+    every, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    priority = np.random.default_rng(SEED).permutation(len(every))
+    strength = np.zeros((len(graphs), len(every)), dtype=np.uint8)
+    borders = np.cumsum([0, *map(len, keys)])
+    for row, level, start, end in zip(strength, levels, borders, borders[1:], strict=False):
+        columns = inverse[start:end]
+        if len(columns) > max_edges:
+            kept = np.argpartition(priority[columns], max_edges)[:max_edges]
+            columns, level = columns[kept], level[kept]
+        row[columns] = level
+    used = strength.any(axis=0)
+    i, j = np.divmod(every[used], len(shown))
+    ends = i.astype(np.int32), j.astype(np.int32)
+    return ends, np.ascontiguousarray(strength[:, used]), list(map(len, keys))
+
+
+def _keyed_levels(graph: Graph, place: LongArray) -> tuple[LongArray, NDArray[np.uint8]]:
+    """Edges between drawn points as single numbers, and their levels of opacity."""
+    edges = graph.edges()
+    full = np.quantile(edges.weight, FULL_STRENGTH_QUANTILE) if len(edges.weight) else 1.0
+    i, j = place[edges.i], place[edges.j]
+    drawn = (i >= 0) & (j >= 0)
+    n_drawn = int(place.max()) + 1
+    level = np.ceil(np.clip(edges.weight[drawn] / full, 0.0, 1.0) * LEVELS)
+    return i[drawn] * n_drawn + j[drawn], np.maximum(level, 1.0).astype(np.uint8)
+
+
+def _by_size(components: IntArray) -> IntArray:
+    """Components numbered from the largest to the smallest."""
+    order = np.argsort(-np.bincount(components), kind="stable")
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    return np.asarray(rank[components])
+
+
+def _potentials(graph: Graph) -> NDArray[np.float32]:
+    assert graph.potentials is not None  # graphs of a path have them
+    return graph.potentials.astype(np.float32)
+
+
+def _groups(labels: Any, shown: LongArray) -> dict[str, Any]:
+    names, hues, codes = groups_of(labels)
+    return {"names": names, "colors": hues, "codes": codes[shown]}

@@ -1,0 +1,37 @@
+"""Which values of eps to show where the caller leaves the choice."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph.exceptions import ConvergenceWarning
+from otgraph.graphs.quadratic import quadratic_ot_graph
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray, PointsLike
+
+N_VALUES = 15
+# From three neighbors, where almost every graph falls into pieces, to sixty, where the
+# structure of most data is blurred; what a person looks for lies between.
+SPARSEST, DENSEST = 3.0, 60.0
+LARGEST_SHARE = 0.5  # of all other points as neighbors, where there are few points
+SEARCH_TOL = 1e-2  # the ends need not be exact
+DIGITS = 3  # of the values, which are then easy to read and to type
+
+
+def chosen_eps(X: PointsLike, **options: Any) -> FloatArray:
+    """Fifteen values, evenly spaced in log eps, from a sparse graph to a dense one."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    dense = min(DENSEST, max(1.0, LARGEST_SHARE * (n - 1)))
+    search = {**options, "tol": max(SEARCH_TOL, options.get("tol", 0.0))}
+    ends = []
+    for degree in (min(SPARSEST, dense), dense):
+        with warnings.catch_warnings():  # the nearest graph to be had will do
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            graph = quadratic_ot_graph(X, mean_degree=degree, **search)
+        ends.append(float(graph.params["eps"] or 0.0))
+    values = np.geomspace(min(ends), max(ends), N_VALUES)
+    return np.unique([float(f"{value:.{DIGITS}g}") for value in values])
