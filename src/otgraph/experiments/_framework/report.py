@@ -38,6 +38,8 @@ class Report:
         The paper's claims and what the run says about them.
     files
         Everything that was written.
+    quick
+        Whether sizes and grids were thinned; then the claims decide nothing.
     parts
         The reports of the single experiments, if there are several.
     """
@@ -46,6 +48,7 @@ class Report:
     title: str
     claims: list[Claim]
     files: list[Path]
+    quick: bool = False
     parts: tuple[Report, ...] = ()
 
     @classmethod
@@ -55,15 +58,18 @@ class Report:
         claims = [claim for part in parts for claim in part.claims]
         confirmed = sum(claim.confirmed for claim in claims)
         title = f"{confirmed} of {len(claims)} claims confirmed"
-        return cls("all", title, claims, [file for part in parts for file in part.files], parts)
+        files = [file for part in parts for file in part.files]
+        return cls("all", title, claims, files, any(part.quick for part in parts), parts)
 
     def __str__(self) -> str:
         if self.parts:
             return "\n\n".join([*map(str, self.parts), f"{self.name}: {self.title}"])
         folder = self.files[0].parent if self.files else ""
         names = ", ".join(file.name for file in self.files)
-        lines = [f"{self.name}: {self.title}", *map(str, self.claims), f"{folder}: {names}"]
-        return "\n".join(lines)
+        title = f"{self.name}: {self.title}"
+        if self.quick:
+            title += " (quick run: small samples and thinned grids, which decide nothing)"
+        return "\n".join([title, *map(str, self.claims), f"{folder}: {names}"])
 
 
 def score_table(name: str, tasks: Iterable[Task], finished: Mapping[str, Any]) -> Scores:

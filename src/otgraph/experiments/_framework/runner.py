@@ -175,7 +175,9 @@ class _Run:
         }
         with _clear_errors(self.folder):
             files = write_files(self.folder, contents)
-        return Report(experiment.name, experiment.title, summary.claims, files)
+        return Report(
+            experiment.name, experiment.title, summary.claims, files, quick=self.about["quick"]
+        )
 
     def _pictures(self, scores: Scores) -> Iterator[Picture]:
         """Those of the first variant, then those of the other under names of its own."""

@@ -1,0 +1,170 @@
+"""The page ``docs/reproduction.md``, made from the summaries of a run.
+
+``python -m otgraph.experiments.page out/reproduce docs`` writes the page and its pictures. No
+number in it is typed by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from otgraph._optional import require
+from otgraph.exceptions import ExperimentError
+from otgraph.experiments._framework.report import write_files
+from otgraph.experiments._framework.runner import NAMES
+from otgraph.experiments._framework.statistics import SYMBOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+PAGE = "reproduction.md"
+PICTURES = Path("images", "reproduction")
+# A page with two dozen pictures should load at once; these are drawings of few colors.
+MAX_PICTURE_BYTES = 300_000
+COLORS = 128
+SHRINK = 0.85  # step by which a picture that is still too large gets smaller
+LEFT_OUT = ("per seed", "std")  # columns of the table: too long, or printed with the mean
+
+INTRODUCTION = """\
+# Reproduction of the paper
+
+What Matsumoto, Zhang and Schiebinger (2022, *Beyond kNN: Adaptive, Sparse Neighborhood Graphs via
+Optimal Transport*) claim, beside what this package measures. `otgraph reproduce all --variant both`
+computes everything, and `python -m otgraph.experiments.page` makes this page from its summaries: no
+number here is typed by hand.
+
+*Text* is the experiment as the paper describes it, *code* as the authors' published scripts do it
+where they differ. Numbers are mean ± standard deviation over the seeds. Best parameters are picked
+with the truth in hand, for every method alike, as the paper does: they say what a graph can give.
+"""
+
+
+def write_page(out: str | Path, docs: str | Path = "docs") -> Path:
+    """Write the page and its pictures from all summaries below a folder of results.
+
+    Parameters
+    ----------
+    out
+        Folder that was given to ``reproduce``.
+    docs
+        Folder of the page.
+
+    Returns
+    -------
+    Path of the page.
+    """
+    out, docs = Path(out), Path(docs)
+    files = {name: out / name / "summary.json" for name in NAMES}
+    summaries = {
+        name: json.loads(file.read_text(encoding="utf-8"))
+        for name, file in files.items()
+        if file.exists()
+    }
+    if not summaries:
+        msg = f"There are no summaries in {str(out)!r}: run `otgraph reproduce all` first."
+        raise ExperimentError(msg)
+    parts = [INTRODUCTION, _overview(summaries)]
+    pictures: dict[str, bytes] = {}
+    for name, summary in summaries.items():
+        shown = _distinct_pictures(out / name, summary)
+        pictures |= {f"{name}-{figure['name']}.png": content for figure, content in shown}
+        parts += _section(name, summary, [figure for figure, _ in shown])
+    (docs / PICTURES).mkdir(parents=True, exist_ok=True)
+    write_files(docs / PICTURES, {file: _small(png) for file, png in pictures.items()})
+    return write_files(docs, {PAGE: "\n".join(parts).encode()})[0]
+
+
+def _distinct_pictures(
+    folder: Path, summary: Mapping[str, Any]
+) -> list[tuple[dict[str, str], bytes]]:
+    """The pictures of a summary; one that looks the same in both variants is shown once."""
+    seen: dict[bytes, dict[str, str]] = {}
+    for figure in summary["figures"]:
+        seen.setdefault((folder / f"{figure['name']}.png").read_bytes(), figure)
+    return [(figure, content) for content, figure in seen.items()]
+
+
+def _overview(summaries: Mapping[str, Any]) -> str:
+    rows = [
+        {
+            "experiment": f"[{name}](#{name})",
+            "what": summary["title"],
+            "in the paper": summary["source"] or "beyond it",
+            "seeds": summary["seeds"],
+            "claims confirmed": f"{sum(claim['confirmed'] for claim in summary['claims'])} of "
+            f"{len(summary['claims'])}",
+        }
+        for name, summary in summaries.items()
+    ]
+    return markdown_table(rows)
+
+
+def _section(
+    name: str, summary: Mapping[str, Any], figures: Sequence[Mapping[str, str]]
+) -> Iterator[str]:
+    where = f" ({summary['source']})" if summary["source"] else ""
+    yield f"\n## {name}\n\n{summary['title']}{where}.\n"
+    if summary["quick"]:
+        yield "*A quick run: small samples and thinned grids, which decide nothing.*\n"
+    for claim in summary["claims"]:
+        verdict = "**Confirmed**" if claim["confirmed"] else "**Not confirmed**"
+        variant = f" ({claim['variant']})" if claim["variant"] else ""
+        yield f"* {verdict}{variant}: *{claim['text']}*\n  {claim['sentence']}"
+    yield "\n" + markdown_table(summary["table"])
+    for figure in figures:
+        path = (PICTURES / f"{name}-{figure['name']}.png").as_posix()
+        yield f"\n![{name}: {figure['name']}]({path})\n\n*{figure['caption']}*"
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with the same keys; a mean is printed with its standard deviation."""
+    if not rows:
+        return ""
+    names = [name for name in rows[0] if name not in LEFT_OUT]
+    lines = [names, ["---"] * len(names), *([_cell(row, name) for name in names] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    if name == "mean" and row.get("std") is not None:
+        return f"{row['mean']:.3f} ± {row['std']:.3f}"
+    return _text(row.get(name))
+
+
+def _text(value: Any) -> str:
+    """Numbers to three digits; of a list every value once; parameters with their names."""
+    if isinstance(value, dict):
+        return ", ".join(f"{SYMBOLS.get(key, key)} = {_text(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return " / ".join(_text(item) for item in sorted(set(value)))
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _small(png: bytes) -> bytes:
+    """The picture with few colors, and shrunk until it is small enough."""
+    image = require("PIL.Image", "plots").open(io.BytesIO(png)).convert("RGB")
+    scale = 1.0
+    while True:
+        size = [round(scale * side) for side in image.size]
+        file = io.BytesIO()
+        image.resize(size).quantize(COLORS).save(file, "png", optimize=True)
+        if file.tell() <= MAX_PICTURE_BYTES:
+            return file.getvalue()
+        scale *= SHRINK
+
+
+def main() -> None:
+    """Command line of the module."""
+    parser = argparse.ArgumentParser(prog="python -m otgraph.experiments.page", description=__doc__)
+    parser.add_argument("out", nargs="?", default="out/reproduce", help="folder of the results")
+    parser.add_argument("docs", nargs="?", default="docs", help="folder of the page")
+    arguments = parser.parse_args()
+    print(write_page(arguments.out, arguments.docs))
+
+
+if __name__ == "__main__":
+    main()
