@@ -9,7 +9,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-all lint format bench bench-large clean
+.PHONY: demo test test-all lint format docs bench bench-large clean
 
 demo: .venv/.installed-plots
 	$(BIN)/python -m otgraph.experiments.demo
@@ -29,6 +29,10 @@ lint: .venv/.installed-lint
 format: .venv/.installed-lint
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
+
+# Runs the tutorials; a warning fails the build. The pages are in out/docs/index.html.
+docs: .venv/.installed-docs
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs $(ARGS)
 
 # Peers may ask for old versions of what we use; they get their own environment.
 bench: .venv-bench/.installed

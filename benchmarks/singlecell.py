@@ -1,0 +1,64 @@
+"""Graphs of cells against scanpy's: ``python -m benchmarks.singlecell [pbmc|copies|cells|page]``.
+
+    pbmc     leiden and label spreading on the 700 cells that come with scanpy; two minutes
+    copies   what umap makes of the exact weights and of the connectivities; one minute
+    cells    100 000 simulated cells: time, memory, rare types; ten minutes and 2 GB
+    page     write the tables into docs/singlecell.md
+
+Without a name, all of them. Results go to docs/results/singlecell.json, from which the page is
+written; `cells --n 20000` tries the long one on fewer. Run it in `.venv`, which has scanpy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks import singlecell_cells, singlecell_copies, singlecell_pbmc, singlecell_tables
+
+RESULTS = Path("docs/results/singlecell.json")
+PAGE = Path("docs/singlecell.md")
+PARTS = ("pbmc", "copies", "cells", "page")
+
+
+def main() -> None:
+    """Measure what was asked for, keep the rest, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all by default")
+    parser.add_argument("--n", type=int, default=100_000, help="number of simulated cells")
+    arguments = parser.parse_args()
+    parts = arguments.parts or PARTS
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if "pbmc" in parts:
+        save(results, "pbmc", singlecell_pbmc.measure())
+    if "copies" in parts:
+        save(results, "copies", singlecell_copies.measure())
+    if "cells" in parts:
+        save(results, "cells", singlecell_cells.measure(arguments.n))
+    PAGE.write_text(singlecell_tables.with_tables(PAGE.read_text(), results))
+
+
+def save(results: dict[str, Any], part: str, measured: dict[str, Any]) -> None:
+    """Keep one part, with what it was measured on."""
+    results[part] = {**measured, "environment": environment()}
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def environment() -> dict[str, Any]:
+    """Versions and number of cores."""
+    packages = ("otgraph", "scanpy", "anndata", "numpy", "scipy", "umap-learn", "igraph")
+    return {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        **{name: version(name) for name in packages},
+    }
+
+
+if __name__ == "__main__":
+    main()

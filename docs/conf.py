@@ -1,0 +1,41 @@
+"""Configuration of the documentation: ``make docs``."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as version_of
+
+project = "otgraph"
+author = "the otgraph developers"
+release = version = version_of("otgraph")
+copyright = author
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "myst_nb",
+]
+templates_path = ["_templates"]  # own members only: scikit-learn describes the inherited ones
+exclude_patterns = ["results"]
+html_theme = "furo"
+html_title = f"otgraph {version}"
+
+# Pages are read on the project's site as well: links to files beside them stay as they are.
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = ["myst.xref_missing"]  # links from docs/*.md to files outside docs/
+
+# Tutorials are kept as text without results and run here; one that fails fails the build.
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_execution_in_temp = True  # files that a tutorial writes do not stay
+nb_merge_streams = True
+
+autosummary_generate = True
+autodoc_typehints = "none"  # signatures carry them in the source; docstrings say how to choose
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
