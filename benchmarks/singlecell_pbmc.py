@@ -14,8 +14,8 @@ import otgraph.singlecell as ogs
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-RESOLUTIONS = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0]
-SIZES = [5, 8, 10, 12, 15, 20, 25, 30, 40, 50]  # mean degrees, or numbers of neighbors
+RESOLUTIONS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0]
+SIZES = [5, 8, 10, 15, 20, 30, 50, 70, 100]  # mean degrees, or numbers of neighbors
 LEIDEN_SEEDS = range(5)
 LABELED = 0.02
 SEEDS = range(20)
@@ -48,10 +48,7 @@ def measure() -> dict[str, Any]:
             f"exact_{size}": leiden_scores(adata, f"otgraph_{size}", truth, exact=True)
             for size in SIZES
         },
-        "components": {
-            name: int(ogs.read_graph(adata, name).n_components)
-            for name in (f"otgraph_{DEFAULT_SIZE}", f"scanpy_{DEFAULT_SIZE}")
-        },
+        "mean_degree": {name: ogs.read_graph(adata, name).mean_degree for name in names},
         "spreading": spreading(adata, truth),
     }
 

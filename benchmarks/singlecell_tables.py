@@ -71,7 +71,7 @@ def pbmc_sizes(result: dict[str, Any]) -> str:
         "exact": "otgraph, exact weights in place of connectivities",
         "scanpy": "scanpy",
     }
-    header = ["mean degree, or k", *names.values()]
+    header = ["mean degree, or k", *names.values(), "mean degree of scanpy's graph"]
     rows = []
     for size in result["sizes"]:
         row = [str(size)]
@@ -79,7 +79,7 @@ def pbmc_sizes(result: dict[str, Any]) -> str:
             scores = result["leiden"][f"{package}_{size}"]
             ari, nmi = (max(s[key] for s in scores) for key in ("ari", "nmi"))
             row.append(f"{ari:.3f} / {nmi:.3f}")
-        rows.append(row)
+        rows.append([*row, f"{result['mean_degree'][f'scanpy_{size}']:.1f}"])
     return table(header, rows)
 
 
