@@ -8,10 +8,11 @@ for the same reason and because two levels of threads fight over the cores.
 from __future__ import annotations
 
 import math
+import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
@@ -70,9 +71,8 @@ class Workers:
         if self.n_threads == 1 or len(items) < 2:
             yield from map(function, items)
             return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="otgraph")
-        futures = deque(self._pool.submit(function, item) for item in items)
+        threads = self._threads()
+        futures = deque(threads.submit(function, item) for item in items)
         try:
             while futures:
                 yield futures.popleft().result()  # popped: a result is freed once used
@@ -80,10 +80,43 @@ class Workers:
             for future in futures:
                 future.cancel()
 
-    def run(self, function: Callable[[S], object], items: Iterable[S]) -> None:
-        """Call for the side effects."""
-        for _ in self.map(function, items):
-            pass
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="otgraph")
+        return self._pool
+
+    def run(
+        self, function: Callable[[S], object], items: Iterable[S], label: str | None = None
+    ) -> None:
+        """Call for the side effects, in any order."""
+        work = deque(items)
+        if label is not None or self.n_threads == 1 or len(work) < 2:
+            for _ in self.map(function, work, label):
+                pass
+            return
+
+        # Every thread, this one too, takes what is next: handing over each item by itself
+        # would cost more than many of them do.
+        def take_all() -> None:
+            try:
+                while True:
+                    try:
+                        item = work.popleft()
+                    except IndexError:  # nothing left
+                        return
+                    function(item)
+            except BaseException:
+                work.clear()  # the others stop too
+                raise
+
+        n_others = min(self.n_threads, len(work)) - 1
+        others = [self._threads().submit(take_all) for _ in range(n_others)]
+        try:
+            take_all()
+        finally:
+            wait(others)
+        for future in others:
+            future.result()
 
     def error_bar(self, label: str, goal: float) -> ErrorBar:
         """A bar for an error that falls to ``goal``, in orders of magnitude."""
@@ -124,9 +157,39 @@ class ErrorBar:
         self._bar.set_postfix_str(f"marginal error {error:.1e}")
 
 
+class _BlasLimit:
+    """One thread for BLAS while anybody is inside; the last to leave takes the limit away.
+
+    The limit belongs to the process. Were each thread to restore what it found, the first to
+    leave would lift it for all others.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        """Set the limit, if it is not."""
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        """Take it away, if nobody is left."""
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+_blas_limit = _BlasLimit()
+
+
 def single_threaded_blas() -> AbstractContextManager[object]:
     """Context in which BLAS uses one thread, so that our own threads own the cores."""
-    return _controller().limit(limits=1, user_api="blas")
+    return _blas_limit
 
 
 @cache

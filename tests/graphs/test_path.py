@@ -12,6 +12,7 @@ from otgraph import eps_path, quadratic_ot_graph
 from otgraph.graphs.path import EpsPath
 
 EPS = [1.0, 0.1, 10.0, 0.5]  # in no order
+ROUNDING = 1e-9  # lighter edges are there or not as rounding will have it
 
 
 @pytest.fixture
@@ -37,11 +38,12 @@ def test_order_is_as_given(X):
     assert [graph.params["eps"] for graph in path] == EPS
 
 
-def test_costs_fewer_steps_than_separate_solves(X):
+def test_costs_fewer_passes_than_separate_solves_and_no_more_steps(X):
     values = np.logspace(1, -1.5, 12)
-    steps = eps_path(X, values).table()["n_steps"]
-    alone = [quadratic_ot_graph(X, eps).certificate.n_steps for eps in values]
-    assert steps.sum() < sum(alone)
+    path = [graph.certificate for graph in eps_path(X, values)]
+    alone = [quadratic_ot_graph(X, eps).certificate for eps in values]
+    assert sum(c.n_steps for c in path) <= sum(c.n_steps for c in alone)
+    assert sum(c.n_screens for c in path) < 0.5 * sum(c.n_screens for c in alone)
 
 
 def test_one_pass_over_the_pairs_serves_the_path(X):
@@ -105,7 +107,8 @@ def test_long_path_to_small_eps_stays_exact(rng):
     """Each solution starts the next: nothing is lost on the way to a matching."""
     path = eps_path(rng.normal(size=(150, 3)), np.logspace(2, -8, 21))
     assert set(path.table()["status"]) == {"exact"}
-    assert np.all(np.diff(path.mean_degree) <= 0.02)  # no law: an edge of rounding size may come
+    edges = [int((graph.weights.data > ROUNDING).sum()) for graph in path]
+    assert np.all(np.diff(edges) <= 4)  # no law, but near one
 
 
 @pytest.mark.parametrize("eps", [[], [[1.0]], [0.0], [1.0, -1.0], [np.nan], [np.inf]])

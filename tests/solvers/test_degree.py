@@ -7,7 +7,7 @@ import pytest
 
 import problems
 from otgraph.solvers import Screener, solve_for_degree
-from otgraph.solvers.degree import DegreeSearch, row_eps
+from otgraph.solvers.degree import DegreeSearch, row_law
 
 
 @pytest.mark.parametrize("name", ["random", "clustered", "line", "many_dimensions", "heavy_tails"])
@@ -59,12 +59,13 @@ def test_proposals_stay_within_what_is_known():
             break
 
 
-def test_row_eps_is_right_for_equal_rows():
+def test_row_law_is_right_for_equal_rows():
     """Points on a circle: all rows are alike, and each by itself has the wanted degree."""
     angle = np.arange(60) * 2 * np.pi / 60
     cost = problems.cost_of(np.column_stack([np.cos(angle), np.sin(angle)]))
     pairs = cost.neighbors(20)
-    eps = row_eps(cost, pairs, 6.0, np.ones(60))
+    eps, slope = row_law(cost, pairs, 6.0, np.ones(60))
+    assert slope == pytest.approx(1 / 3, rel=0.2)  # d/(d + 2) in one dimension
     solution = solve_for_degree(
         Screener(cost), 6.0, np.ones(60),
         self_loops=False, tol=1e-6, max_steps=200, n_candidates=20,
@@ -72,6 +73,8 @@ def test_row_eps_is_right_for_equal_rows():
     assert eps == pytest.approx(solution.certificate.eps, rel=0.5)
 
 
-def test_row_eps_of_identical_points():
+def test_row_law_of_identical_points():
     cost = problems.cost_of(np.zeros((5, 2)))
-    assert row_eps(cost, cost.neighbors(4), 3.0, np.ones(5)) > 0
+    eps, slope = row_law(cost, cost.neighbors(4), 3.0, np.ones(5))
+    assert eps > 0
+    assert slope > 0

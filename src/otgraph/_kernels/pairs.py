@@ -11,11 +11,29 @@ INSERTION_SORT_LENGTH = 128
 
 
 @njit
+def count_rows(i, counts):
+    """Count every entry in its row."""
+    for p in range(len(i)):
+        counts[i[p]] += 1
+
+
+@njit
 def count_both(i, j, counts):
     """Count every pair (i, j) in both rows."""
     for p in range(len(i)):
         counts[i[p]] += 1
         counts[j[p]] += 1
+
+
+@njit
+def first_places(indptr, counts):
+    """Turn the counts of each group, in place, into where its part of a row begins."""
+    for row in range(counts.shape[1]):
+        place = indptr[row]
+        for g in range(len(counts)):
+            count = counts[g, row]
+            counts[g, row] = place
+            place += count
 
 
 @njit
@@ -62,11 +80,11 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
 
 
 @njit
-def pack_rows(indptr, indices, costs, counts, out_indptr, out_indices, out_costs):
-    """Copy the first ``counts[row]`` entries of each row to where ``out_indptr`` says."""
-    for row in range(len(counts)):
+def pack_rows(indptr, indices, costs, start, stop, out_indptr, out_indices, out_costs):
+    """Copy the first entries of each row, as many as ``out_indptr`` has room for."""
+    for row in range(start, stop):
         first, target = indptr[row], out_indptr[row]
-        for p in range(counts[row]):
+        for p in range(out_indptr[row + 1] - target):
             out_indices[target + p] = indices[first + p]
             out_costs[target + p] = costs[first + p]
 

@@ -60,15 +60,21 @@ def select_active(indptr, indices, cost, u, start, stop, ends, active):
 
 @njit
 def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_indices, out_cost):
-    """Column indices and costs of the pairs that `count_active` counted."""
+    """Column indices and costs of the pairs that `count_active` counted.
+
+    Every pair is written while there is room in the row, and only kept if active: unlike a branch
+    on being active, the one on room is easy to predict.
+    """
     for i in range(start, stop):
         ui = u[i]
-        q = out_indptr[i]
+        q, end = out_indptr[i], out_indptr[i + 1]
         for p in range(indptr[i], indptr[i + 1]):
-            if ui + u[indices[p]] > cost[p]:
-                out_indices[q] = indices[p]
-                out_cost[q] = cost[p]
-                q += 1
+            if q == end:
+                break
+            j = indices[p]
+            out_indices[q] = j
+            out_cost[q] = cost[p]
+            q += ui + u[j] > cost[p]
 
 
 @njit
@@ -114,6 +120,28 @@ def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, s
 
 
 @njit
+def reordered(indptr, indices, weights, loops, order, place, out_indptr, out_indices, out_weights):
+    """The symmetric plan with its diagonal, rows and columns in the caller's order and sorted.
+
+    Row c gets its columns r in the order in which these rows are read: no sorting is needed.
+    """
+    cursor = out_indptr[:-1].copy()
+    for r in range(len(order)):
+        i = place[r]
+        for p in range(indptr[i], indptr[i + 1]):
+            c = order[indices[p]]
+            q = cursor[c]
+            out_indices[q] = r
+            out_weights[q] = weights[p]
+            cursor[c] = q + 1
+        if loops[i] > 0.0:
+            q = cursor[r]
+            out_indices[q] = r
+            out_weights[q] = loops[i]
+            cursor[r] = q + 1
+
+
+@njit
 def solve_row(costs, target):
     """The scalar t with sum_j (t - costs_j)_+ = target > 0; infinite costs do not count.
 
@@ -147,13 +175,24 @@ def start_rows(indptr, cost, diagonal, target, start, stop, out):
 @njit
 def row_excess(indptr, cost, rank, start, stop, out):
     """Sum over the ``rank`` smallest costs of a row of (next larger cost - cost)."""
+    smallest = np.empty(rank + 1)  # sorted
     for i in range(start, stop):
-        row = np.sort(cost[indptr[i] : indptr[i + 1]])
+        count = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            value = cost[p]
+            if count > rank:
+                if value >= smallest[rank]:
+                    continue
+                count = rank
+            q = count
+            while q > 0 and smallest[q - 1] > value:
+                smallest[q] = smallest[q - 1]
+                q -= 1
+            smallest[q] = value
+            count += 1
         total = 0.0
-        if len(row) > 0:
-            last = min(rank, len(row) - 1)
-            for p in range(last):
-                total += row[last] - row[p]
+        for q in range(count - 1):
+            total += smallest[count - 1] - smallest[q]
         out[i] = total
 
 

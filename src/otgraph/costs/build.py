@@ -18,6 +18,7 @@ from otgraph.costs.blocks import (
 )
 from otgraph.costs.candidates import CandidateCost
 from otgraph.costs.points import EuclideanCost
+from otgraph.costs.tree import TreeCost
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean", "cosine")
+# Where a k-d tree is faster than cells, and than looking at all pairs (benchmarks/README.md).
+MOST_TREE_DIMENSIONS = 4
+FEWEST_TREE_POINTS = 4096
 # Up to here the mean of |x - y|^p over all pairs is computed, beyond it is estimated.
 EXACT_MEAN_POINTS = 5000
 MEAN_SAMPLE_PAIRS = 1 << 22  # relative standard error about 0.0005 times the spread
@@ -82,6 +86,9 @@ def as_cost(
     if not normalize and not 0.0 < factor < np.inf:
         msg = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
         raise ValueError(msg)
+    n, d = points.shape
+    if d <= MOST_TREE_DIMENSIONS and n >= FEWEST_TREE_POINTS:
+        return TreeCost(points, p=p, factor=factor, scale=scale, workers=workers)
     return EuclideanCost(
         points, p=p, factor=factor, scale=scale, exact=exact, seed=seed, workers=workers
     )

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, IntArray, LongArray
 
-SORT_BLOCK_ROWS = 16384
+SORT_BLOCK_ROWS = 2048
+FILL_GROUPS = 4  # parts of the work of filling rows, each with a counter of its own per row
 
 BUFFER_PAIRS = 1 << 16
 
@@ -94,28 +95,53 @@ def _empty_pairs(counts: LongArray) -> Pairs:
     return Pairs(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
 
 
+def joined_rows(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
+    """Pairs from chunks (i, j, cost) that are whole sorted rows, one after the other."""
+    counts = np.zeros(n, dtype=np.int64)
+    workers.run(lambda chunk: kernels.count_rows(chunk[0], counts), chunks)
+    joined = _empty_pairs(counts)
+    ends = np.cumsum([len(i) for i, _, _ in chunks])
+
+    def copy(place: int) -> None:
+        _, j, c = chunks[place]
+        here = slice(ends[place] - len(j), ends[place])
+        joined.indices[here], joined.costs[here] = j, c
+
+    workers.run(copy, range(len(chunks)))
+    return joined
+
+
 def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     """Pairs from chunks (i, j, cost) in any order; what comes twice is kept once.
 
     The list is emptied on the way.
     """
-    counts = np.zeros(n, dtype=np.int64)
-    for i, j, _ in chunks:
-        kernels.count_both(i, j, counts)
+    # Each group of chunks counts for itself, and so knows its own places in every row.
+    groups = [chunks[g::FILL_GROUPS] for g in range(FILL_GROUPS)]
+    chunks.clear()
+    cursors = np.zeros((FILL_GROUPS, n), dtype=np.int64)
+
+    def count(g: int) -> None:
+        for i, j, _ in groups[g]:
+            kernels.count_both(i, j, cursors[g])
+
+    workers.run(count, range(FILL_GROUPS))
+    counts = cursors.sum(axis=0)
     indptr = np.concatenate(([0], np.cumsum(counts)))
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    costs = np.empty(indptr[-1])
-    cursor = indptr[:-1].copy()
-    chunks.reverse()
-    while chunks:  # each is freed once it is filled in
-        kernels.fill_both(*chunks.pop(), cursor, indices, costs)
-    workers.run(
-        lambda block: kernels.sort_rows(indptr, indices, costs, *block, counts),
-        row_blocks(n, SORT_BLOCK_ROWS),
-    )
-    packed = np.concatenate(([0], np.cumsum(counts)))
-    if packed[-1] == indptr[-1]:
+    indices, costs = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+    kernels.first_places(indptr, cursors)
+
+    def fill(g: int) -> None:
+        while groups[g]:  # each chunk is freed once it is filled in
+            kernels.fill_both(*groups[g].pop(), cursors[g], indices, costs)
+
+    workers.run(fill, range(FILL_GROUPS))
+    blocks = row_blocks(n, SORT_BLOCK_ROWS)
+    source = (indptr, indices, costs)
+    workers.run(lambda block: kernels.sort_rows(*source, *block, counts), blocks)
+    packed = _empty_pairs(counts)
+    if packed.indptr[-1] == indptr[-1]:
         return Pairs(indptr, indices, costs)
-    out_indices, out_costs = np.empty(packed[-1], dtype=np.int32), np.empty(packed[-1])
-    kernels.pack_rows(indptr, indices, costs, counts, packed, out_indices, out_costs)
-    return Pairs(packed, out_indices, out_costs)
+    target = (packed.indptr, packed.indices, packed.costs)
+    workers.run(lambda block: kernels.pack_rows(*source, *block, *target), blocks)
+    return packed

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._kernels import euclidean as kernels
-from otgraph._parallel import Workers, row_blocks, single_threaded_blas
+from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.cells import cluster_order, consecutive_cells, enclosing_cells
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
+from otgraph.costs.powers import BLOCK_ROWS, DistancePowers
 from otgraph.costs.search import SearchedCost, Work
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 MIN_CELL_POINTS = 8192
 CELLS_PER_ROOT = 3.0  # number of cells = this times sqrt(n): making and scanning them balance
 PROBES = 16  # cells that a cell looks into for its neighbors
-BLOCK_ROWS = 2048
 NEIGHBOR_ROWS = 256  # rows that are compared with all points at once
 RECALL_ROWS = 32  # rows from which it is judged how many neighbors the near cells hold
 MIN_RECALL = 0.5
@@ -41,22 +41,11 @@ AUTO_PAIRS_PER_POINT = 250_000
 TINY = 1e-35  # far below any product that matters, above float32 underflow
 
 
-class EuclideanCost(SearchedCost):
-    """Cost c_ij = (|x_i - x_j| · unit)^p / scale.
+class EuclideanCost(DistancePowers, SearchedCost):
+    """Cost c_ij = (|x_i - x_j| · unit)^p / scale, in any number of dimensions.
 
-    Parameters
-    ----------
-    points
-        Centered points, scaled by a power of two to values about 1.
-    p
-        Power of the distance.
-    factor
-        c = factor · (squared distance of the scaled points)^(p/2).
-    scale
-        What costs of the caller's points were divided by.
-    exact
-        Whether screening covers all pairs, or only the cells near each cell; None leaves the
-        choice to the first screen, which estimates what covering all pairs would cost.
+    ``exact`` says whether screening covers all pairs, or only the cells near each cell; None
+    leaves the choice to the first screen, which estimates what covering all pairs would cost.
     """
 
     def __init__(
@@ -70,37 +59,17 @@ class EuclideanCost(SearchedCost):
         seed: int,
         workers: Workers,
     ) -> None:
-        self.n = len(points)
-        self.scale = scale
-        self.exact = exact
-        self.workers = workers
-        self.identical = not points.any()
-        self._factor = factor
-        self._half_power = 0.5 * p
-        if self.n >= MIN_CELL_POINTS:
-            n_cells = int(CELLS_PER_ROOT * np.sqrt(self.n))
-            self.order, offsets = cluster_order(points, n_cells, seed, workers)
-            self._X = points[self.order]
-            self._cells = enclosing_cells(self._X, offsets)
+        n = len(points)
+        if n >= MIN_CELL_POINTS:
+            n_cells = int(CELLS_PER_ROOT * np.sqrt(n))
+            order, offsets = cluster_order(points, n_cells, seed, workers)
+            points = points[order]
+            self._cells = enclosing_cells(points, offsets)
         else:
-            self.order = np.arange(self.n)
-            self._X = points
-            self._cells = consecutive_cells(points, max(self.n, 1))
-
-    def sample(self, rows: LongArray) -> FloatArray:
-        """Costs from some points to all points; products, so accurate to the norms only."""
-        some = self._X[rows]
-        out = np.empty((len(rows), self.n))
-
-        def fill(block: tuple[int, int]) -> None:
-            X = self._X[slice(*block)]
-            squares = np.square(some).sum(axis=1)[:, None] + np.square(X).sum(axis=1)
-            squares -= 2.0 * (some @ X.T)
-            out[:, slice(*block)] = self._power(np.maximum(squares, 0.0))
-
-        with single_threaded_blas():
-            self.workers.run(fill, row_blocks(self.n, BLOCK_ROWS))
-        return out
+            order = np.arange(n)
+            self._cells = consecutive_cells(points, max(n, 1))
+        super().__init__(points, order, p=p, factor=factor, scale=scale, workers=workers)
+        self.exact = exact
 
     def widen(self) -> bool:
         """Look into all cells where only near ones were looked into."""
@@ -127,21 +96,6 @@ class EuclideanCost(SearchedCost):
         way = self._choose_blocks(reach, rows)
         check = partial(self._screen_batch, way, upper, reach, rows is None)
         return Work(way.batches, check, complete=bool(self.exact))
-
-    def _power(self, squares: FloatArray) -> FloatArray:
-        return self._factor * squares**self._half_power
-
-    def _reach(self, upper: FloatArray) -> FloatArray:
-        """Numbers r with r_i + r_j >= |x_i - x_j|² wherever c_ij < upper_i + upper_j.
-
-        For p = 2 this is the condition itself. Otherwise
-        (a + b)^(2/p) <= max(1, 2^(2/p - 1)) (a^(2/p) + b^(2/p)) separates the two ends.
-        """
-        if self._half_power == 1.0:
-            return upper / self._factor
-        exponent = 1.0 / self._half_power
-        convexity = max(1.0, 2.0 ** (exponent - 1.0))
-        return convexity * (np.maximum(upper, 0.0) / self._factor) ** exponent
 
     # Neighbors -------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ class RestrictedProblem(Restricted):
         self.n = len(diagonal)
         self._workers = workers
         self._active: IntArray | None = None
+        self._evaluated: tuple[FloatArray, Evaluation] | None = None
         self._blocks = row_blocks(self.n, max(BLOCK_ROWS, self.n // MOST_BLOCKS))
 
     @property
@@ -100,12 +101,15 @@ class RestrictedProblem(Restricted):
         return out
 
     def evaluate(self, u: FloatArray) -> Evaluation:
-        """Row sums and square sum at ``u``."""
+        """Row sums and square sum at ``u``, remembered for a second question about the same."""
+        if self._evaluated is not None and self._evaluated[0] is u:
+            return self._evaluated[1]
         row_sums, square_sums = np.empty(self.n), np.empty(self.n)
         pairs = self.pairs
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
         self._run(lambda a, b: kernels.evaluate(*source, a, b, row_sums, square_sums))
-        return Evaluation(row_sums, square_sums)
+        self._evaluated = u, Evaluation(row_sums, square_sums)
+        return self._evaluated[1]
 
     def hessian(self, u: FloatArray) -> Hessian:
         """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next call.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from otgraph._parallel import single_threaded_blas
 from otgraph.costs.base import Cost, Screen
-from otgraph.costs.pairs import symmetric_pairs
+from otgraph.costs.pairs import joined_rows, symmetric_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,11 +33,14 @@ class Work:
         Gives for a part the number of pairs looked at, and those that count.
     complete
         Whether the parts cover all pairs.
+    whole_rows
+        Whether the parts give every pair from both ends, as sorted rows in their order.
     """
 
     parts: Sequence[Any]
     find: Callable[[Any], tuple[int, list[PairChunk]]]
     complete: bool = False
+    whole_rows: bool = False
 
 
 class SearchedCost(Cost):
@@ -54,20 +57,20 @@ class SearchedCost(Cost):
     def neighbors(self, k: int) -> Pairs:
         """Pairs of near points, about k per point: a first guess, not a promise."""
         with single_threaded_blas():
-            _, chunks = self._found(self.neighbor_work(k), "search")
-        return symmetric_pairs(self.n, chunks, self.workers)
+            _, pairs = self._found(self.neighbor_work(min(k, self.n - 1)), "search")
+        return pairs
 
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
         with single_threaded_blas():
             work = self.screen_work(upper, rows)
-            checked, chunks = self._found(work, "screen")
-        pairs = symmetric_pairs(self.n, chunks, self.workers)
+            checked, pairs = self._found(work, "screen")
         return Screen(pairs, work.complete, self.n_pairs if work.complete else checked)
 
-    def _found(self, work: Work, label: str) -> tuple[int, list[PairChunk]]:
+    def _found(self, work: Work, label: str) -> tuple[int, Pairs]:
         checked, chunks = 0, []
         for n_pairs, found in self.workers.map(work.find, work.parts, label=label):
             checked += n_pairs
             chunks.extend(found)
-        return checked, chunks
+        join = joined_rows if work.whole_rows else symmetric_pairs
+        return checked, join(self.n, chunks, self.workers)

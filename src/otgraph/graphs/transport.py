@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._kernels import restricted as plan_kernels
 from otgraph._parallel import Workers
 from otgraph._validation import (
     check_choice,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otgraph.costs import Cost
-    from otgraph.typing import BoolArray, IntArray, LongArray, SparseMatrix
+    from otgraph.typing import BoolArray, HasComponents, LongArray, SparseMatrix
 
 T = TypeVar("T", bound=np.generic)
 
@@ -50,18 +51,6 @@ CANDIDATES_PER_DEGREE = 1.3
 DEFAULT_MAX_STEPS = 1000
 DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
-
-
-class HasComponents(Protocol):
-    """A graph that knows its connected components."""
-
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-
-    @property
-    def component_labels(self) -> IntArray:
-        """Component of every point."""
 
 
 class TransportProblem:
@@ -239,17 +228,21 @@ class TransportProblem:
 def plan_weights(plan: Plan, order: LongArray, *, self_loops: bool) -> SparseMatrix:
     """The matrix of a plan on points whose place in the input is ``order``."""
     n = len(order)
-    inverse = np.empty(n, dtype=np.int64)
-    inverse[order] = np.arange(n)
-    columns = order.astype(np.int32)[plan.indices]
-    small = len(columns) < np.iinfo(np.int32).max
-    indptr = plan.indptr.astype(np.int32 if small else np.int64)
-    weights = sp.csr_matrix((plan.weights, columns, indptr), shape=(n, n))[inverse]
-    if self_loops:
-        weights = weights + sp.diags(plan.loops[inverse], format="csr")
-    weights.eliminate_zeros()
-    weights.sort_indices()
-    return weights
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    loops = plan.loops if self_loops else np.zeros(n)
+    counts = (plan.degrees + (loops > 0.0))[place]
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    columns, weights = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+    plan_kernels.reordered(
+        plan.indptr, plan.indices, plan.weights, loops, order, place, indptr, columns, weights
+    )
+    if len(columns) < np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    matrix = sp.csr_matrix((weights, columns, indptr), shape=(n, n))
+    matrix.has_sorted_indices = True
+    matrix.eliminate_zeros()  # entries that underflow
+    return matrix
 
 
 def report_clumps(graph: HasComponents, elsewhere: BoolArray) -> None:

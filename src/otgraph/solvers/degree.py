@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph.solvers.newton import newton
-from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, Start, solve, start_on
+from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, Start, approach, solve, start_on
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
@@ -24,8 +25,12 @@ LOOSE_DEGREE = 0.02
 DEGREE_TOL = 0.02
 MAX_LOOSE_TRIALS = 8
 MAX_TRIALS = 8
-# A search that has no slope yet assumes degree ~ eps^SLOPE; the law is eps^(d/(d+2)).
+# Marginal error at which the degree is known to a fraction of a percent.
+TRIAL_TOL = 0.01
+# A search that has no slope yet assumes degree ~ eps^SLOPE; the law is eps^(d/(d+2)), and slopes
+# outside the bounds come from jumps of the degree.
 SLOPE = 0.7
+SMALLEST_SLOPE, LARGEST_SLOPE = 0.1, 2.0
 # Relative to the costs: below, the row sums would be rounding errors.
 SMALLEST_EPS = 1e-8
 # Changes of log eps beyond this are not trusted.
@@ -44,45 +49,74 @@ def solve_for_degree(
 ) -> Solution:
     """The solution whose mean degree is closest to ``degree``, to about one percent.
 
-    A rough search on the first candidates alone costs a few loose solves; then full solves,
-    each warm-started, correct what the first candidates had missed.
+    A rough search on the first candidates alone costs a few loose solves; then solves among all
+    pairs, each warm-started, correct what the first candidates had missed. Only the last one goes
+    to the tolerance.
     """
     pairs = screener.cost.neighbors(n_candidates)
-    eps = row_eps(screener.cost, pairs, degree, mass)
+    eps, slope = row_law(screener.cost, pairs, degree, mass)
     start = start_on(screener.cost, pairs, eps * mass, self_loops=self_loops)
     floor = SMALLEST_EPS * float(np.median(start.problem.largest_costs()))
-    eps, start, slope = _search_on_candidates(start, max(eps, floor), degree, mass, floor)
+    eps, start = _search_on_candidates(
+        start, max(eps, floor), mass, DegreeSearch(degree, slope, floor)
+    )
     search = DegreeSearch(degree, slope, floor)
-    trials: list[Solution] = []
+    best, steps = (np.inf, eps), 0
     for _ in range(MAX_TRIALS):
-        solution = solve(
+        run = approach(
             screener, eps, mass,
-            self_loops=self_loops, tol=tol, max_steps=max_steps, start=start,
+            self_loops=self_loops, tol=max(tol, TRIAL_TOL), max_steps=max_steps, start=start,
         )  # fmt: skip
-        trials.append(solution)
-        start = solution.start
-        logger.debug("eps %.4g: mean degree %.2f", eps, solution.mean_degree)
-        following = search.propose(eps, solution.mean_degree)
-        failed = solution.certificate.marginal_error > LOOSE_TOL
-        if failed or search.miss(solution.mean_degree) <= DEGREE_TOL or following is None:
+        start, reached = run.start, run.mean_degree
+        steps += run.steps
+        logger.debug("eps %.4g: mean degree %.2f", eps, reached)
+        if run.error > LOOSE_TOL:
+            break
+        best = min(best, (search.miss(reached), eps))
+        following = search.propose(eps, reached)
+        if search.miss(reached) <= DEGREE_TOL or following is None:
             break
         eps = following
-    return min(trials, key=search.rank)
+    del run  # its candidates are those of `start`, or outdated
+    solution = solve(
+        screener, best[1], mass,
+        self_loops=self_loops, tol=tol, max_steps=max_steps, start=start,
+    )  # fmt: skip
+    certificate = replace(
+        solution.certificate,
+        n_steps=steps + solution.certificate.n_steps,
+        n_screens=screener.n_passes,
+    )
+    return replace(solution, certificate=certificate)
 
 
-def row_eps(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> float:
-    """The eps for which the median row, by itself, would have the wanted degree."""
+def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tuple[float, float]:
+    """The eps for which the median row, by itself, would have the wanted degree, and the slope.
+
+    The slope d log degree / d log eps is that between half the degree and the degree. It is
+    d/(d + 2) in d dimensions, unknown as these may be.
+    """
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
-    excess = problem.row_excess(max(1, round(degree))) / mass
-    positive = excess[excess > 0.0]
+    rank = max(1, round(degree))
+    half = max(1, rank // 2)
+    eps = _median_positive(problem.row_excess(rank) / mass)
+    rise = np.log(eps / _median_positive(problem.row_excess(half) / mass))
+    slope = float(np.log(rank / half) / rise) if rise > 0.0 and rank > half else SLOPE
+    return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
+
+
+def _median_positive(values: FloatArray) -> float:
+    positive = values[values > 0.0]
     return float(np.median(positive)) if len(positive) else 1.0
 
 
 def _search_on_candidates(
-    start: Start, eps: float, degree: float, mass: FloatArray, floor: float
-) -> tuple[float, Start, float]:
-    """Loose solves on fixed candidates; returns eps, where it got to, and the slope it saw."""
-    search = DegreeSearch(degree, floor=floor)
+    start: Start, eps: float, mass: FloatArray, search: DegreeSearch
+) -> tuple[float, Start]:
+    """Loose solves on fixed candidates; returns eps and where it got to.
+
+    Few candidates saturate, so that the slope seen here says nothing about all pairs.
+    """
     for _ in range(MAX_LOOSE_TRIALS):
         problem = start.problem
         result = newton(problem, eps * mass, start.u, tol=LOOSE_TOL, max_steps=LOOSE_STEPS)
@@ -93,7 +127,7 @@ def _search_on_candidates(
         if search.miss(reached) <= LOOSE_DEGREE or following is None:
             break
         eps = following
-    return eps, start, search.slope
+    return eps, start
 
 
 class DegreeSearch:
@@ -111,17 +145,12 @@ class DegreeSearch:
         """Relative distance from the goal."""
         return abs(float(np.log(max(degree, 1e-3))) - self.goal)
 
-    def rank(self, solution: Solution) -> tuple[bool, float]:
-        """Order of preference: solved ones first, then the nearest degree."""
-        failed = solution.certificate.marginal_error > LOOSE_TOL
-        return failed, self.miss(solution.mean_degree)
-
     def propose(self, eps: float, degree: float) -> float | None:
         """The next value to try, None when it would not differ."""
         x, y = float(np.log(eps)), float(np.log(max(degree, 1e-3)))
         if self._last is not None and x != self._last[0]:
             slope = (y - self._last[1]) / (x - self._last[0])
-            self.slope = min(max(slope, 0.1), 2.0)
+            self.slope = min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
         self._last = x, y
         if y < self.goal:
             self._below = max(self._below, x)

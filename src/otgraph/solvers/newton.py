@@ -28,8 +28,9 @@ MAX_TRIALS = 20
 PATIENCE = (
     60  # steps without a smaller error than before: rounding, or a problem to reach otherwise
 )
-# Far from the solution an accurate direction is wasted: the linear residual follows the
-# marginal error, between these two ends.
+# Far from the solution an accurate direction is wasted: the linear residual follows this share
+# of the marginal error, between these two ends.
+CG_SHARE = 0.1
 LOOSEST_CG = 0.1
 TIGHTEST_CG = 1e-8
 MAX_PRODUCTS = 500
@@ -108,7 +109,7 @@ def _direction(
         lambda v: hessian.product(v) + ridge * v,
         diagonal,
         rhs,
-        rtol=min(LOOSEST_CG, max(TIGHTEST_CG, error)),
+        rtol=min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error)),
         max_products=MAX_PRODUCTS,
     )
     if len(empty):

@@ -52,7 +52,7 @@ TOLERATED_EXCESS = 4.0
 MORE_NEIGHBORS = 3
 # The bound is raised above u by this share of the mean excess eps·m_i/degree_i of a row.
 # In d dimensions that multiplies the number of pairs by at most e^SLACK.
-SLACK = 1.0
+SLACK = 0.5
 # Rows of few neighbors change more from one round to the next; extra candidates are cheap there.
 EXTRA_SLACK = 4.0
 START_SWEEPS = 2
@@ -65,9 +65,11 @@ RAISES_BEFORE_WIDENING = 3
 NAMED_POINTS = 10  # in an error message
 # The feasible plan of the duality gap meets the marginals this closely, relative to the mass.
 FEASIBLE_TOL = 1e-9
-POLISH_STEPS = 10
-FEASIBLE_CG = 0.1  # the linear residual, as a share of what is allowed: it is no maximum norm
-FEASIBLE_PRODUCTS = 1000
+POLISH_STEPS = 3
+FEASIBLE_CG = 0.1  # the linear residual, as a share of what is allowed
+FEASIBLE_PRODUCTS = 300
+# Linear residuals fall in the Euclidean norm, of which a row may have most: a few solves.
+FEASIBLE_SOLVES = 4
 
 
 @dataclass(frozen=True)
@@ -138,14 +140,31 @@ def solve(
 
     ``start`` comes from `start_on`, or from the solution of a similar problem.
     """
-    run = _Run(screener, eps, mass, start, self_loops=self_loops, tol=tol, max_steps=max_steps)
+    run = approach(
+        screener, eps, mass, self_loops=self_loops, tol=tol, max_steps=max_steps, start=start
+    )
+    return run.solution()
+
+
+def approach(
+    screener: Screener,
+    eps: float,
+    mass: FloatArray,
+    *,
+    self_loops: bool,
+    tol: float,
+    max_steps: int,
+    start: Start,
+) -> Run:
+    """The same up to the potentials: the plan and what is proved of it are not worked out."""
+    run = Run(screener, eps, mass, start, self_loops=self_loops, tol=tol, max_steps=max_steps)
     run.rounds_allowed = ROUNDS_BEFORE_DESCENT
     run.go()
     if not run.solved:
         _refuse_infeasible(screener.cost, mass, self_loops=self_loops)
     if not run.solved and run.steps < max_steps:
         run = _descend(run)
-    return run.solution()
+    return run
 
 
 def _refuse_infeasible(cost: Cost, mass: FloatArray, *, self_loops: bool) -> None:
@@ -154,7 +173,7 @@ def _refuse_infeasible(cost: Cost, mass: FloatArray, *, self_loops: bool) -> Non
         raise InfeasibleError(_infeasible_message(cost.order[unplaceable]))
 
 
-def _descend(failed: _Run) -> _Run:
+def _descend(failed: Run) -> Run:
     """Come from larger eps, whose solutions have more neighbors and are easier to find.
 
     As eps falls towards zero the plan becomes a matching and the active pairs a forest, on
@@ -178,7 +197,7 @@ def _descend(failed: _Run) -> _Run:
     return run
 
 
-class _Run:
+class Run:
     """One solve in progress: the current candidates, potentials and what is known of them."""
 
     def __init__(
@@ -205,9 +224,9 @@ class _Run:
         self.first_pass = screener.n_passes
         self.rounds_allowed = MAX_ROUNDS
 
-    def again(self, eps: float, start: Start, steps: int, *, last: bool) -> _Run:
+    def again(self, eps: float, start: Start, steps: int, *, last: bool) -> Run:
         """The same problem for another eps, loosely unless it is the last."""
-        run = _Run(
+        run = Run(
             self.screener,
             eps,
             self.mass,
@@ -257,6 +276,16 @@ class _Run:
             "eps %.3g: %d pairs, %d steps, %d products, marginal error %.1e",
             self.eps, self.problem.n_pairs, self.steps, result.n_products, self.error,
         )  # fmt: skip
+
+    @property
+    def start(self) -> Start:
+        """Where the solution of a similar problem may begin."""
+        return Start(self.problem, self.u, upper=self.upper, screen=self.last_screen)
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean number of neighbors at the current potentials."""
+        return self.problem.hessian(self.u).n_active / len(self.u)
 
     @property
     def covered(self) -> bool:
@@ -314,12 +343,10 @@ class _Run:
 
     def solution(self) -> Solution:
         """The plan and its certificate."""
+        if self.solved and self.error > FEASIBLE_TOL:
+            self._polish()
         plan = self.problem.plan(self.u, self.eps)
         gap = duality_gap(plan, self.u, self.eps, self.mass)
-        if self.solved and not np.isfinite(gap):
-            self._newton(FEASIBLE_TOL, POLISH_STEPS)
-            plan = self.problem.plan(self.u, self.eps)
-            gap = duality_gap(plan, self.u, self.eps, self.mass)
         violations = 0 if self.covered else self._count_violations()
         screen = self.last_screen
         status = self._status()
@@ -335,6 +362,17 @@ class _Run:
             history=tuple(self.history),
         )
         return Solution(self.u, plan, certificate, self.problem, self.upper, self.last_screen)
+
+    def _polish(self) -> None:
+        """Meet the marginals so closely that the plan itself is feasible.
+
+        Newton converges quadratically at the end: one step, which costs less than finding a
+        feasible plan nearby.
+        """
+        u, error = self.u, self.error
+        self._newton(FEASIBLE_TOL, POLISH_STEPS)
+        if not self.solved:
+            self.u, self.error = u, error
 
     @property
     def solved(self) -> bool:
@@ -378,26 +416,25 @@ def duality_gap(plan: TransportPlan, u: FloatArray, eps: float, mass: FloatArray
     diagonal = row_sums + plan.loops
     if np.any(diagonal <= 0.0):
         return np.inf
-    w = np.zeros_like(mass)
-    missed = _missed(row_sums, mass)
-    if missed > FEASIBLE_TOL:
-        w, _ = conjugate_gradients(
+    w, missing = np.zeros_like(mass), mass - row_sums
+    for _ in range(FEASIBLE_SOLVES):  # the residual of each is what the next one corrects
+        missed = float(np.max(np.abs(missing) / mass))
+        if missed <= FEASIBLE_TOL:
+            break
+        step, _ = conjugate_gradients(
             lambda v: plan.product(v, diagonal),
             diagonal,
-            mass - row_sums,
+            missing,
             rtol=FEASIBLE_CG * FEASIBLE_TOL / missed,
             max_products=FEASIBLE_PRODUCTS,
         )
-        corrected = row_sums + plan.product(w, diagonal)
-        if _missed(corrected, mass) > FEASIBLE_TOL or np.min(w) < -0.5:
-            return np.inf
+        w += step
+        missing = mass - row_sums - plan.product(w, diagonal)
+    if np.max(np.abs(missing) / mass) > FEASIBLE_TOL or np.min(w) < -0.5:
+        return np.inf
     primal = plan.primal_value(w, eps)
     dual = 2.0 * float(np.sum(u * mass)) - 0.5 * eps * plan.square_sum
     return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
-
-
-def _missed(row_sums: FloatArray, mass: FloatArray) -> float:
-    return float(np.max(np.abs(row_sums - mass) / mass))
 
 
 def _infeasible_message(points: LongArray) -> str:
