@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from otgraph._atomic import replacing
 from otgraph._validation import check_count
+from otgraph.graphs.graph import Graph
 from otgraph.graphs.path import EpsPath, eps_path
 from otgraph.plots.colors import one_per_point
 from otgraph.plots.explorer.page import Page, page_html
@@ -18,7 +19,6 @@ from otgraph.plots.explorer.values import chosen_eps
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.graph import Graph
     from otgraph.typing import PointsLike
 
 __all__ = ["Page", "explore"]
@@ -112,6 +112,9 @@ def explore(
 
 def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[Graph]:
     """Graphs in the order of eps, each value once."""
+    if isinstance(path, Graph):
+        msg = "`path` must be a path or points, got one graph. Pass its points, `graph.points`."
+        raise TypeError(msg)
     if not isinstance(path, EpsPath):
         path = eps_path(path, chosen_eps(path, **options) if eps is None else eps, **options)
     elif eps is not None or options:

@@ -86,7 +86,7 @@ def scene_of(
     n = graphs[0].n
     positions = positions_of(graphs[0], coordinates)
     shown = _shown_points(n, max_points)
-    pairs, strength, totals = _edges(graphs, shown, n, max_edges)
+    pairs, strength = _edges(graphs, shown, n, max_edges)
     texts = {} if names is None else {"name": [str(names[row]) for row in shown]}
     groups: dict[str, Any] = {}
     if labels is not None:
@@ -105,8 +105,12 @@ def scene_of(
         edge_j=pairs[1],
         strength=strength,
         values=[
-            {**readings(graph), **_counts(graph, row, total), **rebuilding(graph, source)}
-            for graph, row, total in zip(graphs, strength, totals, strict=True)
+            {
+                **readings(graph),
+                **rebuilding(graph, source),
+                "n_drawn": int(np.count_nonzero(strength_of_one)),
+            }
+            for graph, strength_of_one in zip(graphs, strength, strict=True)
         ],
         start=int(np.argmin([abs(graph.mean_degree - START_DEGREE) for graph in graphs])),
     )
@@ -119,6 +123,8 @@ def readings(graph: Graph) -> dict[str, Any]:
     sizes = np.bincount(graph.component_labels)
     bins = common_bins([degrees])
     return {
+        "n_points": graph.n,
+        "n_edges": int(degrees.sum(dtype=np.int64)) // 2,
         "eps": float(certificate.eps),
         "eps_text": f"{certificate.eps:.6g}",
         "mean_degree": f"{graph.mean_degree:.2f}",
@@ -136,16 +142,6 @@ def readings(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _counts(graph: Graph, strength: NDArray[np.uint8], drawable: int) -> dict[str, int]:
-    """How many edges there are, and how many of them the page draws."""
-    return {
-        "n_points": graph.n,
-        "n_edges": int(graph.degrees.sum(dtype=np.int64)) // 2,
-        "n_drawn": int(np.count_nonzero(strength)),
-        "n_between_drawn": drawable,
-    }
-
-
 def _shown_points(n: int, max_points: int) -> LongArray:
     if n <= max_points:
         return np.arange(n)
@@ -154,8 +150,8 @@ def _shown_points(n: int, max_points: int) -> LongArray:
 
 def _edges(
     graphs: Sequence[Graph], shown: LongArray, n: int, max_edges: int
-) -> tuple[tuple[IntArray, IntArray], NDArray[np.uint8], list[int]]:
-    """Ends of the drawn edges, their levels for every eps, and how many there are to draw.
+) -> tuple[tuple[IntArray, IntArray], NDArray[np.uint8]]:
+    """Ends of the drawn edges, and their levels for every eps.
 
     Where a graph has too many, those drawn are a random choice that prefers the same pairs at
     every eps: nothing flickers, and the picture thins out evenly.
@@ -176,7 +172,7 @@ def _edges(
     used = strength.any(axis=0)
     i, j = np.divmod(every[used], len(shown))
     ends = i.astype(np.int32), j.astype(np.int32)
-    return ends, np.ascontiguousarray(strength[:, used]), list(map(len, keys))
+    return ends, np.ascontiguousarray(strength[:, used])
 
 
 def _keyed_levels(graph: Graph, place: LongArray) -> tuple[LongArray, NDArray[np.uint8]]:
