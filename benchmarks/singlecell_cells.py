@@ -29,7 +29,6 @@ WARM_UP_CELLS = 6000  # above 4096 scanpy takes the way it takes for many cells
 RESOLUTIONS = [0.25, 0.5, 1.0, 2.0]
 LABELED = 0.01
 SEEDS = range(5)
-REPEATS = 3
 CONTENDERS: dict[str, dict[str, Any]] = {
     "otgraph": {"package": "otgraph", "options": {"mean_degree": SIZE}},
     "otgraph approximate": {
@@ -40,11 +39,11 @@ CONTENDERS: dict[str, dict[str, Any]] = {
 }
 
 
-def measure(n: int) -> dict[str, Any]:
+def measure(n: int, repeats: int) -> dict[str, Any]:
     """Fastest of some runs of every contender, which take turns; recovery once for each."""
     prepare(n)
     results: dict[str, Any] = {name: {"runs": []} for name in CONTENDERS}
-    for repeat in range(REPEATS):
+    for repeat in range(repeats):
         for name, spec in CONTENDERS.items():
             run = in_process({**spec, "recovery": repeat == 0})
             print(name, run["seconds"], run["peak_gb"], flush=True)

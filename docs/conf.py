@@ -37,5 +37,11 @@ nb_merge_streams = True
 autosummary_generate = True
 autodoc_typehints = "none"  # signatures carry them in the source; docstrings say how to choose
 autodoc_member_order = "bysource"
+# scikit-learn adds these to every estimator, with links into its own pages.
+autodoc_default_options = {
+    "exclude-members": ", ".join(
+        f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "score", "transform")
+    )
+}
 napoleon_google_docstring = False
 napoleon_use_rtype = False

@@ -1,0 +1,66 @@
+"""Make the pictures of docs/plots.md by running its code: ``python docs/make_plots.py``."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+FOLDER = Path(__file__).parent
+PAGE = FOLDER / "plots.md"
+STEP = re.compile(r"```python\n(?P<code>.*?)```\s+!\[[^]]*\]\((?P<image>[^)]+)\)", re.DOTALL)
+DPI = 100
+WINDOW = "1280,887"  # 1280 x 800 and what a browser takes for itself
+
+
+def main() -> None:
+    """Run all steps, in a directory that is thrown away, and save their pictures."""
+    mpl.use("Agg")
+    with tempfile.TemporaryDirectory() as scratch:
+        names: dict[str, Any] = {}
+        for code, image in steps():
+            run(code.replace("arms.html", f"{scratch}/arms.html"), names, FOLDER / image)
+            print(image)
+
+
+def steps() -> list[tuple[str, str]]:
+    """Pieces of code and the images that they make."""
+    return [(step["code"], step["image"]) for step in STEP.finditer(PAGE.read_text("utf-8"))]
+
+
+def run(code: str, names: dict[str, Any], image: Path) -> None:
+    """Run a piece of code and save the figure, or the page, that it leaves behind."""
+    import matplotlib.pyplot as plt
+
+    exec(code, names)
+    if plt.get_fignums():
+        plt.gcf().savefig(image, dpi=DPI)
+        plt.close("all")
+    else:
+        photograph(Path(names["page"]), image)
+
+
+def photograph(page: Path, image: Path) -> None:
+    """A page as a browser shows it."""
+    from selenium import webdriver
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    options = webdriver.ChromeOptions()
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={WINDOW}"):
+        options.add_argument(flag)
+    browser = webdriver.Chrome(options=options)
+    try:
+        browser.get(page.as_uri())
+        reading = (By.CSS_SELECTOR, "[data-reading=mean_degree]")
+        WebDriverWait(browser, 60).until(lambda b: b.find_element(*reading).text)
+        browser.save_screenshot(image)
+    finally:
+        browser.quit()
+
+
+if __name__ == "__main__":
+    main()
