@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -36,6 +37,31 @@ def test_every_keyword_is_an_option():
         assert keywords - {"X", "progress"} <= set(GraphOptions.__dataclass_fields__)
 
 
+@pytest.mark.parametrize("method", FUNCTIONS)
+def test_help_says_the_true_defaults(method):
+    """Defaults are not written by hand where the function has a number or a word."""
+    parameters = inspect.signature(getattr(otgraph, FUNCTIONS[method])).parameters
+    shown = {"yes": True, "no": False}
+    hints = get_type_hints(GraphOptions, include_extras=True)
+    checked = 0
+    for name, hint in hints.items():
+        text = hint.__metadata__[0].show_default
+        if name not in parameters or not text or parameters[name].default is None:
+            continue
+        values = [shown.get(word, word) for word in text.split(", ")]
+        default = parameters[name].default
+        assert any(str(value) == str(default) or as_number(value) == default for value in values)
+        checked += 1
+    assert checked >= 2
+
+
+def as_number(word) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
 def test_all_solver_options_arrive(cli, points, X):
     mass = np.linspace(0.5, 1.5, len(X))
     np.savetxt("mass.csv", mass)
@@ -61,6 +87,34 @@ def test_starts_from_potentials(cli, points):
     np.save("u.npy", otgraph.load_graph("first.otg").potentials)
     vector = cli("graph", points, "-o", "third.otg", "--eps", 1, "--u0", "u.npy", "--json")
     assert vector.json["certificate"] == again.json["certificate"]
+
+
+class TestDask:
+    def test_is_the_same_graph(self, cli, points, X):
+        from distributed import LocalCluster
+
+        with LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster:
+            address = cluster.scheduler_address
+            done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--dask", address)
+        assert done.code == 0, done.err
+        expected = otgraph.quadratic_ot_graph(X, eps=1.0)
+        assert (otgraph.load_graph("g.otg").weights != expected.weights).nnz == 0
+
+    def test_nobody_there(self, cli, points, monkeypatch):
+        import dask
+
+        with dask.config.set({"distributed.comm.timeouts.connect": "100ms"}):
+            done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--dask", "tcp://127.0.0.1:1")
+        assert done.code == 1
+        assert "--dask tcp://127.0.0.1:1: no scheduler answers there" in done.err
+        assert "Traceback" not in done.err
+
+    def test_blocks_are_for_dask_only(self, cli, points):
+        done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--block-rows", 7)
+        assert done.code == 1
+        assert "--method quadratic has no --block-rows" in done.err
 
 
 class TestReport:

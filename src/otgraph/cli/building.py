@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 import sys
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from otgraph.cli.options import GraphOptions, Method, RunOptions, SolverOptions
 from otgraph.cli.readers import is_graph_file, read_graph, read_points, read_vector
@@ -36,18 +37,26 @@ def build_graph(points: Points, options: GraphOptions, run: RunOptions) -> Graph
     given = options.given()
     method = Method(given.pop("method", Method.quadratic))
     address = given.pop("dask", None)
+    if address is not None:
+        return _build_on_cluster(points, method, address, given, run)
     function: Callable[..., Graph] = getattr(otgraph, FUNCTIONS[method])
     check_known(given, function, f"--method {method.value}")
-    keywords = keywords_for(function, given, run)
-    if address is None:
-        return function(points.values, **keywords)
+    return function(points.values, **keywords_for(function, given, run))
+
+
+def _build_on_cluster(
+    points: Points, method: Method, address: str, given: dict[str, Any], run: RunOptions
+) -> Graph:
     if method is not Method.quadratic:
         msg = f"--dask computes quadratic graphs only, not --method {method.value}."
         raise ValueError(msg)
-    distributed = importlib.import_module("otgraph.distributed")
+    from otgraph.distributed import quadratic_ot_graph
+
+    check_known(given, quadratic_ot_graph, "--dask")
+    keywords = keywords_for(quadratic_ot_graph, given, run)
+    values = points.values if hasattr(points.values, "tocsr") else np.asarray(points.values)
     with _dask_client(address) as client:
-        graph: Graph = distributed.quadratic_ot_graph(points.values, client=client, **keywords)
-        return graph
+        return quadratic_ot_graph(values, client=client, **keywords).to_graph()
 
 
 def check_known(given: dict[str, Any], function: Callable[..., Any], what: str) -> None:

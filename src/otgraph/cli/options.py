@@ -198,6 +198,7 @@ class GraphOptions(SolverOptions):
         str | None,
         option("Address of a Dask scheduler to compute on.", panel=SOLVER, metavar="ADDRESS"),
     ] = None
+    block_rows: Annotated[int | None, option("Rows of a block on Dask.", panel=SOLVER)] = None
     k: Annotated[
         int | None, option("knn, magic: neighbors.", "--k", "-k", default="15, 5", panel=OTHERS)
     ] = None
