@@ -190,6 +190,13 @@ class TestLabels:
         done = cli("labels", "g.otg", "--labels", "labels.csv", "-o", "out.csv")
         self.check(done, expected, names=None)
 
+    @pytest.mark.parametrize("with_names", [True, False])
+    def test_table_without_a_header(self, cli, table, partly, expected, with_names):
+        labels = pd.read_csv(partly, index_col=0)["kind"]
+        labels.to_csv("labels.csv", header=False, index=with_names, na_rep="-1")
+        options = ("--labels", "labels.csv", "--drop", "kind", "--eps", 1)
+        self.check(cli("labels", table, *options, "-o", "out.csv"), expected)
+
     def test_observations(self, cli, X, partly, expected):
         adata = anndata.AnnData(X)
         adata.obs_names = NAMES

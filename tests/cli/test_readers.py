@@ -43,6 +43,16 @@ TEXTS = {
     "corner over counted columns": ("cell,1,2\nr,0.5,2\ns,1.5,-3\nt,2.5,4e3\n", "12", "rst"),
     "semicolons": ("a;b\n0.5;2\n1.5;-3\n2.5;4e3\n", "ab", None),
     "decimal commas": ("a;b\n0,5;2,0\n1,5;-3,0\n2,5;4e3\n", "ab", None),
+    "trailing separators": ("a,b,\n0.5,2,\n1.5,-3,\n2.5,4e3,\n", "ab", None),
+    "trailing separators, no header": ("0.5,2,\n1.5,-3,\n2.5,4e3,\n", None, None),
+    "numpy.savetxt": ("0.5 2\n1.5 -3\n2.5 4e3\n", None, None),
+    "aligned by spaces": ("  0.5   2\n  1.5  -3\n  2.5 4e3\n", None, None),
+    "years": (",2019,2020\nr,0.5,2\ns,1.5,-3\nt,2.5,4e3\n", ["2019", "2020"], "rst"),
+    "years beside a word": (
+        "land,2019,2020\nr,0.5,2\ns,1.5,-3\nt,2.5,4e3\n",
+        ["2019", "2020"],
+        "rst",
+    ),
     "tabs": ("a\tb\n0.5\t2\n1.5\t-3\n2.5\t4e3\n", "ab", None),
 }
 
@@ -118,6 +128,17 @@ class TestColumns:
     def test_a_first_column_of_groups_is_no_row_names(self, tmp_path):
         path = write(tmp_path / "groups.csv", "group,a\nx,1\nx,2\ny,3\n")
         with pytest.raises(ValueError, match="column 'group' is not numeric"):
+            read_points(path)
+
+    def test_groups_without_a_header_lose_no_row(self, tmp_path):
+        path = write(tmp_path / "iris.csv", "5.1,3.5,setosa\n4.9,3.0,setosa\n6.2,2.8,virginica\n")
+        with pytest.raises(ValueError, match="column '2' is not numeric"):
+            read_points(path)
+        assert read_points(path, ReadOptions(drop=["2"])).values.shape == (3, 2)
+
+    def test_a_bad_cell_in_the_first_row_is_no_header(self, tmp_path):
+        path = write(tmp_path / "bad.csv", "oops,2,9\n3,4,5\n6,7,8\n")
+        with pytest.raises(ValueError, match=r"column '0' is not numeric: 'oops' in row 0"):
             read_points(path)
 
     def test_a_bad_cell_is_found(self, tmp_path):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 GZIP_MAGIC = b"\x1f\x8b"
+SPACES = " "  # any number of them, as numpy.savetxt writes
 SAMPLE_ROWS = 3  # a header and two rows of data tell all that a table can tell
 MISSING = {"", "na", "nan", "n/a", "null", "none", "?"}
 # Names of a column of numbers that is an index and no feature.
@@ -55,7 +56,7 @@ def read_delimited(source: str | bytes, *, tabs: bool, header: bool | None) -> t
         try:
             frame = pd.read_csv(
                 stream,
-                sep=layout.separator,
+                sep=r"\s+" if layout.separator == SPACES else layout.separator,
                 decimal=layout.decimal,
                 header=None,
                 skiprows=layout.first_line,
@@ -68,6 +69,9 @@ def read_delimited(source: str | bytes, *, tabs: bool, header: bool | None) -> t
             msg = "it has no rows."
             raise ValueError(msg) from error
     names = layout.names
+    if (names is None or names[-1] == "") and frame.iloc[:, -1].isna().all():
+        frame = frame.iloc[:, :-1]  # all lines end in a separator
+        names = names and names[:-1]
     if names is None:
         return frame, layout.indexed
     if len(names) == frame.shape[1] - 1:  # R leaves out the corner
@@ -108,8 +112,8 @@ class _Sample:
 def _sample(stream: IO[bytes], tabs: bool) -> _Sample:
     lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     try:
-        first = next((line for line in lines if line.strip()), "")
-        separator = "\t" if tabs else _separator(first)
+        beginning = list(itertools.islice((line for line in lines if line.strip()), 2))
+        separator = "\t" if tabs else _separator(beginning)
         lines.seek(0)
         reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
         filled = ((row, reader.line_num) for row in reader if any(cell.strip() for cell in row))
@@ -126,10 +130,13 @@ def _sample(stream: IO[bytes], tabs: bool) -> _Sample:
     return _Sample(separator, rows, found[0][1])
 
 
-def _separator(line: str) -> str:
+def _separator(lines: Sequence[str]) -> str:
     """Tabs and semicolons are chosen by writers on purpose; commas may be decimal."""
-    bare = re.sub(r'"[^"]*"', "", line)
-    return next((separator for separator in "\t;" if separator in bare), ",")
+    bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
+    for separator in "\t;,":
+        if any(separator in line for line in bare):
+            return separator
+    return SPACES if bare and all(len(line.split()) > 1 for line in bare) else ","
 
 
 def _layout(sample: _Sample, header: bool | None) -> Layout:
@@ -150,21 +157,28 @@ def _layout(sample: _Sample, header: bool | None) -> Layout:
 def _is_header(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     """Whether the first row holds names.
 
-    Words are names. Numbers are names only where they count the columns, as data frames
-    without names are written: beside a corner, or above decimals.
+    A word above numbers is a name. Numbers are names only where they count the columns, as data
+    frames without names are written: beside a corner, or above decimals.
     """
     if not others:
-        return any(map(_is_word, first)) and len(first) > 1 and all(map(_is_word, first[1:]))
-    if any(map(_is_word, first[1:])):
-        return True
-    if len(first) == 1:
-        return _is_word(first[0])
+        return len(first) > 1 and all(map(_is_word, first[1:]))
     corner, rest = first[0], first[1:]
-    if len(others[0]) == len(first) + 1:
-        return _is_word(corner)
-    if _is_word(corner) or corner == "":
-        return _counts(rest, 0) or _counts(rest, 1)
-    return _counts(first, 0) and any(map(_is_decimal, others[0]))
+    if len(rest) > 1 and _counts(rest) and (_is_word(corner) or corner == ""):
+        return True
+    shift = len(others[0]) == len(first) + 1  # R leaves out the corner
+    below = [[row[i + shift] for row in others if i + shift < len(row)] for i in range(len(first))]
+    numeric = [any(map(_is_number, cells)) for cells in below]
+    names = sum(_is_word(cell) for cell, over in zip(first, numeric, strict=True) if over)
+    numbers = sum(_is_number(cell) for cell, over in zip(first, numeric, strict=True) if over)
+    if not any(numeric):
+        return all(map(_is_word, rest or first))
+    if names == 0:
+        return _counts(first) and corner == "0" and any(map(_is_decimal, others[0]))
+    return names > numbers  # or else it is a row of data with bad cells
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lower() not in MISSING and not _is_word(cell)
 
 
 def _is_word(cell: str) -> bool:
@@ -181,6 +195,8 @@ def _is_decimal(cell: str) -> bool:
     return DECIMAL.fullmatch(cell) is not None
 
 
-def _counts(cells: Sequence[str], start: int) -> bool:
-    """Whether cells are consecutive integers from the start."""
-    return list(cells) == [str(start + i) for i in range(len(cells))]
+def _counts(cells: Sequence[str]) -> bool:
+    """Whether cells are consecutive integers."""
+    if not cells or not cells[0].isdecimal():
+        return False
+    return list(cells) == [str(int(cells[0]) + i) for i in range(len(cells))]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph.cli.options import ReadOptions
 from otgraph.cli.readers import read_frame
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ def group_names(values: NDArray[Any]) -> NDArray[Any]:
 
 def read_labels(path: str, points: Points | None, n: int) -> NDArray[Any]:
     """Labels of a file: by the names of the rows where both have them, else in order."""
+    names = None if points is None else points.row_names
     frame, _ = read_frame(path)
+    # Words without a header look like a header; the number and the names of the points tell.
+    lost = frame.shape[1] == 1 and len(frame) == n - 1
+    if lost or (names is not None and str(frame.columns[0]) in names):
+        frame, _ = read_frame(path, ReadOptions(header=False))
     if type(frame.index).__name__ != "RangeIndex":
         frame = frame.reset_index()
     if frame.shape[1] > 2:
@@ -42,7 +48,6 @@ def read_labels(path: str, points: Points | None, n: int) -> NDArray[Any]:
         )
         raise ValueError(msg)
     labels = frame.iloc[:, -1].to_numpy()
-    names = None if points is None else points.row_names
     if frame.shape[1] == 2 and names is not None:
         return _by_name(frame.iloc[:, 0], labels, names, path)
     if len(labels) != n:
