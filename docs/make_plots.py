@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ FOLDER = Path(__file__).parent
 PAGE = FOLDER / "plots.md"
 STEP = re.compile(r"```python\n(?P<code>.*?)```\s+!\[[^]]*\]\((?P<image>[^)]+)\)", re.DOTALL)
 DPI = 100
+COLORS = 128  # of a screenshot: a third of the size, and no visible difference
 WINDOW = "1280,887"  # 1280 x 800 and what a browser takes for itself
 
 
@@ -45,6 +48,7 @@ def run(code: str, names: dict[str, Any], image: Path) -> None:
 
 def photograph(page: Path, image: Path) -> None:
     """A page as a browser shows it."""
+    from PIL import Image
     from selenium import webdriver
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
@@ -52,12 +56,15 @@ def photograph(page: Path, image: Path) -> None:
     options = webdriver.ChromeOptions()
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={WINDOW}"):
         options.add_argument(flag)
-    browser = webdriver.Chrome(options=options)
+    options.binary_location = shutil.which("chromium") or ""
+    service = webdriver.ChromeService(shutil.which("chromedriver"))  # else it is looked for online
+    browser = webdriver.Chrome(options=options, service=service)
     try:
         browser.get(page.as_uri())
         reading = (By.CSS_SELECTOR, "[data-reading=mean_degree]")
         WebDriverWait(browser, 60).until(lambda b: b.find_element(*reading).text)
-        browser.save_screenshot(image)
+        screen = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
+        screen.quantize(COLORS).save(image, optimize=True)
     finally:
         browser.quit()
 
