@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 RESOLUTIONS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0]
-SIZES = [5, 8, 10, 15, 20, 30, 50, 70, 100]  # mean degrees, or numbers of neighbors
+SIZES = [5, 8, 10, 15, 20, 30, 50, 70, 100, 150, 200]  # mean degrees, or numbers of neighbors
 LEIDEN_SEEDS = range(5)
 LABELED = 0.02
 SEEDS = range(20)

@@ -120,6 +120,10 @@ class TestSpreadLabels:
         assert "few_spread" in view.obs
         assert "few_spread" not in cells.obs
 
+    def test_known_labels_are_never_replaced(self, cells):
+        with pytest.raises(ValueError, match="must differ from `obs_key`"):
+            ogs.tl.spread_labels(cells, "group", key_added="group")
+
     def test_missing_column(self, cells):
         with pytest.raises(KeyError, match="got 'gruop'; there are: 'group'"):
             ogs.tl.spread_labels(cells, "gruop")
@@ -241,3 +245,11 @@ class TestDenoise:
         cells.layers["counts"] = cells.X.copy()
         with pytest.raises(ValueError, match="must differ from `layer`"):
             ogs.tl.denoise(cells, layer="counts", layer_added="counts")
+
+    def test_columns_of_others_are_never_replaced(self, cells):
+        cells.var["highly_variable"] = True
+        with pytest.raises(ValueError, match="another column of"):
+            ogs.tl.denoise(cells, layer_added="highly_variable")
+        ogs.tl.denoise(cells)
+        ogs.tl.denoise(cells, genes=[4])  # its own column is
+        assert cells.var["denoised"].sum() == 1

@@ -28,13 +28,17 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
     return adata.layers[layer]
 
 
-def check_layer_name(layer_added: Any, layer: str | None) -> None:
-    """The result never replaces what it was computed from."""
+def check_layer_name(adata: Any, layer_added: Any, layer: str | None) -> None:
+    """The result never replaces what it was computed from, nor what others wrote."""
     if not isinstance(layer_added, str) or layer_added in ("", "X"):
         msg = f"`layer_added` must be the name of a layer, got {layer_added!r}."
         raise ValueError(msg)
     if layer_added == layer:
         msg = f"`layer_added` must differ from `layer`, got {layer_added!r} for both."
+        raise ValueError(msg)
+    if layer_added in adata.var and layer_added not in adata.uns:
+        msg = "`layer_added` must not be the name of another column of `adata.var`, got "
+        msg += f"{layer_added!r}: the genes of the layer are marked there."
         raise ValueError(msg)
 
 

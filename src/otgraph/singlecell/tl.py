@@ -121,11 +121,14 @@ def spread_labels(
 
     Colors that scanpy has given to `obs_key` are taken over.
     """
+    key = f"{obs_key}_spread" if key_added is None else key_added
+    if key == obs_key:
+        msg = f"`key_added` must differ from `obs_key`, got {key!r} for both."
+        raise ValueError(msg)
     adata = target(adata, copy=copy)
     labels = CellLabels.of(adata, obs_key, unknown)
     graph = read_graph(adata, neighbors_key)
     spread = methods.spread_labels(graph, labels.codes, mu, **keywords)
-    key = f"{obs_key}_spread" if key_added is None else key_added
     codes = np.where(spread.unreachable, -1, spread.labels)
     adata.obs[key] = labels.decoded(codes)
     adata.obs[f"{key}_probability"] = spread.probabilities.max(axis=1)
@@ -208,7 +211,7 @@ def denoise(
     """
     adata = target(adata, copy=copy)
     X = matrix_of(adata, layer)
-    check_layer_name(layer_added, layer)
+    check_layer_name(adata, layer_added, layer)
     columns = gene_columns(adata, genes)
     graph = _graph_for(adata, method, neighbors_key, use_rep, n_pcs, keywords)
     if t == "auto":
