@@ -101,7 +101,9 @@ def test_rates():
 
 
 def test_small_run():
-    parameters = replace(Parameters(), n=(150, 300), dense_n=150, degree=40.0)
+    parameters = replace(
+        Parameters(), manifolds=("circle", "sphere"), n=(150, 300), dense_n=150, degree=40.0
+    )
     scores, summary, files = run_small(EXPERIMENT, parameters)
     assert len(summary.claims) == 6
     assert {name.partition(".")[0] for name in files} == {

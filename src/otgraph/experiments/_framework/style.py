@@ -19,7 +19,7 @@ MAGIC = "MAGIC"
 
 # From dark to light, each with dashes and a marker of its own: no two look alike in print.
 METHOD_STYLES: dict[str, dict[str, Any]] = {
-    KNN: {"color": "#14213d", "linestyle": "-", "marker": "s"},
+    KNN: {"color": "#5b7db1", "linestyle": (0, (6, 1.5)), "marker": "X"},
     KNN_GAUSSIAN: {"color": "#14213d", "linestyle": "-", "marker": "s"},
     QUADRATIC: {"color": "#b5123b", "linestyle": "-", "marker": "o"},
     GAUSSIAN: {"color": "#7a7a7a", "linestyle": ":", "marker": "v"},

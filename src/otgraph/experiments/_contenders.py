@@ -1,0 +1,105 @@
+"""All graphs of the comparison over their grids, and how well they cluster."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from scipy.sparse.linalg import ArpackError
+from sklearn.cluster import SpectralClustering
+from sklearn.metrics import normalized_mutual_info_score
+
+import otgraph
+from otgraph.experiments._framework import knn_gaussian_path, log_grid
+from otgraph.experiments._framework.style import (
+    ENTROPIC,
+    GAUSSIAN,
+    HOLLOW,
+    KNN,
+    KNN_GAUSSIAN,
+    MAGIC,
+    QUADRATIC,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import ArrayLike
+
+    from otgraph.experiments._framework import Task
+    from otgraph.typing import FloatArray
+
+CONTENDERS = (QUADRATIC, HOLLOW, ENTROPIC, GAUSSIAN, KNN_GAUSSIAN, KNN, MAGIC)
+NMI = "NMI"
+
+# Graphs with more of all pairs than this are faster to decompose as dense matrices.
+DENSE_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Grids:
+    """Parameters of the graphs; eps of the kernels is also that of nearest neighbors."""
+
+    quadratic_eps: tuple[float, ...] = log_grid(-1.5, 1.5, 25)
+    kernel_eps: tuple[float, ...] = log_grid(-2, 1, 25)
+    k: tuple[int, ...] = (3, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)
+    gaussian_k: tuple[int, ...] = (5, 10, 15, 20, 25, 50, 100)
+
+
+def contenders(grids: Grids) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Methods with the parts of the grid that make a task each, the dense ones first."""
+    for method in (ENTROPIC, GAUSSIAN, QUADRATIC, HOLLOW, KNN, MAGIC):
+        yield method, {}
+    for k in grids.gaussian_k:
+        yield KNN_GAUSSIAN, {"k": k}
+
+
+def graphs(
+    task: Task, X: FloatArray, grids: Grids
+) -> Iterator[tuple[dict[str, float], otgraph.Graph]]:
+    """All graphs of a task with the parameters that the task does not name."""
+    if task.method in (QUADRATIC, HOLLOW):
+        loops = task.method == QUADRATIC
+        for graph in otgraph.eps_path(X, grids.quadratic_eps, self_loops=loops, n_jobs=1):
+            yield {"eps": graph.params["eps"]}, graph
+    elif task.method == KNN_GAUSSIAN:
+        for graph in knn_gaussian_path(X, task.params["k"], grids.kernel_eps, n_jobs=1):
+            yield {"eps": graph.params["eps"]}, graph
+    elif task.method in (KNN, MAGIC):
+        build: Any = otgraph.knn_gaussian_graph if task.method == KNN else otgraph.magic_graph
+        for k in grids.k:
+            yield {"k": k}, build(X, k, n_jobs=1)
+    else:
+        build = {ENTROPIC: otgraph.entropic_ot_graph, GAUSSIAN: otgraph.gaussian_graph}[task.method]
+        for eps in grids.kernel_eps:
+            yield {"eps": eps}, build(X, eps, self_loops=True, n_jobs=1)
+
+
+def only(grids: Grids, params: Mapping[str, Any]) -> Grids:
+    """Grids of a single graph."""
+    eps = (params["eps"],) if "eps" in params else ()
+    k = (int(params["k"]),) if "k" in params else ()
+    return replace(grids, quadratic_eps=eps, kernel_eps=eps, k=k)
+
+
+def clusters(graph: otgraph.Graph, n_clusters: int, *, seed: int) -> Any:
+    """Spectral clustering as scikit-learn does it; None where its eigenvectors are not found."""
+    weights = graph.weights
+    if weights.nnz > DENSE_SHARE * graph.n**2:
+        weights = weights.toarray()
+    clustering = SpectralClustering(n_clusters, affinity="precomputed", random_state=seed)
+    with warnings.catch_warnings():
+        # Graphs that fall apart lose by it; no need to say so every time.
+        warnings.filterwarnings("ignore", message="Graph is not fully connected")
+        warnings.filterwarnings("ignore", message="Number of distinct clusters")
+        try:
+            return clustering.fit_predict(weights)
+        except (ArpackError, RuntimeError):  # the latter from a singular factorization
+            return None
+
+
+def clustering_score(graph: otgraph.Graph, labels: ArrayLike, *, n: int, seed: int) -> float:
+    """Normalized mutual information of clusters and groups; 0 where there are no clusters."""
+    found = clusters(graph, n, seed=seed)
+    return 0.0 if found is None else float(normalized_mutual_info_score(labels, found))

@@ -1,0 +1,48 @@
+"""A score against the parameters of all graphs, those with eps beside those with k."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from otgraph.experiments._framework import best_per_seed
+from otgraph.experiments._framework.style import (
+    ENTROPIC,
+    GAUSSIAN,
+    HOLLOW,
+    KNN,
+    KNN_GAUSSIAN,
+    MAGIC,
+    QUADRATIC,
+    plot_spread,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from otgraph.experiments._framework.experiment import Scores
+
+WITH_EPS = (QUADRATIC, HOLLOW, KNN_GAUSSIAN, ENTROPIC, GAUSSIAN)
+WITH_K = (KNN, KNN_GAUSSIAN, MAGIC)
+
+
+def draw_curves(axes: Sequence[Any], scores: Scores, score: str) -> None:
+    """Best value for every eps in the first panel and for every k in the second."""
+    for ax, x, methods in zip(axes, ("eps", "k"), (WITH_EPS, WITH_K), strict=True):
+        for method in methods:
+            mine = scores[scores["method"] == method]
+            best = best_per_seed(mine, score, largest=True, by=("seed", x))
+            plot_spread(ax, best, x, method)
+        ax.set(ylim=(0, 1))
+        ax.grid(color="0.92", linewidth=0.6)
+        ax.set_axisbelow(True)
+    axes[0].set(xscale="log", ylabel=score)
+
+
+def legend_of(figure: Any, axes: Sequence[Any]) -> None:
+    """One legend for both panels, each method once."""
+    handles: dict[str, Any] = {}
+    for ax in axes:
+        handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False
+    )

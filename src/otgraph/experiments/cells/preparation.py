@@ -1,0 +1,116 @@
+"""The cells: the paper's, or those of the user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph import datasets
+from otgraph.exceptions import ExperimentError
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray
+
+PAPER = "bmmc"
+# Two genes to plot against each other, and one for the color.
+GENES = {
+    PAPER: ("Mpo", "Klf1", "Ifitm1"),  # the authors': two branches and where they part
+    "pbmc68k_reduced": ("LYZ", "CD3D", "NKG7"),  # monocytes, T cells, natural killer cells
+}
+FEWEST_CELLS = 30  # MAGIC looks at fifteen neighbors of each
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Data and settings.
+
+    Attributes
+    ----------
+    data, genes
+        What to load, and the three genes to show.
+    n_cells, n_genes, total
+        Size and sum of the prepared data: scores of a file that has changed are not mixed in.
+    eps, entropic_eps
+        The authors', for costs that are not normalized. None on other data, where distances
+        are of another size: then quadratic OT gets the mean degree of the MAGIC graph, and
+        entropic OT its eps in the same ratio to that of quadratic OT.
+    t
+        Steps of diffusion.
+    magic_k, n_pca
+        Defaults of MAGIC.
+    max_genes
+        Denoised genes that are compared: those that vary most. All are in the distances.
+    max_cells
+        At most so many cells, evenly taken from all; None for all.
+    """
+
+    data: str = PAPER
+    genes: tuple[str, ...] = GENES[PAPER]
+    n_cells: int = 0
+    n_genes: int = 0
+    total: float = 0.0
+    eps: float | None = 30.0
+    entropic_eps: float | None = 0.5
+    t: tuple[int, ...] = (1, 3, 5)
+    magic_k: int = 5
+    n_pca: int = 100
+    max_genes: int = 2000
+    max_cells: int | None = None
+
+
+def with_data(
+    parameters: Parameters, data: str | None, genes: tuple[str, ...] | None
+) -> Parameters:
+    """Parameters for the data of the user, or the paper's; whatever does not fit is said now."""
+    data = PAPER if data is None else data
+    genes = GENES.get(data) if genes is None else genes
+    if genes is None:
+        msg = f"Name three genes of {data!r} to show, such as --genes Mpo,Klf1,Ifitm1."
+        raise ExperimentError(msg)
+    if len(genes) != 3 or len(set(genes)) != 3:
+        msg = f"`genes` must be three different names, got {', '.join(genes) or 'none'}."
+        raise ExperimentError(msg)
+    parameters = replace(parameters, data=data, genes=genes)
+    if data != PAPER:
+        parameters = replace(parameters, eps=None, entropic_eps=None)
+    try:
+        cells = prepared(data, parameters.max_cells)
+        cells.columns(genes)
+    except (ValueError, OSError, ImportError) as error:
+        raise ExperimentError(str(error)) from error
+    if len(cells) < FEWEST_CELLS:
+        msg = (
+            f"{cells.source} has {len(cells)} cells; the experiment needs at least {FEWEST_CELLS}."
+        )
+        raise ExperimentError(msg)
+    n_cells, n_genes = cells.X.shape
+    return replace(
+        parameters, n_cells=n_cells, n_genes=n_genes, total=float(f"{cells.X.sum():.9g}")
+    )
+
+
+@lru_cache(maxsize=1)  # several tasks of one process need it
+def prepared(data: str, max_cells: int | None) -> datasets.Cells:
+    """Counts as the authors prepare them; values that are no counts as they are."""
+    cells = datasets.load_cells(data)
+    if cells.are_counts:
+        cells = datasets.prepare_cells(cells)
+    if max_cells is not None and len(cells) > max_cells:
+        kept = np.linspace(0, len(cells) - 1, max_cells).astype(int)
+        cells = replace(cells, X=cells.X[kept], cells=cells.cells[kept])
+    return cells
+
+
+def expression(parameters: Parameters) -> FloatArray:
+    """All genes, for the distances."""
+    return np.asarray(prepared(parameters.data, parameters.max_cells).X.toarray())
+
+
+def compared_columns(X: FloatArray, parameters: Parameters) -> FloatArray:
+    """The genes that vary most; constant ones have no correlation."""
+    variance = X.var(axis=0)
+    order = np.argsort(-variance, kind="stable")[: parameters.max_genes]
+    return np.asarray(X[:, np.sort(order[variance[order] > 0])])
