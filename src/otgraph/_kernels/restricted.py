@@ -13,16 +13,26 @@ from otgraph._numba import njit
 
 
 @njit
-def evaluate(indptr, indices, cost, diagonal, u, start, stop, row_sums, square_sums):
-    """Row sums of (u_i + u_j - c_ij)_+ and of its square."""
+def evaluate(
+    indptr, indices, cost, diagonal, u, start, stop, row_sums, square_sums, ends, active
+):  # fmt: skip
+    """Row sums of (u_i + u_j - c_ij)_+ and of its square; active columns, in front of their rows.
+
+    Every column is written to ``active`` and only kept if active: no branch to predict.
+    """
     for i in range(start, stop):
         ui = u[i]
         total = 0.0
         square = 0.0
+        q = indptr[i]
         for p in range(indptr[i], indptr[i + 1]):
-            excess = max(ui + u[indices[p]] - cost[p], 0.0)
+            j = indices[p]
+            excess = max(ui + u[j] - cost[p], 0.0)
             total += excess
             square += excess * excess
+            active[q] = j
+            q += excess > 0.0
+        ends[i] = q
         excess = 2.0 * ui - diagonal[i]
         if excess > 0.0:
             total += excess
@@ -40,22 +50,6 @@ def count_active(indptr, indices, cost, u, start, stop, counts):
         for p in range(indptr[i], indptr[i + 1]):
             count += ui + u[indices[p]] > cost[p]
         counts[i] = count
-
-
-@njit
-def select_active(indptr, indices, cost, u, start, stop, ends, active):
-    """Move the columns with u_i + u_j > c_ij to the front of their row in ``active``.
-
-    Every column is written and only kept if active: no branch to predict.
-    """
-    for i in range(start, stop):
-        ui = u[i]
-        q = indptr[i]
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            active[q] = j
-            q += ui + u[j] > cost[p]
-        ends[i] = q
 
 
 @njit

@@ -50,7 +50,7 @@ class RestrictedProblem(Restricted):
         self.n = len(diagonal)
         self._workers = workers
         self._active: IntArray | None = None
-        self._evaluated: tuple[FloatArray, Evaluation] | None = None
+        self._evaluated: tuple[FloatArray, Evaluation, LongArray] | None = None
         self._blocks = row_blocks(self.n, max(BLOCK_ROWS, self.n // MOST_BLOCKS))
 
     @property
@@ -102,31 +102,35 @@ class RestrictedProblem(Restricted):
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``, remembered for a second question about the same."""
-        if self._evaluated is not None and self._evaluated[0] is u:
-            return self._evaluated[1]
-        row_sums, square_sums = np.empty(self.n), np.empty(self.n)
-        pairs = self.pairs
-        source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
-        self._run(lambda a, b: kernels.evaluate(*source, a, b, row_sums, square_sums))
-        self._evaluated = u, Evaluation(row_sums, square_sums)
-        return self._evaluated[1]
+        return self._at(u)[1]
 
     def hessian(self, u: FloatArray) -> Hessian:
-        """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next call.
+        """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next evaluation."""
+        _, _, ends = self._at(u)
+        starts = self.pairs.indptr[:-1]
+        loops = 2.0 * u[: self.n] > self.diagonal
+        degrees = np.subtract(ends, starts, dtype=np.float64) + loops
+        assert self._active is not None  # listed with the evaluation
+        return Hessian(starts, ends, self._active, degrees, degrees + loops, self._run)
+
+    def _at(self, u: FloatArray) -> tuple[FloatArray, Evaluation, LongArray]:
+        """Sums and active pairs at ``u``, found in one pass.
 
         The list of active pairs is written over: new memory for each would cost more than
         filling it.
         """
+        if self._evaluated is not None and self._evaluated[0] is u:
+            return self._evaluated
         pairs = self.pairs
-        ends = np.empty(self.n, dtype=np.int64)
         if self._active is None:
             self._active = np.empty_like(pairs.indices)
-        active = self._active
-        source = (pairs.indptr, pairs.indices, pairs.costs, u)
-        self._run(lambda a, b: kernels.select_active(*source, a, b, ends, active))
-        loops = 2.0 * u[: self.n] > self.diagonal
-        degrees = np.subtract(ends, pairs.indptr[:-1], dtype=np.float64) + loops
-        return Hessian(pairs.indptr[:-1], ends, active, degrees, degrees + loops, self._run)
+        row_sums, square_sums = np.empty((2, self.n))
+        ends = np.empty(self.n, dtype=np.int64)
+        source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
+        target = (row_sums, square_sums, ends, self._active)
+        self._run(lambda a, b: kernels.evaluate(*source, a, b, *target))
+        self._evaluated = u, Evaluation(row_sums, square_sums), ends
+        return self._evaluated
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""
