@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,3 +19,15 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 SparseMatrix: TypeAlias = Any
 # What users may hand over as points: dense array, data frame, scipy sparse matrix.
 PointsLike: TypeAlias = Any
+
+
+class HasComponents(Protocol):
+    """A graph that knows its connected components."""
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+
+    @property
+    def component_labels(self) -> IntArray:
+        """Component of every point."""

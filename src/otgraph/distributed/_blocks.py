@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph.costs.pairs import Pairs
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
+    from otgraph.costs.pairs import Pairs
     from otgraph.typing import IntArray, LongArray
 
 # Vectors travel in pieces of whole segments; a block asks for the pieces that it needs.

@@ -63,14 +63,15 @@ class Cluster:
         self, name: str, function: Callable[..., Any], *args: Any, home: str | None = None
     ) -> Any:
         """The future of a task, computed at ``home`` as long as that worker lives."""
-        future = self.client.submit(
-            function,
-            *args,
-            key=f"otgraph-{name}-{self._run}-{next(self._numbers)}",
-            workers=None if home is None else [home],
-            allow_other_workers=home is not None,
-            pure=False,
-        )
+        with self.errors():
+            future = self.client.submit(
+                function,
+                *args,
+                key=f"otgraph-{name}-{self._run}-{next(self._numbers)}",
+                workers=None if home is None else [home],
+                allow_other_workers=home is not None,
+                pure=False,
+            )
         self._live.add(future)
         return future
 
@@ -102,10 +103,7 @@ class Cluster:
         """Send a vector, or a narrow matrix, to the workers."""
         width = int(np.prod(values.shape[1:]))
         piece_rows = max(1, PIECE_ENTRIES // width // SEGMENT_ROWS) * SEGMENT_ROWS
-        pieces = [
-            self.send("vector", values[a:b])
-            for a, b in row_blocks(len(values), piece_rows)
-        ]
+        pieces = [self.send("vector", values[a:b]) for a, b in row_blocks(len(values), piece_rows)]
         return Vector(piece_rows, pieces)
 
     def homes(self, n_blocks: int) -> list[str]:
@@ -127,6 +125,10 @@ class Cluster:
         )
         raise ClusterError(msg)
 
+    def again(self) -> Cluster:
+        """The same cluster for another computation, whose end leaves the results of this alone."""
+        return Cluster(self.client, progress=self.progress)
+
     @property
     def address(self) -> str:
         """Where the scheduler is, or was."""
@@ -137,7 +139,7 @@ class Cluster:
     def errors(self) -> Iterator[None]:
         """Turn what Dask says of itself into what the caller can do; task errors pass through."""
         distributed = require("distributed", "distributed")
-        comm_closed = distributed.comm.CommClosedError
+        lost = CancelledError, TimeoutError, distributed.comm.CommClosedError, _closed_client()
         try:
             yield
         except distributed.scheduler.KilledWorker as error:
@@ -147,9 +149,7 @@ class Cluster:
                 "smaller `block_rows`."
             )
             raise ClusterError(msg) from error
-        except (CancelledError, comm_closed, TimeoutError, OSError) as error:
-            if isinstance(error, OSError) and not isinstance(error, comm_closed | TimeoutError):
-                raise  # a task could not read a file
+        except lost as error:
             msg = (
                 f"The scheduler at {self.address} was lost, and with it all that the workers had "
                 "computed. Start the cluster again, and this computation."
@@ -163,18 +163,23 @@ class Cluster:
         try:
             yield
         except BaseException:
-            self.cancel()
+            self.release()
             raise
         finally:
             with suppress(Exception):
                 self.client.unsubscribe_topic("all")
 
-    def cancel(self) -> None:
-        """Give up everything that was asked for."""
+    def release(self) -> None:
+        """Give up everything that was asked for: what nobody wants is not computed.
+
+        ``Client.cancel`` is not used. It fails on results that were let go but are still part of
+        how others are computed, and takes the connection to the scheduler with it.
+        """
         futures = list(self._live)
-        logger.info("cancelling %d tasks", len(futures))
-        with suppress(Exception):  # the cluster may be gone already
-            self.client.cancel(futures, force=True)
+        logger.info("giving up %d results", len(futures))
+        for future in futures:
+            with suppress(Exception):  # the cluster may be gone already
+                future.release()
 
     def _on_event(self, event: tuple[float, Any]) -> None:
         message = event[1]
@@ -187,6 +192,12 @@ class Cluster:
                 "worker %s left; computed again, with what they need: %s",
                 message.get("worker"), _listed(mine),
             )  # fmt: skip
+
+
+def _closed_client() -> type[Exception]:
+    """What a client raises that has given up its scheduler; older ones raise plain errors."""
+    client = require("distributed.client", "distributed")
+    return getattr(client, "ClosedClientError", CancelledError)
 
 
 def _itself(values: Any) -> Any:

@@ -151,4 +151,3 @@ def _describe(cost: LocalCost) -> Description:
 
 def _sample(cost: LocalCost, rows: LongArray) -> FloatArray:
     return cost.sample(rows)
-

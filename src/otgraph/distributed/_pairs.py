@@ -7,6 +7,7 @@ rows are then taken by the driver, as they are without a cluster.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,7 @@ class DistributedPairs(PairSet):
         name: str,
         function: Callable[..., Any],
         *arguments: Sequence[Any],
-        vector: FloatArray | None = None,
+        vector: FloatArray | LongArray | None = None,
     ) -> list[Any]:
         """One task per block, with its element of each argument, and what it needs of a vector."""
         held = None if vector is None else self.cluster.hold(vector)
@@ -88,7 +89,7 @@ class DistributedPairs(PairSet):
         name: str,
         function: Callable[..., Any],
         *arguments: Sequence[Any],
-        vector: FloatArray | None = None,
+        vector: FloatArray | LongArray | None = None,
     ) -> FloatArray:
         """One number per row, from one task per block."""
         return np.concatenate(
@@ -100,7 +101,7 @@ class DistributedPairs(PairSet):
         name: str,
         function: Callable[..., Any],
         *arguments: Sequence[Any],
-        vector: FloatArray | None = None,
+        vector: FloatArray | LongArray | None = None,
     ) -> tuple[Any, Any]:
         """Two numbers per row."""
         parts = self.cluster.gather(self.each(name, function, *arguments, vector=vector))
@@ -142,7 +143,7 @@ class DistributedProblem(Restricted):
         pairs = self.pairs
         bounds = [first for first, _ in pairs.layout.ranges] + [self.n]
         cuts = np.searchsorted(rows, bounds)  # rows are sorted
-        some = [rows[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        some = [rows[a:b] for a, b in itertools.pairwise(cuts)]
         targets = pairs.rows_of(target)
         own = (pairs.blocks, self._diagonals, some, targets)
         return pairs.answers("lift", _rows.lift, *own, vector=u)

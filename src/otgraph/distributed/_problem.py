@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph.distributed import _weights
+from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows
 from otgraph.distributed._cost import DistributedCost
 from otgraph.distributed._layout import layout_of, shuffle
 from otgraph.distributed._pairs import DistributedPlan
@@ -42,12 +43,13 @@ class ClusterProblem(TransportProblem):
 
     def _make_cost(self, X: Source, **options: Any) -> DistributedCost:
         workers = options.pop("workers")
-        self._block_rows = self._block_rows or 4096
+        block_rows = choose_block_rows(X.shape[0], self._block_rows)
+        facts = ask_workers(self._cluster)
         return DistributedCost(
             self._cluster,
             submit_cost(self._cluster, X, **options),
-            block_rows=self._block_rows,
-            pair_bytes=1 << 40,
+            block_rows=block_rows,
+            pair_bytes=check_memory(facts, X.n_bytes, block_rows),
             workers=workers,
         )
 

@@ -61,34 +61,29 @@ def find_source(X: Any, cluster: Cluster) -> Source:
 def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
     """The future of the cost that every worker will hold a copy of."""
     pieces = [
-        piece if hasattr(piece, "key") else cluster.send("points", piece)
-        for piece in source.pieces
+        piece if hasattr(piece, "key") else cluster.send("points", piece) for piece in source.pieces
     ]
     return cluster.submit("cost", build_cost, source.path, pieces, options)
 
 
 def build_cost(path: str | None, pieces: Sequence[Any], options: dict[str, Any]) -> Cost:
     """The cost of points from a file or from pieces; runs on a worker, in one thread."""
-    X = _joined(pieces) if path is None else read_points(path)
+    X = _joined(pieces) if path is None else open_points(path)[...]
     X = check_input(X, options["metric"])
     return as_cost(X, workers=Workers(1), **options)
 
 
-def read_points(path: str) -> Any:
-    """All rows of a .npy file, mapped, or of a zarr array, read."""
-    if Path(path).is_dir() or path.endswith((".zarr", ".zarr.zip")):
-        return require("zarr", "distributed").open_array(path, mode="r")[...]
+def open_points(path: str) -> Any:
+    """The array of a zarr folder, or of a .npy file, which is mapped; nothing is read yet."""
+    if Path(path).is_dir() or path.endswith(".zarr"):
+        return require("zarr", "distributed").open_array(path, mode="r")
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def shape_of_file(path: str) -> tuple[int, ...] | str:
     """Shape of the array in a file, or a sentence that says why there is none."""
     try:
-        if Path(path).is_dir() or path.endswith((".zarr", ".zarr.zip")):
-            found = require("zarr", "distributed").open_array(path, mode="r")
-        else:
-            found = np.load(path, mmap_mode="r", allow_pickle=False)
-        return tuple(int(length) for length in found.shape)
+        return tuple(int(length) for length in open_points(path).shape)
     except Exception as error:  # whatever the formats raise: the driver names the worker
         return f"{type(error).__name__}: {error}"
 

@@ -37,7 +37,7 @@ class WeightBlock:
 
 @dataclass(frozen=True)
 class CopyFlags:
-    """For each row of a plan: has it a partner at no cost, and one at some cost?"""
+    """Whether each row of a plan has a partner at no cost, and one at some cost."""
 
     at_same_place: BoolArray
     elsewhere: BoolArray
@@ -109,4 +109,3 @@ def _spanning(n: int, rows: IntArray, columns: IntArray) -> Edges:
 def _without_zeros(rows: IntArray, columns: IntArray, values: FloatArray) -> Entries:
     kept = values != 0.0
     return (rows, columns, values) if kept.all() else (rows[kept], columns[kept], values[kept])
-

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +12,25 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from otgraph._validation import check_count, check_positive
 from otgraph.distributed import _weights
+from otgraph.distributed._matrix import spreading_matrix, transition_matrix
+from otgraph.distributed._source import open_points
+from otgraph.distributed._storage import write_graph
 from otgraph.graphs.graph import Graph
+from otgraph.methods._labels import encode_labels
+from otgraph.methods.diffusion import walk
+from otgraph.methods.spreading import spread_over
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike
+
     from otgraph.distributed._cluster import Cluster
     from otgraph.distributed._layout import Layout
     from otgraph.graphs._canonical import Param
+    from otgraph.methods import LabelSpread
     from otgraph.solvers import Certificate
     from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
 
@@ -110,6 +124,63 @@ class DistributedGraph:
             mass=self.mass,
             points=self.points,
         )
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph block by block, without assembling it anywhere.
+
+        Parameters
+        ----------
+        path
+            Where all workers can write under the same name. ``*.zarr``: the weights as one CSR
+            matrix in the layout of anndata (group ``weights``, which
+            ``anndata.io.read_elem`` reads), with ``potentials`` and ``mass`` beside it and the
+            parameters as attributes. ``*.parquet``: a folder of edge lists with the columns
+            ``source``, ``target`` and ``weight``, each pair once.
+        """
+        with self._running() as graph:
+            write_graph(graph, path)
+
+    def spread_labels(
+        self, labels: ArrayLike, mu: float = 1.0, *, tol: float = 1e-4, max_steps: int = 10_000
+    ) -> LabelSpread:
+        """Labels for all points from a few known ones; see :func:`otgraph.spread_labels`.
+
+        Products are computed by the workers. This process holds some numbers per point and
+        class.
+        """
+        mu, tol = check_positive(mu, "mu"), check_positive(tol, "tol")
+        max_steps = check_count(max_steps, "max_steps")
+        encoded = encode_labels(labels, self.n)
+        with self._running() as graph:
+            A = spreading_matrix(graph, mu)
+            return spread_over(A, self, encoded, mu, tol, max_steps)
+
+    def denoise(
+        self,
+        X: Any,
+        t: int | str = 3,
+        *,
+        columns: Any = None,
+        rescale: bool = False,
+        out: Any = None,
+    ) -> Any:
+        """Features smoothed by t steps of the random walk; see :func:`otgraph.denoise`.
+
+        Products are computed by the workers, on some columns at a time. X may also be the path
+        of a .npy file or a zarr array that this process can read, or a Dask array. With
+        ``t="auto"`` up to 500 columns of X are held in this process.
+        """
+        X = open_points(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
+        with self._running() as graph:
+            P = transition_matrix(graph)
+            return walk(P, self.n, X, t, columns=columns, rescale=rescale, out=out)
+
+    @contextmanager
+    def _running(self) -> Iterator[DistributedGraph]:
+        """A computation of its own, with this graph: if it fails, the graph stays."""
+        cluster = self.cluster.again()
+        with cluster.running():
+            yield replace(self, cluster=cluster)
 
     def __repr__(self) -> str:
         """Size and origin on one line."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from otgraph._validation import check_positive
 from otgraph.graphs.transport import DEFAULT_MAX_STEPS, TransportProblem
@@ -107,14 +107,7 @@ def quadratic_ot_graph(
     >>> graph.certificate.status == "exact"
     True
     """
-    if (eps is None) == (mean_degree is None):
-        came = "neither" if eps is None else f"eps={eps!r} and mean_degree={mean_degree!r}"
-        msg = f"Give exactly one of `eps` and `mean_degree`, got {came}."
-        raise TypeError(msg)
-    if eps is not None:
-        eps = check_positive(eps, "eps")
-    else:
-        mean_degree = check_positive(mean_degree, "mean_degree")
+    eps, mean_degree = check_goal(eps, mean_degree)
     problem = TransportProblem(
         X, metric=metric, p=p, normalize=normalize, mass=mass, self_loops=self_loops, tol=tol,
         search=search, n_candidates=n_candidates, max_steps=max_steps, on_failure=on_failure,
@@ -124,3 +117,14 @@ def quadratic_ot_graph(
         return problem.graph(problem.solve(eps, u0=u0))
     assert mean_degree is not None  # one of the two was given
     return problem.graph(problem.solve_for_degree(mean_degree), mean_degree=mean_degree)
+
+
+def check_goal(eps: Any, mean_degree: Any) -> tuple[float | None, float | None]:
+    """Exactly one of the two, positive."""
+    if (eps is None) == (mean_degree is None):
+        came = "neither" if eps is None else f"eps={eps!r} and mean_degree={mean_degree!r}"
+        msg = f"Give exactly one of `eps` and `mean_degree`, got {came}."
+        raise TypeError(msg)
+    if eps is not None:
+        return check_positive(eps, "eps"), None
+    return None, check_positive(mean_degree, "mean_degree")

@@ -23,6 +23,11 @@ logger = logging.getLogger("otgraph")
 
 # Percentile that MAGIC matches when it rescales: the maximum itself is one noisy value.
 RESCALE_PERCENTILE = 99.0
+# When features have come to rest: the change by a step, as MAGIC measures it, the steps tried,
+# and the columns that are looked at.
+THRESHOLD = 1e-3
+MAX_T = 20
+MAX_COLUMNS = 500
 
 
 def denoise(
@@ -77,8 +82,15 @@ def denoise(
     True
     """
     graph = as_graph(graph)
-    reader = ColumnReader(X, graph.n, columns)
-    shape = (graph.n, len(reader.indices))
+    return walk(graph.transition(), graph.n, X, t, columns=columns, rescale=rescale, out=out)
+
+
+def walk(
+    P: Any, n: int, X: Any, t: int | str, *, columns: Any = None, rescale: bool = False, out: Any
+) -> Any:
+    """Denoise with the random walk P on n points, of which products are all that is needed."""
+    reader = ColumnReader(X, n, columns)
+    shape = (n, len(reader.indices))
     if out is None:
         out = np.empty(shape)
     elif tuple(out.shape) != shape:
@@ -88,9 +100,8 @@ def denoise(
         if t != "auto":
             msg = f"`t` must be a number of steps or 'auto', got {t!r}."
             raise ValueError(msg)
-        t = diffusion_time(graph, X, columns=columns)
+        t = _time_to_rest(P, reader)
     t = check_count(t, "t", minimum=0)
-    P = graph.transition()
     for place, block in reader.blocks():
         smooth = block
         for _ in range(t):
@@ -104,9 +115,9 @@ def diffusion_time(
     X: Any,
     *,
     columns: Any = None,
-    threshold: float = 1e-3,
-    max_t: int = 20,
-    max_columns: int = 500,
+    threshold: float = THRESHOLD,
+    max_t: int = MAX_T,
+    max_columns: int = MAX_COLUMNS,
     random_state: int = 0,
 ) -> int:
     """Number of steps after which denoising hardly changes the features any more.
@@ -131,12 +142,30 @@ def diffusion_time(
     graph = as_graph(graph)
     threshold = check_positive(threshold, "threshold")
     max_t, max_columns = check_count(max_t, "max_t"), check_count(max_columns, "max_columns")
-    reader = ColumnReader(X, graph.n, columns)
+    return _time_to_rest(
+        graph.transition(),
+        ColumnReader(X, graph.n, columns),
+        threshold=threshold,
+        max_t=max_t,
+        max_columns=max_columns,
+        seed=random_state,
+    )
+
+
+def _time_to_rest(
+    P: Any,
+    reader: ColumnReader,
+    *,
+    threshold: float = THRESHOLD,
+    max_t: int = MAX_T,
+    max_columns: int = MAX_COLUMNS,
+    seed: int = 0,
+) -> int:
     chosen = reader.indices
     if len(chosen) > max_columns:
-        rng = np.random.default_rng(random_state)
+        rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(chosen, max_columns, replace=False))
-    P, before = graph.transition(), reader.read(chosen)
+    before = reader.read(chosen)
     with single_threaded_blas():  # the same answer whatever the number of threads
         for t in range(1, max_t + 1):
             after = P @ before
@@ -148,7 +177,7 @@ def diffusion_time(
         f"The features still change by more than `threshold`={threshold:g} after `max_t`={max_t} "
         "steps, which are used. Pass a larger threshold, or choose `t` yourself."
     )
-    warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+    warnings.warn(msg, ConvergenceWarning, stacklevel=3)
     return max_t
 
 

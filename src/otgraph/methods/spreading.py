@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs import Graph
     from otgraph.methods._labels import EncodedLabels
-    from otgraph.typing import BoolArray, FloatArray, SparseMatrix
+    from otgraph.typing import BoolArray, FloatArray, HasComponents, SparseMatrix
 
 # A round decides the points that hold at least this share of the largest sum. Smaller values
 # mean fewer rounds, until double precision ends it: errors must be smaller still.
@@ -161,20 +161,32 @@ def spread_labels(
     encoded = encode_labels(labels, graph.n)
     W = graph.transition()
     M = (W + W.T).tocsr()
+    diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
+    return spread_over((diagonal - M).tocsr(), graph, encoded, mu, tol, max_steps)
+
+
+def spread_over(
+    A: Any, graph: HasComponents, encoded: EncodedLabels, mu: float, tol: float, max_steps: int
+) -> LabelSpread:
+    """Solve with the matrix A = D - M + μ I, wherever its rows are.
+
+    Besides products with dense matrices it must have a diagonal, and give rows ``A[rows]`` and
+    columns ``A[:, columns]``.
+    """
     reached = _reached(graph, encoded)
     with single_threaded_blas():  # the same digits whatever the number of threads
-        solution = _solve(M, encoded.one_hot(), reached, mu, tol, max_steps)
+        solution = _solve(A, encoded.one_hot(), reached, mu, tol, max_steps)
     _warn_of_unreached(reached, "point(s)")
     if solution.error > tol:
         msg = (
             f"Probabilities may be off by up to {solution.error:.1e} after {solution.n_iter} "
             f"iterations (`tol` is {tol:.1e}). Raise `max_steps`, or raise `mu`."
         )
-        warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+        warnings.warn(msg, ConvergenceWarning, stacklevel=3)
     return _result(encoded.classes, solution)
 
 
-def _reached(graph: Graph, encoded: EncodedLabels) -> BoolArray:
+def _reached(graph: HasComponents, encoded: EncodedLabels) -> BoolArray:
     """Points whose component holds a label."""
     labeled = np.zeros(graph.n_components, dtype=bool)
     labeled[graph.component_labels[encoded.codes >= 0]] = True
@@ -189,14 +201,13 @@ class _Solution(NamedTuple):
 
 
 def _solve(
-    M: SparseMatrix, P: FloatArray, reached: BoolArray, mu: float, tol: float, max_steps: int
+    A: Any, P: FloatArray, reached: BoolArray, mu: float, tol: float, max_steps: int
 ) -> _Solution:
     """Rounds over ever fewer points, as the note on top of this file explains."""
     Q = np.zeros_like(P)
     log_mass = np.full(len(P), -np.inf)
     todo = np.flatnonzero(reached)
-    diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
-    A, source = (diagonal - M).tocsr()[todo][:, todo], mu * P[todo]
+    A, source = A[todo][:, todo], mu * P[todo]
     stop = Stop(rtol=TOLERANCE_SHARE * tol * mu, span=DECIDED_SHARE)
     log_scale, n_iter, error = 0.0, 0, 0.0
     while len(todo) and n_iter < max_steps:
@@ -238,4 +249,4 @@ def _warn_of_unreached(reached: BoolArray, what: str) -> None:
             "probabilities are uniform. Label a point in each connected component, or connect "
             "the graph."
         )
-        warnings.warn(msg, DisconnectedWarning, stacklevel=3)
+        warnings.warn(msg, DisconnectedWarning, stacklevel=4)

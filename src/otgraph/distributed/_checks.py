@@ -1,0 +1,128 @@
+"""Whether a cluster can do the work, asked before it begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from otgraph._memory import available_bytes, megabytes
+from otgraph._optional import require
+from otgraph._validation import check_count
+from otgraph.exceptions import ClusterError, MemoryLimitError
+
+if TYPE_CHECKING:
+    from otgraph.distributed._cluster import Cluster
+
+# Blocks long enough that a round is spent computing, and enough of them for a few workers...
+FEWEST_ROWS = 1 << 14
+USUAL_BLOCKS = 16
+MOST_ROWS = 1 << 16
+# ... until there are so many that exchanging entries between all of them costs more.
+MANY_BLOCKS = 128
+MOST_BLOCKS = 1024
+USABLE_SHARE = 0.8  # of a worker's memory: above this Dask stops giving it work
+# As float64, while a worker prepares them: as they came, centered, and sorted by cell.
+COPIES_OF_POINTS = 3
+# For each row of a block, while about 60 candidates are sorted: as found, as they came, sorted.
+ROW_BYTES = 60 * (16 + 16 + 12)
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """What a worker says of itself."""
+
+    version: str
+    threads: int
+    memory: int
+
+
+def find_client(client: Any) -> Any:
+    """The client that was given, or the current one; never a new one."""
+    distributed = require("distributed", "distributed")
+    if client is None:
+        try:
+            client = distributed.get_client()
+        except ValueError as error:
+            msg = (
+                "`client` is None and there is no current Dask client. Start one: "
+                "`from distributed import Client; client = Client()` for the cores of this "
+                "machine, or `Client('tcp://scheduler:8786')` for a cluster that is running."
+            )
+            raise ClusterError(msg) from error
+    if not isinstance(client, distributed.Client):
+        msg = f"`client` must be a distributed.Client, got {client!r}."
+        if isinstance(client, str):
+            msg += f" Pass `Client({client!r})`."
+        raise TypeError(msg)
+    if client.asynchronous:
+        msg = "`client` must not be asynchronous: the solver waits for each answer."
+        raise TypeError(msg)
+    if client.status != "running":
+        msg = f"`client` is {client.status}; connect a new one to the cluster."
+        raise ClusterError(msg)
+    return client
+
+
+def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
+    """Facts of all workers; raises where one could not take part."""
+    try:
+        with cluster.errors():
+            facts: dict[str, WorkerFacts] = cluster.client.run(_facts)
+    except ImportError as error:
+        msg = f"Every worker must have otgraph installed; one says: {error}."
+        raise ClusterError(msg) from error
+    if not facts:
+        cluster.refuse_without_workers()
+    for address, fact in facts.items():
+        if fact.version != version("otgraph"):
+            msg = (
+                f"Worker {address} has otgraph {fact.version}, and this process has "
+                f"{version('otgraph')}. Install the same version everywhere."
+            )
+            raise ClusterError(msg)
+    return facts
+
+
+def choose_block_rows(n: int, block_rows: int | None) -> int:
+    """Rows of a block, from the number of points alone."""
+    if block_rows is None:
+        return max(FEWEST_ROWS, min(MOST_ROWS, -(-n // USUAL_BLOCKS)), -(-n // MANY_BLOCKS))
+    rows = check_count(block_rows, "block_rows")
+    if -(-n // rows) > MOST_BLOCKS:
+        msg = (
+            f"`block_rows`={rows} would cut {n} rows into more than {MOST_BLOCKS} blocks, whose "
+            f"exchange would choke the scheduler. Pass at least {-(-n // MOST_BLOCKS)}."
+        )
+        raise ValueError(msg)
+    return rows
+
+
+def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: int) -> int:
+    """Bytes that pairs may take on all workers; raises where points or a block do not fit."""
+    for address, fact in facts.items():
+        usable = USABLE_SHARE * fact.memory
+        if COPIES_OF_POINTS * point_bytes > usable:
+            msg = (
+                f"Every worker holds all points, which take {megabytes(point_bytes)} as float64, "
+                f"and {COPIES_OF_POINTS} times that while they are prepared; worker {address} may "
+                f"use {megabytes(usable)}. Start fewer workers with more memory, or reduce the "
+                "dimension (principal components)."
+            )
+            raise MemoryLimitError(msg)
+        per_row = fact.threads * ROW_BYTES
+        if point_bytes + per_row * block_rows > usable:
+            fits = int((usable - point_bytes) / per_row)
+            msg = (
+                f"A block of {block_rows} rows needs about {megabytes(ROW_BYTES * block_rows)} for "
+                f"each of the {fact.threads} thread(s) of worker {address}, beside the points; it "
+                f"may use {megabytes(usable)}. Pass `block_rows={fits}` or less."
+            )
+            raise MemoryLimitError(msg)
+    return int(sum(USABLE_SHARE * fact.memory - point_bytes for fact in facts.values()))
+
+
+def _facts(dask_worker: Any) -> WorkerFacts:
+    """Runs on every worker; Dask fills in which one."""
+    limit = dask_worker.memory_manager.memory_limit or available_bytes()
+    return WorkerFacts(version("otgraph"), dask_worker.state.nthreads, limit)

@@ -1,0 +1,147 @@
+"""Writing a graph block by block: no process ever holds all of it.
+
+Everything is done by the workers, so that the path need not exist for the driver. The result
+gets its name when it is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph._optional import require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from otgraph.distributed._cluster import Cluster
+    from otgraph.distributed._weights import WeightBlock
+    from otgraph.distributed.graph import DistributedGraph
+    from otgraph.typing import LongArray
+
+FORMATS = (".zarr", ".parquet")
+CHUNK_ENTRIES = 1 << 20
+PARTIAL = ".partial"
+
+
+def write_graph(graph: DistributedGraph, path: str | os.PathLike[str]) -> None:
+    """Write weights, potentials and masses; see `DistributedGraph.write`."""
+    target = os.path.abspath(os.fspath(path))
+    suffix = Path(target).suffix
+    if suffix not in FORMATS:
+        msg = f"`path` must end in {' or '.join(FORMATS)}, got {os.fspath(path)!r}."
+        raise ValueError(msg)
+    cluster = graph.cluster
+    cluster.result(cluster.submit("write", _begin, target))
+    written = _write_zarr(graph, target) if suffix == ".zarr" else _write_parquet(graph, target)
+    cluster.result(cluster.submit("write", _finish, target, written))
+
+
+def _write_zarr(graph: DistributedGraph, target: str) -> list[Any]:
+    """One CSR matrix, laid out as anndata does; blocks one after another, as they share chunks."""
+    cluster = graph.cluster
+    indptr = np.concatenate(([0], np.cumsum(graph.row_lengths)))
+    facts = {**graph.params, **{f"certificate_{k}": v for k, v in _certificate(graph).items()}}
+    last: Any = cluster.submit(
+        "write", _create_zarr, target, facts,
+        cluster.hold(indptr).pieces, cluster.hold(graph.potentials).pieces,
+        cluster.hold(graph.mass).pieces,
+    )  # fmt: skip
+    for (first, _), block in zip(graph.layout.ranges, graph.blocks, strict=True):
+        last = cluster.submit("write", _fill_zarr, target, block, int(indptr[first]), last)
+    return [last]
+
+
+def _write_parquet(graph: DistributedGraph, target: str) -> list[Any]:
+    """One file per block: each pair once, self-loops included."""
+    cluster: Cluster = graph.cluster
+    return [
+        cluster.submit("write", _write_edges, target, number, block)
+        for number, block in enumerate(graph.blocks)
+    ]
+
+
+# What the workers do ------------------------------------------------------------------
+
+
+def _begin(target: str) -> None:
+    """Make the folder that will be renamed in the end."""
+    if os.path.exists(target):
+        msg = f"{target!r} exists already; remove it or choose another name."
+        raise FileExistsError(msg)
+    shutil.rmtree(target + PARTIAL, ignore_errors=True)
+    try:
+        os.mkdir(target + PARTIAL)
+    except OSError as error:
+        msg = f"cannot write into the directory of {target!r}: {error.strerror}"
+        raise type(error)(error.errno, msg) from error
+
+
+def _finish(target: str, written: Sequence[None]) -> None:
+    del written  # waited for
+    os.rename(target + PARTIAL, target)
+
+
+def _create_zarr(
+    target: str,
+    facts: dict[str, Any],
+    indptr: Sequence[LongArray],
+    potentials: Sequence[Any],
+    mass: Sequence[Any],
+) -> None:
+    zarr = require("zarr", "distributed")
+    bounds = np.concatenate(indptr)
+    n, n_entries = len(bounds) - 1, int(bounds[-1])
+    group = zarr.open_group(target + PARTIAL, mode="w")
+    group.attrs["otgraph"] = facts
+    weights = group.create_group("weights")
+    weights.attrs.update(
+        {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [n, n]}
+    )
+    for name, kind in (("indices", np.int32), ("data", np.float64)):
+        weights.create_array(
+            name, shape=(n_entries,), chunks=(max(1, min(CHUNK_ENTRIES, n_entries)),), dtype=kind
+        )
+    _store(weights, "indptr", bounds)
+    _store(group, "potentials", np.concatenate(potentials))
+    _store(group, "mass", np.concatenate(mass))
+
+
+def _store(group: Any, name: str, values: Any) -> None:
+    chunks = (max(1, min(CHUNK_ENTRIES, len(values))),)
+    array = group.create_array(name, shape=values.shape, chunks=chunks, dtype=values.dtype)
+    array[...] = values
+
+
+def _fill_zarr(target: str, block: WeightBlock, start: int, before: None) -> None:
+    del before  # the block before is written: chunks on the border are not shared at any time
+    weights = require("zarr", "distributed").open_group(target + PARTIAL, mode="r+")["weights"]
+    _, indices, data = block.with_global_columns()
+    weights["indices"][start : start + len(indices)] = indices
+    weights["data"][start : start + len(data)] = data
+
+
+def _write_edges(target: str, number: int, block: WeightBlock) -> None:
+    pyarrow, parquet = (require(m, "distributed") for m in ("pyarrow", "pyarrow.parquet"))
+    indptr, columns, weights = block.with_global_columns()
+    rows = np.arange(block.columns.first, block.columns.last, dtype=np.int32)
+    rows = np.repeat(rows, np.diff(indptr))
+    upper = rows <= columns
+    table = pyarrow.table(
+        {"source": rows[upper], "target": columns[upper], "weight": weights[upper]}
+    )
+    parquet.write_table(table, os.path.join(target + PARTIAL, f"part-{number:05d}.parquet"))
+
+
+def _certificate(graph: DistributedGraph) -> dict[str, Any]:
+    facts = asdict(graph.certificate)
+    return {
+        key: value if np.isfinite(value) else str(value)  # JSON knows no infinity
+        for key, value in facts.items()
+        if isinstance(value, int | float)
+    } | {"status": str(graph.certificate.status)}

@@ -1,0 +1,43 @@
+"""Small clusters, each started once."""
+
+from __future__ import annotations
+
+import pytest
+
+import otgraph.distributed
+from distributed import Client, LocalCluster
+
+
+@pytest.fixture(scope="session")
+def client():
+    """Two workers in threads of this process: quick to start."""
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def one_worker():
+    """One worker with two threads."""
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def build(client):
+    """The function under test, with a client."""
+
+    def build(X, eps=None, **options):
+        options.setdefault("client", client)
+        return otgraph.distributed.quadratic_ot_graph(X, eps, **options)
+
+    return build

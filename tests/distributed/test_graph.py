@@ -1,0 +1,132 @@
+"""What can be done with a graph that stays on a cluster."""
+
+from __future__ import annotations
+
+import anndata.io
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+
+import otgraph
+from otgraph.exceptions import DisconnectedWarning
+
+N = 300
+
+
+@pytest.fixture(scope="module")
+def X():
+    """Two groups far from each other, which share no edge."""
+    rng = np.random.default_rng(2)
+    return np.concatenate([rng.normal(size=(200, 3)), 50.0 + rng.normal(size=(100, 3))])
+
+
+@pytest.fixture(scope="module")
+def here(X):
+    return otgraph.quadratic_ot_graph(X, 0.01, self_loops=True)
+
+
+@pytest.fixture(scope="module")
+def there(X, client):
+    return otgraph.distributed.quadratic_ot_graph(
+        X, 0.01, self_loops=True, client=client, block_rows=70
+    )
+
+
+def test_facts(here, there):
+    assert there.n == N
+    assert there.mean_degree == here.mean_degree
+    assert there.n_components == here.n_components > 1
+    np.testing.assert_array_equal(there.component_labels, here.component_labels)
+    np.testing.assert_allclose(there.row_sums, 1.0, rtol=1e-5)
+    assert repr(there).startswith(f"DistributedGraph(n={N}, edges=")
+    assert "blocks=5" in repr(there)
+
+
+def test_ordinary_graph(X, here, there):
+    graph = there.to_graph()
+    assert (graph.weights != here.weights).nnz == 0
+    assert repr(graph) == repr(here)
+    assert (graph.extend(X[:5]) != here.extend(X[:5])).nnz == 0
+
+
+def test_labels(here, there):
+    labels = np.full(N, -1)
+    labels[[3, 50, 120]] = [0, 1, 2]  # none in the second group
+    with pytest.warns(DisconnectedWarning, match="No label reaches"):
+        mine = there.spread_labels(labels)
+    with pytest.warns(DisconnectedWarning, match="No label reaches"):
+        other = otgraph.spread_labels(here, labels)
+    np.testing.assert_array_equal(mine.labels, other.labels)
+    np.testing.assert_allclose(mine.probabilities, other.probabilities, atol=1e-9)
+    np.testing.assert_array_equal(mine.unreachable, other.unreachable)
+
+
+def test_labels_are_checked(there):
+    with pytest.raises(ValueError, match="`mu` must be"):
+        there.spread_labels(np.zeros(N), mu=-1.0)
+    with pytest.raises(ValueError, match="`labels` must hold one label per point"):
+        there.spread_labels([0, 1])
+
+
+@pytest.mark.parametrize("t", [2, "auto"])
+def test_denoising(X, here, there, t):
+    np.testing.assert_allclose(
+        there.denoise(X, t), otgraph.denoise(here, X, t), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_denoising_of_many_columns_on_disk(here, there, rng, tmp_path):
+    Y = rng.normal(size=(N, 20))
+    np.save(tmp_path / "features.npy", Y)
+    found = there.denoise(tmp_path / "features.npy", columns=[1, 5, 19])
+    np.testing.assert_allclose(found, otgraph.denoise(here, Y[:, [1, 5, 19]]), rtol=1e-12)
+
+
+def test_zarr(here, there, tmp_path):
+    path = tmp_path / "graph.zarr"
+    there.write(path)
+    group = zarr.open_group(path, mode="r")
+    weights = sp.csr_matrix(anndata.io.read_elem(group["weights"]))
+    assert (weights != here.weights).nnz == 0
+    np.testing.assert_array_equal(group["potentials"][...], here.potentials)
+    np.testing.assert_array_equal(group["mass"][...], here.mass)
+    assert group.attrs["otgraph"]["eps"] == 0.01
+    assert group.attrs["otgraph"]["certificate_status"] == "exact"
+
+
+def test_parquet(here, there, tmp_path):
+    there.write(tmp_path / "edges.parquet")
+    edges = pd.read_parquet(tmp_path / "edges.parquet")
+    upper = sp.coo_matrix((edges.weight, (edges.source, edges.target)), shape=(N, N))
+    assert (upper != sp.triu(here.weights)).nnz == 0
+
+
+def test_nothing_is_left_of_a_file_that_cannot_be_written(there, tmp_path):
+    with pytest.raises(ValueError, match=r"`path` must end in .zarr or .parquet, got"):
+        there.write(tmp_path / "graph.csv")
+    with pytest.raises(FileNotFoundError, match="cannot write into the directory"):
+        there.write(tmp_path / "missing" / "graph.zarr")
+    (tmp_path / "taken.zarr").mkdir()
+    with pytest.raises(FileExistsError, match="exists already"):
+        there.write(tmp_path / "taken.zarr")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.zarr"]
+
+
+def test_points_without_edges_of_their_own(client):
+    """A point that keeps all its mass: its row is its loop alone."""
+    X = np.array([[0.0], [0.1], [100.0], [0.2]])
+    there = otgraph.distributed.quadratic_ot_graph(
+        X, 1e-3, self_loops=True, client=client, block_rows=2
+    )
+    here = otgraph.quadratic_ot_graph(X, 1e-3, self_loops=True)
+    assert (there.to_scipy() != here.weights).nnz == 0
+    assert there.degrees[2] == 0
+    np.testing.assert_allclose(there.denoise(X), otgraph.denoise(here, X), rtol=1e-12)
+
+
+def test_copies_that_share_no_edge_with_the_rest(client, rng):
+    X = np.concatenate([np.zeros((40, 2)), 5.0 + rng.normal(size=(60, 2))])
+    with pytest.warns(DisconnectedWarning, match="40 points fall into 1 group"):
+        otgraph.distributed.quadratic_ot_graph(X, 0.01, client=client, block_rows=30)

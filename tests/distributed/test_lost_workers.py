@@ -1,0 +1,76 @@
+"""Workers that die on the way: the same graph, and a log of what was computed again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import otgraph
+from distributed import Client, LocalCluster
+from otgraph.distributed import _cluster, quadratic_ot_graph
+
+# So many tasks of these names have been asked for when a worker is killed.
+IN_THE_SEARCH = ("search", 2)
+IN_THE_SOLVE = ("product", 21)
+
+
+@pytest.fixture
+def processes():
+    """Two worker processes, which are started again when they die."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_worker_killed_in_the_search_and_another_in_the_solve(
+    processes, monkeypatch, caplog, tmp_path
+):
+    n = 20_000
+    X = otgraph.datasets.noisy_manifold(n, dim=50, dtype=np.float32).X
+    np.save(tmp_path / "points.npy", X)
+    assert_survives(processes, monkeypatch, caplog, tmp_path / "points.npy", X, mean_degree=15)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_few_points_while_workers_die(processes, monkeypatch, caplog, rng):
+    X = rng.normal(size=(800, 4))
+    assert_survives(processes, monkeypatch, caplog, X, X, eps=0.5)
+
+
+def assert_survives(client, monkeypatch, caplog, source, X, **options):
+    options["search"] = "exact"
+    here = otgraph.quadratic_ot_graph(X, **options)
+    killed = []
+    submit = _cluster.Cluster.submit
+    asked = {}
+
+    def submit_and_kill(self, name, *args, **kwargs):
+        future = submit(self, name, *args, **kwargs)
+        asked[name] = asked.get(name, 0) + 1
+        if (name, asked[name]) in (IN_THE_SEARCH, IN_THE_SOLVE):
+            # Of two workers the second in the search, the first in the solve.
+            pids = self.client.run(os.getpid)
+            address = sorted(pids)[-1 if name == IN_THE_SEARCH[0] else 0]
+            os.kill(pids[address], signal.SIGKILL)
+            killed.append(address)
+        return future
+
+    monkeypatch.setattr(_cluster.Cluster, "submit", submit_and_kill)
+    with caplog.at_level(logging.WARNING, "otgraph.distributed"):
+        there = quadratic_ot_graph(source, client=client, block_rows=-(-len(X) // 3), **options)
+    assert len(killed) == 2
+    assert (there.to_scipy() != here.weights).nnz == 0
+    np.testing.assert_array_equal(there.potentials, here.potentials)
+    log = [record.message for record in caplog.records if record.name == "otgraph.distributed"]
+    for address in killed:
+        assert any(f"worker {address} left; computed again" in line for line in log)
+    assert any("rows of screen" in line or "hessian" in line for line in log)
