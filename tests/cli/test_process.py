@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import otgraph
+from otgraph.cli import main
 
 SCRIPTS = Path(sys.executable).parent
 README = Path(__file__).parents[2] / "README.md"
@@ -63,6 +64,20 @@ class TestInterrupt:
         assert len(seen) == 1
         assert seen != [f"g.{suffix}"]
         assert os.listdir(".") == [points]
+
+
+def test_termination_leaves_no_partial_file(points, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["otgraph", "graph", points, "-o", "g.npz", "--eps", "1"])
+    monkeypatch.setattr("otgraph._atomic.os.fsync", lambda _: signal.raise_signal(signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert caught.value.code == 143
+    assert os.listdir(".") == [points]
 
 
 def test_whoever_stops_reading_gets_no_traceback(tmp_path, rng):

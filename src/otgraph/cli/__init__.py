@@ -6,13 +6,18 @@ modules import nothing heavy; what a command needs is imported when it runs.
 
 from __future__ import annotations
 
+import signal
 import sys
 
 __all__ = ["main"]
 
+TERMINATED = 128 + signal.SIGTERM  # as shells count
+
 
 def main() -> None:
     """Entry point of ``otgraph`` and of ``python -m otgraph``."""
+    # As an exception, which removes half-written files on its way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         from otgraph.cli.app import run
     except ModuleNotFoundError as error:

@@ -69,6 +69,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         text = error.format_message()
         if not text.strip():  # the help was shown instead
             return ExitCode.DONE
-        complain(f"{' '.join(text.split())} Try `{PROGRAM} --help`.")
+        sentence = " ".join(text.split()).removesuffix(".")
+        program = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)
+        complain(f"{sentence}. Try `{program} --help`.")
         return ExitCode.ERROR
     return int(code or 0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from otgraph.cli.options import GraphOptions, Method, RunOptions, SolverOptions
 from otgraph.cli.readers import is_graph_file, read_graph, read_points, read_vector
-from otgraph.cli.wording import one_line
+from otgraph.cli.wording import naming, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +41,9 @@ def build_graph(points: Points, options: GraphOptions, run: RunOptions) -> Graph
         return _build_on_cluster(points, method, address, given, run)
     function: Callable[..., Graph] = getattr(otgraph, FUNCTIONS[method])
     check_known(given, function, f"--method {method.value}")
-    return function(points.values, **keywords_for(function, given, run))
+    keywords = keywords_for(function, given, run)
+    with naming(points.source):
+        return function(points.values, **keywords)
 
 
 def _build_on_cluster(
@@ -55,7 +57,7 @@ def _build_on_cluster(
     check_known(given, quadratic_ot_graph, "--dask")
     keywords = keywords_for(quadratic_ot_graph, given, run)
     values = points.values if hasattr(points.values, "tocsr") else np.asarray(points.values)
-    with _dask_client(address) as client:
+    with _dask_client(address) as client, naming(points.source):
         return quadratic_ot_graph(values, client=client, **keywords).to_graph()
 
 

@@ -68,6 +68,9 @@ def read_delimited(source: str | bytes, *, tabs: bool, header: bool | None) -> t
         except pd.errors.EmptyDataError as error:
             msg = "it has no rows."
             raise ValueError(msg) from error
+        except pd.errors.ParserError as error:
+            msg = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+            raise ValueError(msg) from error
     names = layout.names
     if (names is None or names[-1] == "") and frame.iloc[:, -1].isna().all():
         frame = frame.iloc[:, :-1]  # all lines end in a separator

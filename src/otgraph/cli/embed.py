@@ -60,6 +60,9 @@ def embed(
     places = [place]
     if picture is not None:
         places.append(target(picture, PICTURES, what="a picture", force=run.force))
+    if dims < 2 and any(each.suffix in PICTURES for each in places):
+        msg = f"--dims must be at least 2 for a picture, got {dims}."
+        raise ValueError(msg)
     if color is not None and label_column is not None:
         msg = "Give one of --color and --label-column, got both."
         raise ValueError(msg)

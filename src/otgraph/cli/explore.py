@@ -27,6 +27,7 @@ from otgraph.cli.path import listed_eps
 from otgraph.cli.readers import read_points
 from otgraph.cli.report import Report
 from otgraph.cli.targets import target
+from otgraph.cli.wording import naming
 
 PAGES = (".html",)
 
@@ -63,7 +64,7 @@ def explore(
             groups = read_labels(labels, data, data.values.shape[0])
         elif label_column is not None:
             groups = group_names(data.aside[label_column])
-    with report.stage("build"):
+    with report.stage("build"), naming(data.source):
         page = page_of(
             data.values,
             place.path,

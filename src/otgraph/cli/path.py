@@ -21,6 +21,7 @@ from otgraph.cli.pictures import PICTURES, write_picture
 from otgraph.cli.readers import read_points
 from otgraph.cli.report import Report, plain
 from otgraph.cli.targets import Target, target
+from otgraph.cli.wording import naming
 from otgraph.cli.writers import TABLES, write_table
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def path(
     with report.stage("read"):
         data = read_points(points, reading)
     with report.stage("build"):
-        built = otgraph.eps_path(data.values, values, **path_keywords(solving, run))
+        keywords = path_keywords(solving, run)
+        with naming(data.source):
+            built = otgraph.eps_path(data.values, values, **keywords)
     table = built.table()
     report.not_converged = bool(np.any(table["status"] == "not_converged"))
     with report.stage("write"):

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from typing import TYPE_CHECKING
 
 from otgraph.cli.options import GraphOptions, ReadOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 KEYWORDS = {*GraphOptions.__dataclass_fields__, *ReadOptions.__dataclass_fields__}
 # `name`, `name=value` and `name`=value, as error messages of the library write arguments.
 ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`(?:=([^\s,.;]+(?:\.\d+)?))?")
+
+
+# How the library begins what it has to say about the points.
+SUBJECT = re.compile(r"^(Input X|`X`|Found array) ")
+
+
+@contextlib.contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Complaints about the points become complaints about the file they came from."""
+    try:
+        yield
+    except ValueError as error:
+        if not SUBJECT.match(str(error)):
+            raise
+        msg = f"{source}: {SUBJECT.sub('', str(error))}"
+        raise ValueError(msg) from error
 
 
 def one_line(error: object) -> str:
@@ -24,7 +45,7 @@ def one_line(error: object) -> str:
         message = (
             f"unexpected {type(error).__name__}: {message} (--debug shows where; please report it)"
         )
-    return ARGUMENT.sub(_as_option, message).replace("Input X ", "Input ")
+    return ARGUMENT.sub(_as_option, message)
 
 
 # What the library raises for bad input, and readers for bad files.
