@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from otgraph.experiments.curve.compute import Parameters
 
 SEED = 0  # of the sample that is drawn
-# The sparse end of the curve, where the graphs differ.
-ZOOM = (-1.5, -0.7, -0.75, 0.75)
-ZOOM_BOUNDS = (-0.5, 0.05, 0.45, 0.9)
 SHORT_CUT = "#b5123b"
 
 
@@ -51,9 +48,9 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     yield Picture(
         "graphs",
         _graphs(found, curve),
-        f"Quadratic OT and nearest neighbors with about as many edges (seed {SEED}); the sparse "
-        "end of the curve is enlarged. Thick red lines are spurious: the way along the curve is "
-        "longer by more than a tenth.",
+        f"Quadratic OT and nearest neighbors with about as many edges (seed {SEED}). Points are "
+        "sparse on the left. Thick red lines are spurious edges: the way along the curve is longer "
+        "by more than a tenth.",
     )
     yield Picture(
         "spurious",
@@ -64,19 +61,18 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
 
 
 def _graphs(found: dict[str, Graph], curve: datasets.Sample) -> Any:
-    figure = new_figure(13, 4)
+    figure = new_figure(12, 4)
     for ax, (title, graph) in zip(figure.subplots(1, 2), found.items(), strict=True):
         i, j = edges(graph)
         wrong = is_short_cut(i, j, curve.X)
         plots.draw_graph(
-            graph, curve.X, ax=ax, zoom=ZOOM, zoom_bounds=ZOOM_BOUNDS, legend=False,
+            graph, curve.X, ax=ax, legend=False,
             title=f"{title}: {len(i)} edges, {np.count_nonzero(wrong)} spurious",
         )  # fmt: skip
-        for part in (ax, *ax.child_axes):
-            part.plot(
-                *curve.X[np.stack([i[wrong], j[wrong]])].transpose(2, 0, 1),
-                color=SHORT_CUT, linewidth=1.0, alpha=0.7, zorder=1.5,
-            )  # fmt: skip
+        short_cuts = curve.X[np.stack([i[wrong], j[wrong]])]  # ends, edges, coordinates
+        ax.plot(
+            *short_cuts.transpose(2, 0, 1), color=SHORT_CUT, linewidth=1.0, alpha=0.7, zorder=1.5
+        )
     return figure
 
 

@@ -99,7 +99,8 @@ def _one_is_best(found: dict[str, OneForAll], variant: str) -> Claim:
     """The literal reading of the caption: the best cell of each row is in the same column."""
     at = {method: list(each.best_at.values()) for method, each in found.items()}
     numbers = "; ".join(
-        f"{method}: {PARAMETER[method]} = {', '.join(f'{value:.3g}' for value in values)}"
+        f"{method}: {PARAMETER[method]} = {', '.join(f'{value:.3g}' for value in values)}, largest "
+        f"over smallest {max(values) / min(values):.2g}"
         for method, values in at.items()
     )
     densities = list(found[KNN].best_at)
