@@ -101,7 +101,7 @@ class TestThreeGaussians:
 
 
 class TestDigits:
-    """Two labels of every digit; benchmarks/digits_labels.py makes the whole table."""
+    """Two labels of every digit; the experiment `digits` makes the whole table."""
 
     EPS, MU = 0.5, 0.01
 
