@@ -183,6 +183,7 @@ def test_neighbors_from_near_cells_are_mostly_the_nearest(rng, monkeypatch):
 
 def test_approximate_screen_finds_part_and_says_so(rng, monkeypatch):
     monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+    monkeypatch.setattr(points, "SCREEN_PROBES", 16)
     X = problems.many_dimensions(rng, N)
     C = reference.cost_matrix(X)
     upper = potentials(rng, C, 15)

@@ -355,6 +355,7 @@ def test_search_is_recorded(rng):
 def test_approximate_search_says_what_it_may_lack(rng, monkeypatch):
     monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
     monkeypatch.setattr(points, "PROBES", 3)
+    monkeypatch.setattr(points, "SCREEN_PROBES", 3)
     X = problems.many_dimensions(rng, 900)
     graph = quadratic_ot_graph(X, 1.0, search="approximate")
     certificate, C = graph.certificate, reference.cost_matrix(X)

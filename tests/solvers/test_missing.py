@@ -17,6 +17,7 @@ def approximate_solution(X, monkeypatch):
     """A solution on near cells only, in a space where these do not suffice."""
     monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
     monkeypatch.setattr(points, "PROBES", 3)
+    monkeypatch.setattr(points, "SCREEN_PROBES", 3)
     cost, mass = problems.cost_of(X, exact=False), np.ones(len(X))
     start = start_on(cost, cost.neighbors(10), mass, self_loops=False)
     return cost, solve(

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MIN_CELL_POINTS = 8192
 CELLS_PER_ROOT = 3.0  # number of cells = this times sqrt(n): making and scanning them balance
 PROBES = 16  # cells that a cell looks into for its neighbors
+# ... and for all its pairs, in an approximate search: looking is cheaper than choosing the
+# nearest, and what is missing falls fast (benchmarks/README.md).
+SCREEN_PROBES = 48
 NEIGHBOR_ROWS = 256  # rows that are compared with all points at once
 RECALL_ROWS = 32  # rows from which it is judged how many neighbors the near cells hold
 MIN_RECALL = 0.5
@@ -155,7 +158,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
         if self._cells.n_cells == 1:
             self.exact = True
         if self.exact is False:
-            return NearCells(self._cells, PROBES, rows)
+            return NearCells(self._cells, SCREEN_PROBES, rows)
         if self._cells.n_cells == 1:
             return AllPairs(self.n, rows)
         way = NotExcluded(self._X, self._cells, reach, rows)
@@ -163,7 +166,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
         if self.exact is None:
             self.exact = 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
             if not self.exact:
-                return NearCells(self._cells, PROBES, rows)
+                return NearCells(self._cells, SCREEN_PROBES, rows)
         return way if share < PLAIN_SHARE else AllPairs(self.n, rows)
 
     def _screen_batch(
