@@ -211,7 +211,7 @@ class TestHovering:
         return np.argsort(-distances.min(axis=1))[:count].tolist()
 
     @pytest.mark.parametrize("value", [1, 3])
-    def test_marks_the_neighbors(self, page, path, value):
+    def test_marks_the_neighbors(self, page, path, labels, value):
         page.move_to(value)
         for row in self.lonely_rows(page, 3):
             page.point_at(row)
@@ -219,6 +219,7 @@ class TestHovering:
             neighbors = path[value].weights[[row]].indices
             assert marked[0] == row
             assert sorted(marked[1:]) == sorted(neighbors.tolist())
+            assert page.column("tag", "text") == [f"row {row}: {NAUGHTY}{row} ({labels[row]})"]
             assert f"Row {row}: " in page.text("hovered")
             assert f"{len(neighbors)} neighbors: " in page.text("hovered")
 

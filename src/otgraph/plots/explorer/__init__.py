@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otgraph._atomic import replacing
 from otgraph._validation import check_count
+from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs.graph import Graph
 from otgraph.graphs.path import EpsPath, eps_path
 from otgraph.plots.colors import one_per_point
@@ -25,7 +27,7 @@ __all__ = ["Page", "explore"]
 
 # Sizes that a browser draws without delay at every move of the slider.
 MAX_POINTS = 5000
-MAX_EDGES = 60_000
+MAX_EDGES = 80_000
 
 
 def explore(
@@ -116,7 +118,9 @@ def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[G
         msg = "`path` must be a path or points, got one graph. Pass its points, `graph.points`."
         raise TypeError(msg)
     if not isinstance(path, EpsPath):
-        path = eps_path(path, chosen_eps(path, **options) if eps is None else eps, **options)
+        with warnings.catch_warnings():  # pieces are what one looks for, and the page counts them
+            warnings.simplefilter("ignore", DisconnectedWarning)
+            path = eps_path(path, chosen_eps(path, **options) if eps is None else eps, **options)
     elif eps is not None or options:
         given = ", ".join(f"`{name}`" for name in [*(["eps"] if eps is not None else []), *options])
         msg = f"{given} cannot be chosen for a finished path; pass the points instead of a path."

@@ -5,7 +5,8 @@
 //   edges       source of the lines
 //   spokes      lines to hovered neighbors    rings      marks around them
 //   histogram   source of the bars            cursor     line at the current eps
-//   hover       tool that reports the dot under the pointer, in its tags
+//   tag         text at the hovered dot
+//   hover       tool that reports dots under the pointer, and where that is, in its tags
 //   n_levels    of opacity                    coarse     most edges drawn at full strength
 
 // Bokeh hands over arrays that insist on their first shape; parts of them need the plain kind.
@@ -203,6 +204,9 @@ function draw_neighbors() {
     color: ringed.map((k) => points.data.color[k]),
     size: ringed.map((k) => (k == hovered ? 1.8 : 1.2) * palette.size),
   }
+  tag.data = hovered < 0
+    ? {x: [], y: [], text: []}
+    : {x: [scene.x[hovered]], y: [scene.y[hovered]], text: [scene.texts[hovered]]}
   by_id("hovered").textContent = hovered < 0
     ? "Point at a dot to see its row and its neighbors."
     : told_neighbors(marked)
@@ -256,9 +260,11 @@ by_id("show-code").addEventListener("click", ({currentTarget: button}) => {
 })
 document.querySelectorAll("[data-copy]").forEach((button) => button.addEventListener("click", copy))
 hover.properties.tags.change.connect(() => {
-  const [point = -1] = hover.tags
-  if (point == hovered) return
-  hovered = point
+  const [under, x, y] = hover.tags
+  const distance = (k) => Math.hypot(scene.x[k] - x, scene.y[k] - y)
+  const nearest = under.length == 0 ? -1 : under.reduce((a, b) => distance(b) < distance(a) ? b : a)
+  if (nearest == hovered) return
+  hovered = nearest
   draw_neighbors()
 })
 select.value = palette.first

@@ -42,7 +42,7 @@ class Scene:
     rows
         Their row numbers in the data.
     texts
-        Columns of text for each point: ``name`` and ``label``, where there are any.
+        What each point is called: its row, and its name and label where there are any.
     groups
         Names and colors of the labels, and ``codes``, the group of each point.
     degree, component, potential
@@ -60,7 +60,7 @@ class Scene:
     x: FloatArray
     y: FloatArray
     rows: IntArray
-    texts: dict[str, list[str]]
+    texts: list[str]
     groups: dict[str, Any]
     degree: IntArray
     component: IntArray
@@ -87,11 +87,12 @@ def scene_of(
     positions = positions_of(graphs[0], coordinates)
     shown = _shown_points(n, max_points)
     pairs, strength = _edges(graphs, shown, n, max_edges)
-    texts = {} if names is None else {"name": [str(names[row]) for row in shown]}
+    texts = [f"row {row}" if names is None else f"row {row}: {names[row]}" for row in shown]
     groups: dict[str, Any] = {}
     if labels is not None:
         groups = _groups(labels, shown)
-        texts["label"] = [groups["names"][code] for code in groups["codes"]]
+        of_point = [groups["names"][code] for code in groups["codes"]]
+        texts = [f"{text} ({name})" for text, name in zip(texts, of_point, strict=True)]
     return Scene(
         x=positions[shown, 0],
         y=positions[shown, 1],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph.exceptions import ConvergenceWarning
 from otgraph.graphs.quadratic import quadratic_ot_graph
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ def chosen_eps(X: PointsLike, **options: Any) -> FloatArray:
     search = {**options, "tol": max(SEARCH_TOL, options.get("tol", 0.0))}
     ends = []
     for degree in (min(SPARSEST, dense), dense):
-        with warnings.catch_warnings():  # the nearest graph to be had will do
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings():  # the path will warn again of what matters
+            warnings.simplefilter("ignore", UserWarning)
             graph = quadratic_ot_graph(X, mean_degree=degree, **search)
         ends.append(float(graph.params["eps"] or 0.0))
     values = np.geomspace(min(ends), max(ends), N_VALUES)

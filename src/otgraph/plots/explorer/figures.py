@@ -1,0 +1,121 @@
+"""The bokeh figures of the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph._optional import require
+from otgraph.plots.colors import GROUPS, INK
+
+if TYPE_CHECKING:
+    from otgraph.plots.explorer.scene import Scene
+
+EDGE_WIDTH = 0.8  # pixels
+# Points shrink with their number, between these diameters in pixels.
+POINT_SIZE_RANGE = (3.5, 9.0)
+POINT_SIZE_OF_ALL = 250.0
+
+
+def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
+    """Points and edges, and the parts that the script moves.
+
+    Edges are painted on a canvas beneath the points: hovering does not paint them again.
+    """
+    models = require("bokeh.models", "plots")
+    figure = require("bokeh.plotting", "plots").figure(
+        name="graph", sizing_mode="stretch_both", match_aspect=True, min_border=8,
+        tools="pan,wheel_zoom,box_zoom,reset,save", active_scroll="wheel_zoom",
+        outline_line_color=None, toolbar_location="right",
+    )  # fmt: skip
+    figure.toolbar.logo = None
+    figure.axis.visible = figure.grid.visible = False
+    edges = models.ColumnDataSource({"xs": [], "ys": [], "alpha": []}, name="edges")
+    figure.multi_line(
+        "xs", "ys", source=edges, line_alpha="alpha", line_color=INK, line_width=EDGE_WIDTH
+    )
+    spokes = figure.line([], [], line_color="black", line_width=1.6, level="overlay")
+    spokes.data_source.name = "spokes"
+    empty: dict[str, list[Any]] = {"x": [], "y": [], "row": [], "color": [], "size": []}
+    rings = models.ColumnDataSource(empty, name="rings")
+    points = models.ColumnDataSource(
+        {"x": scene.x, "y": scene.y, "color": [INK] * len(scene.x)}, name="points"
+    )
+    dots = figure.scatter(
+        "x", "y", source=points, size=point_size(len(scene.x)), fill_color="color",
+        line_color="white", line_width=0.5, level="overlay",
+    )  # fmt: skip
+    figure.scatter(
+        "x", "y", source=rings, size="size", fill_color="color",
+        line_color="black", line_width=1.5, level="overlay",
+    )  # fmt: skip
+    for axis in (figure.x_range, figure.y_range):
+        axis.renderers = [dots]  # the picture stays where it is while edges come and go
+    tag = models.ColumnDataSource({"x": [], "y": [], "text": []}, name="tag")
+    figure.text(
+        "x", "y", "text", source=tag, level="overlay", y_offset=-12, text_align="center",
+        text_baseline="bottom", text_font_size="13px", text_color=INK, padding=3,
+        background_fill_color="white", background_fill_alpha=0.85,
+    )  # fmt: skip
+    hover = models.HoverTool(
+        renderers=[dots],
+        tooltips=None,  # they would cover the neighbors
+        callback=models.CustomJS(
+            code="cb_obj.tags = [cb_data.index.indices, cb_data.geometry.x, cb_data.geometry.y]"
+        ),
+    )
+    figure.add_tools(hover)
+    return figure, {
+        "points": points, "dots": dots, "edges": edges, "spokes": spokes.data_source,
+        "rings": rings, "tag": tag, "hover": hover,
+    }  # fmt: skip
+
+
+def degree_figure() -> tuple[Any, Any]:
+    """Histogram of the degrees, and the source of its bars."""
+    figure = _small_figure("degrees")
+    bars = require("bokeh.models", "plots").ColumnDataSource(
+        {"left": [], "right": [], "count": []}, name="histogram"
+    )
+    figure.quad(
+        left="left", right="right", bottom=0, top="count", source=bars,
+        fill_color=GROUPS[0], line_color="white",
+    )  # fmt: skip
+    figure.y_range.start = 0
+    figure.xaxis.axis_label = "degree"
+    return figure, bars
+
+
+def path_figure(scene: Scene) -> tuple[Any, Any]:
+    """Mean degree and components along eps, and the line that marks the current one."""
+    models = require("bokeh.models", "plots")
+    figure = _small_figure("path", x_axis_type="log", y_axis_type="log")
+    eps = [value["eps"] for value in scene.values]
+    degree = [float(value["mean_degree"]) for value in scene.values]
+    components = [value["n_components"] for value in scene.values]
+    figure.line(eps, degree, line_color=GROUPS[0], line_width=2)
+    figure.scatter(eps, degree, size=6, color=GROUPS[0])
+    figure.line(eps, components, line_color=GROUPS[2], line_width=2, line_dash="dashed")
+    figure.scatter(eps, components, size=7, color=GROUPS[2], marker="triangle")
+    cursor = models.Span(location=eps[0], dimension="height", line_color=INK, name="cursor")
+    figure.add_layout(cursor)
+    figure.xaxis.axis_label = "ε"
+    return figure, cursor
+
+
+def _small_figure(name: str, **axes: str) -> Any:
+    figure = require("bokeh.plotting", "plots").figure(
+        name=name, sizing_mode="stretch_both", tools="", toolbar_location=None, min_border=4,
+        outline_line_color=None, **axes,
+    )  # fmt: skip
+    figure.axis.minor_tick_line_color = None
+    figure.axis.axis_label_text_font_style = "normal"
+    figure.axis.axis_label_standoff = 2
+    figure.xgrid.visible = False
+    return figure
+
+
+def point_size(n: int) -> float:
+    """Diameter of a dot in pixels where there are n of them."""
+    return float(np.clip(POINT_SIZE_OF_ALL / np.sqrt(n), *POINT_SIZE_RANGE))
