@@ -132,7 +132,8 @@ class TestEmbed:
             (("g.otg", "--method", "knn"), "is a graph already; --method would"),
             (("g.otg", "--color", "a"), "a graph file has no columns"),
             (("g.otg", "--label-column", "a"), "is a graph and has no column 'a'"),
-            (("g.otg", "--dims", "99"), "n_components"),
+            (("g.otg", "--dims", "99"), "--n-components must be at most n - 1 = 39, got 99"),
+            (("g.otg", "-d", "1"), "--n-components must be at least 2 for a picture"),
             (("points.npy", "--weights"), "must be a square matrix, got shape (40, 3)"),
             (("points.npy",), "exactly one of --eps and --mean-degree"),
             (("damaged.otg",), "damaged.otg: cannot be read: This file is not a graph"),
@@ -385,10 +386,12 @@ class TestDemo:
         frame = pd.read_csv("spiral.csv", float_precision="round_trip")
         np.testing.assert_array_equal(frame, otgraph.datasets.noisy_spiral().X)
 
-    def test_picture(self, cli):
-        done = cli("demo")
-        assert done.code == 0
-        assert "Quadratic OT graph, eps = 1" in done.out
+    def test_picture(self, cli, monkeypatch):
+        from matplotlib.figure import Figure
+
+        # The demo itself is tested with the experiments.
+        monkeypatch.setattr("otgraph.experiments.demo.run", lambda: ("findings", Figure()))
+        assert cli("demo").out == "findings\n"
         assert Path("spiral.png").read_bytes().startswith(MAGIC[".png"])
 
 

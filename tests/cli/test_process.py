@@ -83,9 +83,8 @@ def test_termination_leaves_no_partial_file(points, tmp_path, monkeypatch):
 def test_whoever_stops_reading_gets_no_traceback(tmp_path, rng):
     np.save(tmp_path / "points.npy", rng.standard_normal((50, 3)))
     process = start(
-        "graph", "points.npy", "-o", "-", "--eps", "1",
-        directory=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        "info", "points.npy", directory=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     process.stdout.close()
     with process:
         assert process.stderr.read() == ""

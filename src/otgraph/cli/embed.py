@@ -37,7 +37,9 @@ def embed(
     output: Annotated[
         str, typer.Option("-o", "--output", help="Coordinates (.csv, .npy, …) or picture (.png, …)")
     ],
-    dims: Annotated[int, typer.Option(help="Number of coordinates.")] = 2,
+    n_components: Annotated[
+        int, typer.Option("--n-components", "--dims", "-d", help="Number of coordinates.")
+    ] = 2,
     picture: Annotated[str | None, option("Picture to draw besides.", metavar="FILE")] = None,
     color: Annotated[
         str | None, option("Color by degree, component, potential or a feature.", default="degree")
@@ -60,8 +62,8 @@ def embed(
     places = [place]
     if picture is not None:
         places.append(target(picture, PICTURES, what="a picture", force=run.force))
-    if dims < 2 and any(each.suffix in PICTURES for each in places):
-        msg = f"--dims must be at least 2 for a picture, got {dims}."
+    if n_components < 2 and any(each.suffix in PICTURES for each in places):
+        msg = f"--n-components must be at least 2 for a picture, got {n_components}."
         raise ValueError(msg)
     if color is not None and label_column is not None:
         msg = "Give one of --color and --label-column, got both."
@@ -73,7 +75,7 @@ def embed(
     graph, data = graph_from(points, reading, building, run, report, weights=weights, aside=aside)
     keywords = given(tol=eigen_tol, max_restarts=max_restarts)
     with report.stage("embed"):
-        embedding = otgraph.eigenmaps(graph, dims, **keywords)
+        embedding = otgraph.eigenmaps(graph, n_components, **keywords)
     paint = _paint(graph, data, color, label_column)
     with report.stage("write"):
         for each in places:
@@ -82,7 +84,7 @@ def embed(
     describe_graph(report, graph)
     leading = ", ".join(f"{value:.6g}" for value in embedding.eigenvalues)
     report.row("eigenvalues", leading)
-    report.facts |= {"points": points, "dims": dims, "eigenvalues": embedding.eigenvalues}
+    report.facts |= {"points": points, "eigenvalues": embedding.eigenvalues}
     return report
 
 

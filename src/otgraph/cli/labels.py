@@ -35,6 +35,7 @@ def labels(
     spread_tol: Annotated[
         float | None, option("Largest error of a probability.", default="1e-4")
     ] = None,
+    spread_steps: Annotated[int | None, option("Limit of iterations.")] = None,
     weights: Annotated[bool, WEIGHTS] = False,
     *,
     building: GraphOptions,
@@ -60,8 +61,9 @@ def labels(
         known = read_labels(labels, data, graph.n)
     elif data is not None and label_column is not None:  # a graph alone was refused before
         known = group_names(data.aside[label_column])
+    keywords = given(mu=mu, tol=spread_tol, max_steps=spread_steps)
     with report.stage("spread"):
-        spread = otgraph.spread_labels(graph, known, **given(mu=mu, tol=spread_tol))
+        spread = otgraph.spread_labels(graph, known, **keywords)
     columns = {
         "label": spread.labels,
         **{f"p_{name}": spread.probabilities[:, i] for i, name in enumerate(spread.classes)},

@@ -63,7 +63,8 @@ def command(function: Callable[..., Report]) -> Callable[..., None]:
             name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
-        raise typer.Exit(int(_exit_code(function, {**values, **arguments})))
+        names = [parameter.name for parameter in parameters]
+        raise typer.Exit(int(_exit_code(function, {**values, **arguments}, names)))
 
     del wrapper.__wrapped__  # typer would look through to the original signature
     wrapper.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -86,11 +87,13 @@ def _parameters_of(group: Any) -> list[inspect.Parameter]:
     ]
 
 
-def _exit_code(function: Callable[..., Report], arguments: dict[str, Any]) -> ExitCode:
+def _exit_code(
+    function: Callable[..., Report], arguments: dict[str, Any], options: list[str]
+) -> ExitCode:
     run: RunOptions = next(a for a in arguments.values() if isinstance(a, RunOptions))
     start = time.perf_counter()
     try:
-        with _heard_warnings(silent=run.json or run.verbose is False) as heard:
+        with _heard_warnings(options, silent=run.json or run.verbose is False) as heard:
             report = function(**arguments)
         not_converged = report.not_converged or any(kind for _, kind in heard)
         report.finish(time.perf_counter() - start, [text for text, _ in heard], not_converged)
@@ -105,7 +108,7 @@ def _exit_code(function: Callable[..., Report], arguments: dict[str, Any]) -> Ex
     except Exception as error:
         if run.debug:
             traceback.print_exc()
-        complain(one_line(error), as_json=run.json)
+        complain(one_line(error, options), as_json=run.json)
         return ExitCode.ERROR
     return ExitCode.NOT_CONVERGED if not_converged else ExitCode.DONE
 
@@ -124,7 +127,7 @@ def forget_output() -> None:
 
 
 @contextlib.contextmanager
-def _heard_warnings(*, silent: bool) -> Iterator[list[tuple[str, bool]]]:
+def _heard_warnings(options: list[str], *, silent: bool) -> Iterator[list[tuple[str, bool]]]:
     """Warnings meant for users, one line each on standard error, and whether a solver gave up.
 
     Deprecations and the like concern authors of programs; ``--debug`` does not bring them back
@@ -135,7 +138,7 @@ def _heard_warnings(*, silent: bool) -> Iterator[list[tuple[str, bool]]]:
     def hear(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if not issubclass(category, UserWarning):
             return
-        text = one_line(message)
+        text = one_line(message, options)
         heard.append((text, category.__name__ == "ConvergenceWarning"))
         if not silent:
             print(f"otgraph: warning: {text}", file=sys.stderr)

@@ -6,12 +6,9 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
-from otgraph.cli.options import GraphOptions, ReadOptions
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-KEYWORDS = {*GraphOptions.__dataclass_fields__, *ReadOptions.__dataclass_fields__}
 # `name`, `name=value` and `name`=value, as error messages of the library write arguments.
 ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`(?:=([^\s,.;]+(?:\.\d+)?))?")
 
@@ -32,8 +29,16 @@ def naming(source: str) -> Iterator[None]:
         raise ValueError(msg) from error
 
 
-def one_line(error: object) -> str:
-    """What went wrong, without a traceback and with options instead of arguments."""
+def one_line(error: object, options: Collection[str] = ()) -> str:
+    """What went wrong, without a traceback.
+
+    Parameters
+    ----------
+    error
+        An exception, a warning or a text.
+    options
+        Arguments that are options of the command, and are to be called so.
+    """
     if isinstance(error, OSError) and error.strerror:
         return _of_file(error)
     if isinstance(error, MemoryError) and not str(error):
@@ -45,7 +50,7 @@ def one_line(error: object) -> str:
         message = (
             f"unexpected {type(error).__name__}: {message} (--debug shows where; please report it)"
         )
-    return ARGUMENT.sub(_as_option, message)
+    return ARGUMENT.sub(lambda match: _as_option(match, options), message)
 
 
 # What the library raises for bad input, and readers for bad files.
@@ -58,9 +63,9 @@ def _of_file(error: OSError) -> str:
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
-def _as_option(match: re.Match[str]) -> str:
+def _as_option(match: re.Match[str], options: Collection[str]) -> str:
     name, inside, behind = match.groups()
-    if name not in KEYWORDS:
+    if name not in options:
         return match.group(0)
     flag = name.replace("_", "-")
     value = inside or behind

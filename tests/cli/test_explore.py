@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import otgraph
+
+
+@pytest.fixture
+def table(X, tmp_path):
+    frame = pd.DataFrame(X, columns=list("abc"), index=[f"r{i}" for i in range(len(X))])
+    frame["kind of point"] = np.where(X[:, 0] > 0, "right", "left")
+    frame.to_csv(tmp_path / "my table.csv")
+    return "my table.csv"
+
+
+def commands_of(page: str) -> list[str]:
+    """The commands that the page offers, as its script will show them."""
+    found = re.findall(r'"(otgraph graph (?:[^"\\]|\\.)*)"', Path(page).read_text())
+    return [json.loads(f'"{text}"') for text in found]
+
+
+def test_page_offers_commands_that_build_its_graphs(cli, table, X):
+    options = ("--label-column", "kind of point", "--eps", "0.5,2", "--self-loops")
+    done = cli("explore", table, "-o", "page.html", *options)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("page.html: 40 points, ")
+    commands = commands_of("page.html")
+    assert len(commands) == 2
+    for command, eps in zip(commands, (0.5, 2.0), strict=True):
+        program, *arguments = shlex.split(command)
+        assert program == "otgraph"
+        rebuilt = cli(*arguments, "--force")
+        assert (rebuilt.code, rebuilt.err) == (0, "")
+        expected = otgraph.quadratic_ot_graph(X, eps=eps, self_loops=True).weights
+        found = sp.load_npz("graph.npz")
+        np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-5)
+
+
+def test_range_is_chosen(cli, points):
+    done = cli("explore", points, "-o", "page.html", "--json")
+    assert done.code == 0
+    assert done.json["n_points"] == 40
+    assert len(commands_of("page.html")) > 5
+
+
+def test_labels_from_a_table(cli, points):
+    Path("labels.csv").write_text("label\n" + "cat\ndog\n" * 20)
+    options = ("--labels", "labels.csv", "--eps", "1", "--title", "Cats and dogs")
+    assert cli("explore", points, "-o", "page.html", *options).code == 0
+    page = Path("page.html").read_text()
+    assert "Cats and dogs" in page
+    assert '"dog"' in page
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "page.png"], "page.png: unknown kind of a page; the name must end in .html"),
+        (["-o", "-"], "standard output takes CSV only"),
+        (["-o", "page.html", "--eps", "-1"], "--eps must be a positive"),
+        (["-o", "page.html", "--labels", "x.csv", "--label-column", "y"], "got both"),
+        (["-o", "page.html", "--max-points", "0"], "--max-points must be an integer >= 1"),
+    ],
+)
+def test_errors(cli, points, options, message):
+    done = cli("explore", points, *options)
+    assert done.code == 1
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not Path("page.html").exists()
