@@ -8,14 +8,14 @@ that sums have the same bits however the rows are cut into blocks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from numpy.typing import NDArray
 
@@ -80,8 +80,32 @@ def columns_of(n: int, first: int, last: int, columns: IntArray) -> Columns:
     return Columns(n, first, last, np.flatnonzero(seen).astype(np.int32))
 
 
+class Held:
+    """Something that a worker holds; Dask asks how large it is, to place work and save memory."""
+
+    def __sizeof__(self) -> int:
+        return array_bytes(self)
+
+
+def array_bytes(value: Any) -> int:
+    """Size of all arrays in a dataclass, a dictionary, a tuple or a sparse matrix."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if is_dataclass(value):
+        parts = [getattr(value, part.name) for part in fields(value)]
+    elif isinstance(value, dict):
+        parts = list(value.values())
+    elif isinstance(value, tuple):
+        parts = list(value)
+    elif sp.issparse(value):
+        parts = [value.indptr, value.indices, value.data]
+    else:
+        parts = []
+    return sum(array_bytes(part) for part in parts)
+
+
 @dataclass(frozen=True)
-class PairBlock:
+class PairBlock(Held):
     """Candidate pairs of some rows, with local columns."""
 
     columns: Columns

@@ -13,6 +13,7 @@ import numpy as np
 
 from otgraph._kernels import blocks as kernels
 from otgraph._kernels import pairs as pair_kernels
+from otgraph.distributed._blocks import Held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Parcel(Generic[T]):
+class Parcel(Held, Generic[T]):
     """Entries sorted by block of rows, and a note about where they come from."""
 
     blocks: dict[int, Entries]

@@ -91,22 +91,10 @@ class DistributedPairs(PairSet):
         *arguments: Sequence[Any],
         vector: FloatArray | LongArray | None = None,
     ) -> FloatArray:
-        """One number per row, from one task per block."""
+        """One number per row, or some, from one task per block."""
         return np.concatenate(
             self.cluster.gather(self.each(name, function, *arguments, vector=vector))
         )
-
-    def two_answers(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *arguments: Sequence[Any],
-        vector: FloatArray | LongArray | None = None,
-    ) -> tuple[Any, Any]:
-        """Two numbers per row."""
-        parts = self.cluster.gather(self.each(name, function, *arguments, vector=vector))
-        first, second = zip(*parts, strict=True)
-        return np.concatenate(first), np.concatenate(second)
 
 
 class DistributedProblem(Restricted):
@@ -116,7 +104,7 @@ class DistributedProblem(Restricted):
         self.pairs = pairs
         self.diagonal = diagonal
         self.n = len(diagonal)
-        self._evaluated: tuple[FloatArray, Evaluation] | None = None
+        self._evaluated: tuple[FloatArray, FloatArray, list[Any]] | None = None
         cluster, homes = pairs.cluster, pairs.layout.homes
         self._diagonals = [
             cluster.send("diagonal", part, home=home)
@@ -159,20 +147,22 @@ class DistributedProblem(Restricted):
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``, remembered for a second question about the same."""
-        if self._evaluated is None or self._evaluated[0] is not u:
-            own = (self.pairs.blocks, self._diagonals)
-            sums = self.pairs.two_answers("evaluate", _rows.evaluate, *own, vector=u)
-            self._evaluated = u, Evaluation(*sums)
-        return self._evaluated[1]
+        _, answers, _ = self._at(u)
+        return Evaluation(answers[:, 0].copy(), answers[:, 1].copy())
 
     def hessian(self, u: FloatArray) -> DistributedHessian:
-        """Generalized Hessian diag(sigma 1) + sigma at ``u``."""
-        pairs = self.pairs
-        own = (pairs.blocks, self._diagonals)
-        rows = pairs.each("hessian", _rows.hessian, *own, vector=u)
-        degrees = pairs.answers("degrees", _rows.hessian_degrees, rows)
-        loops = 2.0 * u > self.diagonal
-        return DistributedHessian(degrees, degrees + loops, pairs, rows)
+        """Generalized Hessian diag(sigma 1) + sigma at ``u``; known where ``u`` was evaluated."""
+        _, answers, rows = self._at(u)
+        degrees, loops = answers[:, 2].copy(), 2.0 * u > self.diagonal
+        return DistributedHessian(degrees, degrees + loops, self.pairs, rows)
+
+    def _at(self, u: FloatArray) -> tuple[FloatArray, FloatArray, list[Any]]:
+        """Sums, squares and degrees at ``u``, and the futures of its active pairs: one round."""
+        if self._evaluated is None or self._evaluated[0] is not u:
+            own = (self.pairs.blocks, self._diagonals)
+            rows = self.pairs.each("evaluate", _rows.evaluate, *own, vector=u)
+            self._evaluated = u, self.pairs.answers("sums", _rows.sums_of, rows), rows
+        return self._evaluated
 
     def plan(self, u: FloatArray, eps: float) -> DistributedPlan:
         """The transport plan of ``u`` on the stored pairs."""
@@ -180,7 +170,7 @@ class DistributedProblem(Restricted):
         own = (pairs.blocks, self._diagonals, [eps] * len(pairs.blocks))
         rows = pairs.each("plan", _rows.plan, *own, vector=u)
         loops = np.maximum(2.0 * u - self.diagonal, 0.0) / eps
-        sums = pairs.two_answers("degrees", _rows.plan_sums, rows)
+        sums = pairs.answers("sums", _rows.plan_sums, rows)
         return DistributedPlan(loops, self.diagonal, sums, pairs, rows)
 
 
@@ -211,19 +201,19 @@ class DistributedPlan(TransportPlan):
 
     loops: FloatArray
     loop_costs: FloatArray
-    sums: tuple[LongArray, FloatArray]
+    sums: FloatArray
     pairs: DistributedPairs
     rows: list[Any]
 
     @property
     def degrees(self) -> LongArray:
         """Number of entries of every row, the diagonal not counted."""
-        return self.sums[0]
+        return self.sums[:, 0].astype(np.int64)
 
     @property
     def row_sums(self) -> FloatArray:
         """Mass that every point gives away or keeps."""
-        return self.sums[1]
+        return self.sums[:, 1].copy()
 
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""
@@ -233,7 +223,8 @@ class DistributedPlan(TransportPlan):
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), the diagonal left out."""
         own = (self.pairs.blocks, self.rows)
-        return self.pairs.two_answers("sums", _rows.scaled_sums, *own, vector=w)
+        sums = self.pairs.answers("sums", _rows.scaled_sums, *own, vector=w)
+        return sums[:, 0].copy(), sums[:, 1].copy()
 
 
 def _size(block: PairBlock) -> tuple[LongArray, int]:

@@ -9,22 +9,22 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from otgraph.distributed._blocks import Columns, columns_of
+from otgraph.distributed._blocks import Columns, Held, columns_of
 from otgraph.distributed._entries import Parcel, parcel, sorted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from otgraph.costs.restricted import Plan
     from otgraph.distributed._blocks import PairBlock
     from otgraph.distributed._entries import Entries
+    from otgraph.distributed._rows import PlanRows
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray, SparseMatrix
 
     Edges = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True)
-class WeightBlock:
+class WeightBlock(Held):
     """Weights of some rows; the columns of the matrix are numbered locally."""
 
     columns: Columns
@@ -45,7 +45,7 @@ class CopyFlags:
 
 def plan_entries(
     block: PairBlock,
-    rows: Plan,
+    rows: PlanRows,
     loops: FloatArray | None,
     block_rows: int,
     piece_rows: int,
@@ -54,7 +54,7 @@ def plan_entries(
     """Entries of a plan in the caller's numbering, sorted by block of the caller's rows."""
     names = block.columns.take(piece_rows, order).astype(np.int32)
     own = names[: len(rows.loops)]
-    row_of = np.repeat(np.arange(len(own)), rows.degrees)
+    row_of = np.repeat(np.arange(len(own)), np.diff(rows.indptr))
     entries = [(own[row_of], names[rows.indices], rows.weights)]
     if loops is not None:
         entries.append((own, own, loops))
