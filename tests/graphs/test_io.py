@@ -18,7 +18,10 @@ from otgraph.graphs import io as graph_io
 from otgraph.graphs.io import MAGIC, PRELUDE, VERSION
 from otgraph.solvers.certificate import Certificate, Status
 
-CERTIFICATE = Certificate(Status.EXACT, 1.5e-7, 0.1 + 0.2, 10**12, 0, 7, 1 / 3, 2, float("nan"))
+CERTIFICATE = Certificate(
+    Status.EXACT, 1.5e-7, 0.1 + 0.2, 10**12, 0, 7, 1 / 3, 2, float("nan"),
+    history=((float("inf"), 0.1 + 0.2), (1 / 3,)),
+)  # fmt: skip
 
 
 def small_graph(points=None) -> Graph:
@@ -40,6 +43,7 @@ def assert_same(a: Graph, b: Graph) -> None:
     assert a.params == b.params
     assert [type(v) for v in a.params.values()] == [type(v) for v in b.params.values()]
     assert repr(a.certificate) == repr(b.certificate)  # repr: nan equals itself there
+    assert getattr(a.certificate, "history", None) == getattr(b.certificate, "history", None)
     for name in ("potentials", "mass", "points"):
         left, right = getattr(a, name), getattr(b, name)
         if sp.issparse(left):

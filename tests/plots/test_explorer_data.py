@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -250,6 +251,11 @@ class TestExplore:
     def test_bad_arguments(self, path, arguments, error, message):
         with pytest.raises(error, match=message):
             explore(path, **arguments)
+
+    def test_without_bokeh(self, path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "bokeh", None)
+        with pytest.raises(ImportError, match=r'pip install "otgraph\[plots\]"'):
+            explore(path)
 
     def test_not_a_path(self, path, X):
         with pytest.raises(ValueError, match="got an empty path"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otgraph._atomic import replacing
+from otgraph._optional import require
 from otgraph._validation import check_count
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs.graph import Graph
@@ -91,6 +92,7 @@ def explore(
     >>> "<iframe" in page._repr_html_()
     True
     """
+    require("bokeh", "plots")  # before any work is done
     max_points = check_count(max_points, "max_points")
     max_edges = check_count(max_edges, "max_edges")
     graphs = _graphs(path, eps, options)
