@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from distributed import Client, LocalCluster
 
 import otgraph.distributed
-from distributed import Client, LocalCluster
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ import time
 import dask.array as da
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 import otgraph.distributed
-from distributed import Client, LocalCluster
 from otgraph.distributed import _checks, _cluster
 from otgraph.distributed._checks import WorkerFacts
 from otgraph.exceptions import ClusterError, MemoryLimitError

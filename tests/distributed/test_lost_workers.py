@@ -8,9 +8,9 @@ import signal
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 import otgraph
-from distributed import Client, LocalCluster
 from otgraph.distributed import _cluster, quadratic_ot_graph
 
 # So many tasks of these names have been asked for when a worker is killed.

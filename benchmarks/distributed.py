@@ -1,0 +1,207 @@
+"""The same graph by a cluster of processes on this machine, and what its messages cost.
+
+    python -m benchmarks.distributed --n 1000000     graph against the local one, rounds, kernels
+    python -m benchmarks.distributed --n 0           rounds and kernels alone
+
+Writes ``out/bench/distributed.json``. ``python -m benchmarks.cluster_model`` makes the tables of
+docs/distributed.md of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+from benchmarks import data
+from otgraph._memory import peak_bytes
+from otgraph._parallel import Workers
+from otgraph.costs import as_cost
+from otgraph.distributed import quadratic_ot_graph
+from otgraph.distributed._cluster import Cluster
+
+OUT = Path("out/bench/distributed.json")
+DEGREE = 15
+ROUNDS = 30
+VECTOR_SIZES = [10_000, 100_000, 1_000_000]
+KERNEL_POINTS = 50_000  # from which costs per pair are measured
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--memory", default="3GB", help="limit of each worker")
+    parser.add_argument("--search", default="approximate")
+    parser.add_argument("--skip-local", action="store_true")
+    options = parser.parse_args()
+    results: dict[str, Any] = {"n_workers": options.workers}
+    with (
+        LocalCluster(
+            n_workers=options.workers,
+            threads_per_worker=1,
+            memory_limit=options.memory,
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        if options.n:  # first: the peak of the driver is that of this process so far
+            results["graph"] = measure_graph(client, options)
+        results["rounds"] = measure_rounds(client)
+    results["kernels"] = measure_kernels()
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    OUT.write_text(json.dumps(results, indent=2) + "\n")
+    print(json.dumps(results, indent=2))
+
+
+def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]:
+    """Time and memory of driver and workers, and of the local function in another process."""
+    stages = _Stages()
+    logging.getLogger("otgraph").addHandler(stages)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "points.npy"
+        _in_another_process(f"np.save({str(path)!r}, data.make('manifold', {options.n}))")
+        graph_options = {"mean_degree": DEGREE, "search": options.search}
+        small = data.make("manifold", 10_000)
+        quadratic_ot_graph(small, client=client, **graph_options)  # compiles
+        before = peak_bytes()
+        began = time.perf_counter()
+        graph = quadratic_ot_graph(path, client=client, **graph_options)
+        seconds = time.perf_counter() - began
+        peaks = client.run(peak_bytes)
+        result = {
+            "n": options.n,
+            "search": options.search,
+            "memory_limit": options.memory,
+            "seconds": seconds,
+            "driver_peak_gb": _gigabytes(peak_bytes()),
+            "driver_peak_before_gb": _gigabytes(before),
+            "worker_peak_gb": [_gigabytes(peak) for peak in peaks.values()],
+            "status": str(graph.certificate.status),
+            "mean_degree": graph.mean_degree,
+            "n_blocks": len(graph.blocks),
+            "n_steps": graph.certificate.n_steps,
+        }
+        del graph
+    if not options.skip_local:
+        spec = {"job": "otgraph", "data": "manifold", "n": options.n, "options": graph_options}
+        local = json.loads(_run([sys.executable, "-m", "benchmarks.jobs", json.dumps(spec)]))
+        result |= {
+            "local_seconds": local["seconds"],
+            "local_peak_gb": local["peak_gb"],
+            "ratio": seconds / local["seconds"],
+        }
+    return result
+
+
+def measure_rounds(client: Client) -> list[dict[str, Any]]:
+    """One vector out, one answer per row back, for some numbers of blocks."""
+    rows = []
+    for n_blocks in (2, 16):
+        for n in VECTOR_SIZES:
+            cluster = Cluster(client)
+            homes = cluster.homes(n_blocks)
+            v = np.random.default_rng(0).normal(size=n)
+            for _ in range(3):
+                _round(cluster, homes, v)
+            times = []
+            for _ in range(ROUNDS):
+                began = time.perf_counter()
+                _round(cluster, homes, v)
+                times.append(time.perf_counter() - began)
+            rows.append({"n": n, "n_blocks": n_blocks, "seconds": float(np.median(times))})
+    return rows
+
+
+def _round(cluster: Cluster, homes: list[str], v: Any) -> None:
+    held = cluster.hold(v)
+    size = -(-len(v) // len(homes))
+    tasks = [
+        cluster.submit("round", _part, held.pieces, b * size, (b + 1) * size, home=home)
+        for b, home in enumerate(homes)
+    ]
+    np.concatenate(cluster.gather(tasks))
+
+
+def _part(pieces: list[Any], first: int, last: int) -> Any:
+    return pieces[0][first:last]
+
+
+def measure_kernels() -> dict[str, Any]:
+    """Seconds of one thread per point, pair looked at, candidate and active pair."""
+    X = data.make("manifold", KERNEL_POINTS)
+    workers = Workers(1)
+    as_cost(X[:9000].astype(np.float64), workers=workers).neighbors(5)  # compiles
+    points = X.astype(np.float64)
+    prepare, cost = _timed(lambda: as_cost(points, exact=False, workers=workers))
+    search, pairs = _timed(lambda: cost.neighbors(int(1.3 * DEGREE)))
+    entries = 2 * pairs.n_pairs
+    problem = cost.restrict(pairs, np.full(cost.n, np.inf))
+    start, u = _timed(lambda: problem.start(np.full(cost.n, 0.1)))
+    evaluate, _ = min((_timed(lambda: problem.evaluate(u.copy())) for _ in range(5)), key=_first)
+    hessian = problem.hessian(u)
+    product, _ = min((_timed(lambda: hessian.product(u)) for _ in range(5)), key=_first)
+    screen, found = _timed(lambda: cost.screen(u))
+    return {
+        "n": KERNEL_POINTS,
+        "dim": X.shape[1],
+        "candidates_per_row": entries / cost.n,
+        "prepare_seconds": prepare,
+        "search_seconds": search,
+        "screen_seconds": screen,
+        "screened_per_point": found.pairs_checked / cost.n,
+        "start_seconds": start,
+        "evaluate_seconds_per_entry": evaluate / entries,
+        "product_seconds_per_entry": product / hessian.n_active,
+    }
+
+
+def _timed(call: Any) -> tuple[float, Any]:
+    began = time.perf_counter()
+    result = call()
+    return time.perf_counter() - began, result
+
+
+def _first(timed: tuple[float, Any]) -> float:
+    return timed[0]
+
+
+def _gigabytes(n_bytes: int | None) -> float | None:
+    return None if n_bytes is None else round(n_bytes / 1e9, 3)
+
+
+def _in_another_process(statement: str) -> None:
+    """Run a statement that would leave its mark on the memory of this process."""
+    _run([sys.executable, "-c", f"import numpy as np; from benchmarks import data; {statement}"])
+
+
+def _run(command: list[str]) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+class _Stages(logging.Handler):
+    """Prints what the solver reports, with the time."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        logging.getLogger("otgraph").setLevel(logging.DEBUG)
+        self._began = time.perf_counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        elapsed = time.perf_counter() - self._began
+        print(f"  {elapsed:7.1f} s  {record.getMessage()}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
