@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -11,6 +12,8 @@ import pytest
 
 import otgraph
 from otgraph.cli import targets
+from otgraph.cli.app import app
+from otgraph.cli.running import ExitCode
 
 
 def graph(points, *options, output="g.otg"):
@@ -248,6 +251,24 @@ def test_version_and_help(cli):
         done = cli(*arguments)
         assert done.code == 0
         assert "Usage: otgraph" in done.out
+
+
+def test_the_manual_lists_every_command():
+    manual = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text()
+    listed = re.findall(r"^\| `otgraph (\w+)", manual, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(command.name for command in app.registered_commands)
+    for code in ExitCode:
+        assert f"| {code.value} |" in manual
+
+
+def test_options_of_the_manual_exist():
+    manual = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text()
+    known = {"--help", "--install-completion"}
+    for command in app.registered_commands:
+        for name in inspect.signature(command.callback).parameters:
+            known |= {f"--{name.replace('_', '-')}", f"--no-{name.replace('_', '-')}"}
+    known |= {"--quiet"}  # the other side of --verbose
+    assert set(re.findall(r"--[a-z][a-z-]+", manual)) <= known
 
 
 def test_without_the_extra(tmp_path):

@@ -10,7 +10,7 @@ import typer
 
 from otgraph.cli.building import build_graph, finished_graph
 from otgraph.cli.frames import chosen, split_list
-from otgraph.cli.options import POINTS, GraphOptions, ReadOptions, RunOptions, option
+from otgraph.cli.options import FEATURES, GraphOptions, ReadOptions, RunOptions, option
 from otgraph.cli.readers import read_points
 from otgraph.cli.report import Report
 from otgraph.cli.summary import describe_graph
@@ -19,7 +19,7 @@ from otgraph.cli.writers import ARRAYS, TABLES, write_array
 
 
 def denoise(
-    features: Annotated[str, POINTS],
+    features: Annotated[str, FEATURES],
     output: Annotated[
         str, typer.Option("-o", "--output", help="Denoised features: .csv, .npy, .parquet, …")
     ],

@@ -28,7 +28,7 @@ NUMERIC = "iufb"  # kinds of numpy types that count as numbers
 
 
 def info(
-    file: Annotated[str, typer.Argument(help="A graph file, or a file of points.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A graph file, or a file of points.")],
     *,
     reading: ReadOptions,
     run: RunOptions,

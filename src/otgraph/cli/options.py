@@ -68,11 +68,17 @@ def option(
 
 
 POINTS: Any = typer.Argument(
-    help="Points: .npy, .npz, .csv, .tsv, .parquet, .mtx, .h5ad, or - for CSV on standard input.",
+    metavar="POINTS",
+    help="File: .npy, .npz, .csv, .tsv, .parquet, .mtx, .h5ad, or - for CSV on standard input.",
     show_default=False,
 )
+FEATURES: Any = typer.Argument(
+    metavar="FEATURES", help="File of points, as for `otgraph graph`.", show_default=False
+)
 POINTS_OR_GRAPH: Any = typer.Argument(
-    help="Graph (.otg), or points as for `otgraph graph`.", show_default=False
+    metavar="POINTS_OR_GRAPH",
+    help="Graph (.otg), or points as for `otgraph graph`.",
+    show_default=False,
 )
 WEIGHTS: Any = option("The file holds weights of a graph, not points.", "--weights", panel=READING)
 LABELS: Any = option("Table of labels; empty or -1 is unknown.", panel=READING, metavar="FILE")

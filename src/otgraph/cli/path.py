@@ -35,7 +35,8 @@ JSON_SUFFIX = ".json"
 def path(
     points: Annotated[str, POINTS],
     output: Annotated[
-        str | None, option("Table or picture: .csv, .json, .png, …; printed by default.", "-o")
+        str | None,
+        option("Table or picture: .csv, .json, .png, …; printed by default.", "-o", "--output"),
     ] = None,
     eps: Annotated[list[str] | None, EPS_VALUES] = None,
     eps_min: Annotated[float, typer.Option(help="Smallest of a geometric range.")] = EPS_MIN,

@@ -23,7 +23,9 @@ class Variant(StrEnum):
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="Experiment, or all; list names them.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Experiment, or all; list names them.")
+    ],
     out: Annotated[
         str, typer.Option("-o", "--out", help="Folder for scores and figures.")
     ] = "out/reproduce",
