@@ -34,6 +34,7 @@ DISTANCES = "distances, rank correlation with MAGIC"
 VARIANCE = "variance kept"
 DIMENSION = "effective dimension"
 PERPLEXITY = "perplexity"
+OWN_SHARE = "share of a cell's own values after one step"
 
 # All pairs of so many cells: the rank correlation of 1e5 distances is certain to 1e-2.
 CELLS_IN_DISTANCES = 500
@@ -63,6 +64,8 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
             yield {"t": t, "score": score, "value": value}
     if own is not None:
         yield {"t": 0, "score": PERPLEXITY, "value": perplexity(own)}
+        own_share = float(own.transition().diagonal().mean())
+        yield {"t": 0, "score": OWN_SHARE, "value": own_share}
         yield {"t": 0, "score": "mean degree", "value": own.mean_degree}
         yield {"t": 0, "score": "eps", "value": own.params.get("eps", np.nan)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,9 +93,15 @@ def with_data(
     )
 
 
-@lru_cache(maxsize=1)  # several tasks of one process need it
 def prepared(data: str, max_cells: int | None) -> datasets.Cells:
     """Counts as the authors prepare them; values that are no counts as they are."""
+    file = Path(data)
+    changed = file.stat().st_mtime_ns if file.is_file() else 0
+    return _prepared(data, max_cells, changed)
+
+
+@lru_cache(maxsize=1)  # several tasks of one process need it
+def _prepared(data: str, max_cells: int | None, changed: int) -> datasets.Cells:
     cells = datasets.load_cells(data)
     if cells.are_counts:
         cells = datasets.prepare_cells(cells)

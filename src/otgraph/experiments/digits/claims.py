@@ -49,7 +49,7 @@ def chosen(scores: Scores, method: str) -> tuple[Scores, str]:
     mine = scores[scores["method"] == method]
     tuning, judged = (mine[mine["score"] == score] for score in (TUNING, ACCURACY))
     names = _used(judged)
-    best = tuning.groupby(names)["value"].mean().idxmax()
+    best = np.atleast_1d(tuning.groupby(names)["value"].mean().idxmax())
     kept = (judged[names] == list(best)).all(axis=1)
     where = ", ".join(f"{SYMBOLS.get(n, n)} {v:g}" for n, v in zip(names, best, strict=True))
     return judged[kept], where

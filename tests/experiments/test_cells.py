@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import otgraph
+from otgraph.datasets import _downloads
+from otgraph.exceptions import ExperimentError
+from otgraph.experiments import reproduce
+from otgraph.experiments._framework.style import ENTROPIC, HOLLOW, MAGIC
+from otgraph.experiments.cells import EXPERIMENT
+from otgraph.experiments.cells.compute import (
+    DIMENSION,
+    DISTANCES,
+    GENE_CORRELATION,
+    MATCHED,
+    OWN_SHARE,
+    PERPLEXITY,
+    RAW,
+    VARIANCE,
+    compare,
+    gene_correlations,
+    graph,
+    perplexity,
+)
+from otgraph.experiments.cells.preparation import Parameters, with_data
+from small_experiments import run_small
+
+EMT = Path(__file__).parents[3] / "shared" / "data" / "emt_subset.csv"
+
+
+@pytest.fixture
+def table(tmp_path, rng):
+    """Counts of cells along a line: two genes fall and rise, the others are noise."""
+    position = np.linspace(0, 1, 60)
+    rates = np.column_stack([800 * (1 - position), 800 * position, np.full((60, 8), 100.0)])
+    names = ["Mpo", "Klf1", "Ifitm1", *(f"g{i}" for i in range(7))]
+    path = tmp_path / "counts.csv"
+    pd.DataFrame(rng.poisson(rates), columns=names).to_csv(path)
+    return path
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    monkeypatch.setenv("OTGRAPH_DATA", str(tmp_path / "cache"))
+    monkeypatch.setitem(_downloads.REMOTE_FILES, "bmmc", "http://127.0.0.1:9/BMMC.csv.gz")
+
+
+def test_counts_are_prepared(table):
+    parameters = with_data(Parameters(), str(table), ("Mpo", "Klf1", "Ifitm1"))
+    assert (parameters.n_cells, parameters.n_genes) == (60, 10)
+    assert parameters.eps is None  # distances of another size than the paper's
+    scores, summary, pictures = run_small(EXPERIMENT, parameters, seeds=1)
+    assert pictures == ["progression", "correlations"]
+    assert len(summary.claims) == 2
+    assert all("counts.csv (60 cells, 10 genes" in claim.sentence for claim in summary.claims)
+    values = scores.set_index(["method", "score", "t"])["value"]
+    assert values[MAGIC, GENE_CORRELATION, 3] == pytest.approx(1)
+    assert values[RAW, VARIANCE, 5] == pytest.approx(1)
+    # Noise goes, and quadratic OT finds the direction that MAGIC finds.
+    assert values[HOLLOW, GENE_CORRELATION, 3] > values[RAW, GENE_CORRELATION, 3]
+    assert values[HOLLOW, DIMENSION, 3] < values[RAW, DIMENSION, 3]
+    assert values[HOLLOW, OWN_SHARE, 0] == 0 < values[MAGIC, OWN_SHARE, 0] < 1
+    assert values[MATCHED, PERPLEXITY, 0] == pytest.approx(values[HOLLOW, PERPLEXITY, 0], rel=0.02)
+    assert values[ENTROPIC, "eps", 0] == pytest.approx(values[HOLLOW, "eps", 0] / 60)
+
+
+def test_settings_of_the_paper(rng):
+    X = 10 * rng.standard_normal((40, 5))
+    quadratic = graph(HOLLOW, X, Parameters())
+    assert (quadratic.params["eps"], quadratic.params["p"]) == (30.0, 1.0)
+    assert quadratic.params["normalize"] is False
+    assert quadratic.weights.diagonal().max() == 0
+    entropic = graph(ENTROPIC, X, Parameters())
+    assert (entropic.params["eps"], entropic.params["p"]) == (0.5, 1.0)
+
+
+def test_scores_by_hand():
+    A = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 5.0], [2.0, -1.0, 5.0]])
+    B = np.array([[0.0, 1.0, 1.0], [2.0, 2.0, 2.0], [4.0, 3.0, 3.0]])
+    np.testing.assert_allclose(gene_correlations(A, B), [1, -1, 0])
+    found = compare(A, A, 2 * A)
+    assert found[VARIANCE] == pytest.approx(0.25)
+    assert found[DIMENSION] == pytest.approx(1)  # points on a line
+    assert found[DISTANCES] == pytest.approx(1)
+
+
+def test_perplexity_counts_neighbors():
+    ring = otgraph.knn_gaussian_graph(np.eye(12)[:, :2] @ np.eye(2), k=11)
+    assert perplexity(ring) == pytest.approx(11)
+
+
+def test_values_that_are_no_counts_stay(tmp_path, rng):
+    path = tmp_path / "logs.csv"
+    logs = rng.random((40, 5))
+    pd.DataFrame(logs, columns=list("abcde")).to_csv(path, index=False)
+    parameters = with_data(Parameters(), str(path), ("a", "b", "c"))
+    assert parameters.total == pytest.approx(logs.sum())
+
+
+@pytest.mark.parametrize(
+    ("genes", "message"),
+    [
+        (None, "Name three genes"),
+        (("Mpo", "Klf1"), "three different names, got Mpo, Klf1"),
+        (("Mpo", "Klf1", "Mpo"), "three different names"),
+        (("Mpo", "KLF1", "Ifitm1"), "no gene KLF1. For KLF1 there is Klf1"),
+    ],
+)
+def test_genes_that_do_not_fit(table, tmp_path, genes, message):
+    with pytest.raises(ExperimentError, match=message):
+        reproduce("cells", data=table, genes=genes, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_few_cells(table, tmp_path):
+    rows = table.read_text().splitlines()
+    table.write_text("\n".join(rows[:20]))
+    with pytest.raises(ExperimentError, match="has 19 cells; the experiment needs at least 30"):
+        with_data(Parameters(), str(table), ("Mpo", "Klf1", "Ifitm1"))
+    small = [rows[0], *(",".join([row.split(",")[0]] + ["1"] * 10) for row in rows[1:])]
+    table.write_text("\n".join(small))
+    with pytest.raises(ExperimentError, match=r"Only 0 of 60 cells .* library size"):
+        with_data(Parameters(), str(table), ("Mpo", "Klf1", "Ifitm1"))
+
+
+def test_no_such_file():
+    with pytest.raises(ExperimentError, match=r"no file 'nowhere.csv'"):
+        with_data(Parameters(), "nowhere.csv", ("a", "b", "c"))
+
+
+@pytest.mark.usefixtures("offline")
+def test_without_a_network(tmp_path):
+    with pytest.raises(ExperimentError, match=r"could not be downloaded.*--data PATH"):
+        reproduce("cells", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("offline")
+def test_the_others_do_not_need_one(tmp_path):
+    from otgraph.experiments._framework.runner import _prepared
+
+    with pytest.warns(UserWarning, match="Until then 'cells' runs on pbmc68k_reduced"):
+        run = _prepared(
+            EXPERIMENT, tmp_path, seeds=1, quick=True, variant="text", data=None, genes=None,
+            one_of_many=True,
+        )  # fmt: skip
+    assert run.parameters.data == "pbmc68k_reduced"
+    assert run.parameters.n_cells == 200
+
+
+@pytest.mark.skipif(not EMT.exists(), reason="the table of cells is not here")
+def test_emt_time_course():
+    parameters = with_data(Parameters(), str(EMT), ("VIM", "CDH1", "ZEB1"))
+    assert (parameters.n_cells, parameters.n_genes) == (500, 197)
