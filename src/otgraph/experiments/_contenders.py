@@ -57,7 +57,7 @@ def contenders(grids: Grids) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def graphs(
     task: Task, X: FloatArray, grids: Grids
-) -> Iterator[tuple[dict[str, float], otgraph.Graph]]:
+) -> Iterator[tuple[dict[str, Any], otgraph.Graph]]:
     """All graphs of a task with the parameters that the task does not name."""
     if task.method in (QUADRATIC, HOLLOW):
         loops = task.method == QUADRATIC
