@@ -38,6 +38,9 @@ function column(table, value) {
 // Lines of one opacity are a few long paths with gaps, each drawn in one stroke: some fifty times
 // faster than a glyph for each edge. Within a stroke crossing lines do not add up, hence a few.
 const EDGES_PER_STROKE = 1000
+// Opacity of the heaviest edges, where there are few of them and where there are very many.
+const STRONGEST = 0.75
+const FAINTEST = 0.25
 
 function path_of(chosen) {
   const x = new Float64Array(3 * chosen.length)
@@ -68,7 +71,7 @@ function by_level(strength) {
 
 function draw_edges(value) {
   const drawn = scene.values[value].n_drawn
-  const opacity = Math.min(1, Math.max(0.25, Math.sqrt(coarse / Math.max(drawn, 1))))
+  const opacity = Math.min(STRONGEST, Math.max(FAINTEST, Math.sqrt(coarse / Math.max(drawn, 1))))
   const data = {xs: [], ys: [], alpha: []}
   by_level(strength_at(value)).forEach((chosen, level) => {
     for (let start = 0; level > 0 && start < chosen.length; start += EDGES_PER_STROKE) {
