@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,14 @@ def test_counts_are_prepared(table):
     assert values[HOLLOW, OWN_SHARE, 0] == 0 < values[MAGIC, OWN_SHARE, 0] < 1
     assert values[MATCHED, PERPLEXITY, 0] == pytest.approx(values[HOLLOW, PERPLEXITY, 0], rel=0.02)
     assert values[ENTROPIC, "eps", 0] == pytest.approx(values[HOLLOW, "eps", 0] / 60)
+
+
+def test_a_copy_of_the_papers_file(table):
+    copy = table.rename(table.with_name("BMMC_myeloid.csv.gz"))
+    copy.write_bytes(gzip.compress(copy.read_bytes()))
+    parameters = with_data(Parameters(), str(copy), None)
+    assert (parameters.eps, parameters.entropic_eps) == (30.0, 0.5)
+    assert parameters.genes == ("Mpo", "Klf1", "Ifitm1")
 
 
 def test_settings_of_the_paper(rng):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ from otgraph._optional import require
 from otgraph.exceptions import FormatError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from os import PathLike
 
 CACHE_VARIABLE = "OTGRAPH_DATA"
@@ -42,7 +45,8 @@ def fetch(
     known = sha256 or (record.read_text().split()[0] if record.exists() else None)
     downloader = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT)
     try:
-        pooch.retrieve(url, known, fname=path.name, path=folder, downloader=downloader)
+        with _quiet(pooch.get_logger()):
+            pooch.retrieve(url, known, fname=path.name, path=folder, downloader=downloader)
     except ValueError as error:  # pooch's word for another checksum
         msg = (
             f"{path.name} from {url} is not the file with the checksum {known}"
@@ -60,6 +64,17 @@ def fetch(
     if not record.exists():
         record.write_text(f"{pooch.file_hash(str(path))}  {path.name}\n")
     return path
+
+
+@contextlib.contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """Without pooch's own remarks; a progress bar or an error says what is going on."""
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _reason(error: OSError) -> str:

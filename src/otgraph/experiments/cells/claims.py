@@ -18,7 +18,7 @@ from otgraph.experiments.cells.compute import (
     RAW,
     VARIANCE,
 )
-from otgraph.experiments.cells.preparation import PAPER
+from otgraph.experiments.cells.preparation import is_papers
 
 if TYPE_CHECKING:
     from otgraph.experiments._framework.experiment import Scores
@@ -33,20 +33,19 @@ PAPER_SHAPE = (2416, 10782)
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """All scores as a table, and both claims."""
     table = [
-        {"method": method, "score": score, **_plain(group)}
+        {"method": method, "score": score, **_columns(group, parameters)}
         for (method, score), group in scores.groupby(["method", "score"], sort=False)
     ]
     claims = [_nearly_identical(scores, parameters), _loses_geometry(scores, parameters)]
-    if parameters.data == PAPER:
+    if is_papers(parameters.data):
         claims.insert(0, _preparation(parameters))
     return Summary(table, claims)
 
 
-def _plain(group: Scores) -> dict[str, Any]:
-    return {
-        (f"t = {t}" if t else "graph"): float(value)
-        for t, value in zip(group["t"], group["value"], strict=True)
-    }
+def _columns(group: Scores, parameters: Parameters) -> dict[str, Any]:
+    """Value of the graph itself, and one for each number of steps."""
+    values = dict(zip(group["t"].tolist(), group["value"].tolist(), strict=True))
+    return {(f"t = {t}" if t else "graph"): values.get(t) for t in (0, *parameters.t)}
 
 
 def _at(scores: Scores, method: str, score: str) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
 PAPER = "bmmc"
+PAPER_FILE = "BMMC_myeloid.csv.gz"  # under which a local copy is recognized
 # Two genes to plot against each other, and one for the color.
 GENES = {
     PAPER: ("Mpo", "Klf1", "Ifitm1"),  # the authors': two branches and where they part
@@ -67,7 +68,7 @@ def with_data(
 ) -> Parameters:
     """Parameters for the data of the user, or the paper's; whatever does not fit is said now."""
     data = PAPER if data is None else data
-    genes = GENES.get(data) if genes is None else genes
+    genes = GENES.get(PAPER if is_papers(data) else data) if genes is None else genes
     if genes is None:
         msg = f"Name three genes of {data!r} to show, such as --genes Mpo,Klf1,Ifitm1."
         raise ExperimentError(msg)
@@ -75,7 +76,7 @@ def with_data(
         msg = f"`genes` must be three different names, got {', '.join(genes) or 'none'}."
         raise ExperimentError(msg)
     parameters = replace(parameters, data=data, genes=genes)
-    if data != PAPER:
+    if not is_papers(data):
         parameters = replace(parameters, eps=None, entropic_eps=None)
     try:
         cells = prepared(data, parameters.max_cells)
@@ -91,6 +92,11 @@ def with_data(
     return replace(
         parameters, n_cells=n_cells, n_genes=n_genes, total=float(f"{cells.X.sum():.9g}")
     )
+
+
+def is_papers(data: str) -> bool:
+    """Whether these are the cells of the paper, for which the authors' settings hold."""
+    return data == PAPER or Path(data).name == PAPER_FILE
 
 
 def prepared(data: str, max_cells: int | None) -> datasets.Cells:

@@ -47,20 +47,18 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
 
 
 def _table(scores: Scores) -> Iterable[dict[str, Any]]:
-    counted = [*BOTH, *OWN]
-    chosen = scores[scores["score"].isin(counted)]
-    for (score, density, manifold, method), _ in chosen.groupby(
-        ["score", "density", "manifold", "method"], sort=False
-    ):
-        table = errors(scores, score, method, manifold, density)
-        mean, half_width = rate(table)
-        yield {
-            "score": score, "sampling": density, "manifold": manifold, "method": method,
-            "largest n": int(table.columns[-1]),
-            "mean": float(table[table.columns[-1]].mean()),
-            "std": float(table[table.columns[-1]].std(ddof=1)) if len(table) > 1 else 0.0,
-            "rate": mean, "rate ±": half_width,
-        }  # fmt: skip
+    """Errors at the largest n and rates, one row for each graph on each manifold."""
+    groups = scores[scores["score"] == EIGENVALUES].groupby(
+        ["density", "manifold", "method"], sort=False
+    )
+    for (density, manifold, method), group in groups:
+        row = {"sampling": density, "manifold": manifold, "method": method}
+        row["largest n"] = int(group["n"].max())
+        for score in (*BOTH, *OWN):
+            table = errors(scores, score, method, manifold, density)
+            row[score] = None if table.empty else float(table[table.columns[-1]].mean())
+            row[f"rate of {score}"] = None if table.empty else rate(table)[0]
+        yield row
 
 
 def _courses(
