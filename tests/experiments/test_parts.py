@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -144,7 +145,7 @@ def test_tables_of_the_page():
 
 def test_page_without_results(tmp_path):
     with pytest.raises(ExperimentError, match="no summaries"):
-        page.write_page(tmp_path, tmp_path)
+        page.write_page(tmp_path, docs=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -164,12 +165,23 @@ def test_page_shows_claims_and_small_pictures(tmp_path, rng, monkeypatch):
                                  {"name": "graphs-code", "caption": "Two again."}],
     }  # fmt: skip
     (folder / "summary.json").write_text(json.dumps(summary))
-    text = page.write_page(tmp_path / "out", tmp_path / "docs").read_text()
+    text = page.write_page(tmp_path, tmp_path / "out", docs=tmp_path / "docs").read_text()
     assert "**Not confirmed** (text): *It holds.*" in text
     assert "0 of 1" in text
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
     assert pictures == ["images/reproduction/curve-graphs.png"]  # the other looks the same
     assert (tmp_path / "docs" / pictures[0]).stat().st_size <= page.MAX_PICTURE_BYTES
+
+
+def test_published_page_is_complete():
+    """Every picture is there and small, and no section comes from a quick run."""
+    docs = Path(__file__).parents[2] / "docs"
+    text = (docs / page.PAGE).read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[.*\]\((.*)\)", text)
+    assert len(pictures) == len(set(pictures)) > 10
+    for picture in pictures:
+        assert (docs / picture).stat().st_size <= page.MAX_PICTURE_BYTES
+    assert "quick run" not in text
 
 
 def test_spiral_sample_is_the_dataset():

@@ -1,7 +1,7 @@
 """The page ``docs/reproduction.md``, made from the summaries of a run.
 
-``python -m otgraph.experiments.page out/reproduce docs`` writes the page and its pictures. No
-number in it is typed by hand.
+``python -m otgraph.experiments.page out/reproduce`` writes the page and its pictures. No number in
+it is typed by hand.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ with the truth in hand, for every method alike, as the paper does: they say what
 """
 
 
-def write_page(out: str | Path, docs: str | Path = "docs") -> Path:
-    """Write the page and its pictures from all summaries below a folder of results.
+def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
+    """Write the page and its pictures from all summaries below folders of results.
 
     Parameters
     ----------
-    out
-        Folder that was given to ``reproduce``.
+    *out
+        Folders that were given to ``reproduce``; of an experiment that is in several of them the
+        last counts.
     docs
         Folder of the page.
 
@@ -57,25 +58,31 @@ def write_page(out: str | Path, docs: str | Path = "docs") -> Path:
     -------
     Path of the page.
     """
-    out, docs = Path(out), Path(docs)
-    files = {name: out / name / "summary.json" for name in NAMES}
+    docs = Path(docs)
+    found = {
+        name: Path(folder, name)
+        for name in NAMES
+        for folder in out
+        if Path(folder, name, "summary.json").exists()
+    }
     summaries = {
-        name: json.loads(file.read_text(encoding="utf-8"))
-        for name, file in files.items()
-        if file.exists()
+        name: json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        for name, folder in found.items()
     }
     if not summaries:
-        msg = f"There are no summaries in {str(out)!r}: run `otgraph reproduce all` first."
+        listed = ", ".join(repr(str(folder)) for folder in out)
+        msg = f"There are no summaries in {listed}: run `otgraph reproduce all` first."
         raise ExperimentError(msg)
     parts = [INTRODUCTION, _overview(summaries)]
     pictures: dict[str, bytes] = {}
     for name, summary in summaries.items():
-        shown = _distinct_pictures(out / name, summary)
+        shown = _distinct_pictures(found[name], summary)
         pictures |= {f"{name}-{figure['name']}.png": content for figure, content in shown}
         parts += _section(name, summary, [figure for figure, _ in shown])
     (docs / PICTURES).mkdir(parents=True, exist_ok=True)
     write_files(docs / PICTURES, {file: _small(png) for file, png in pictures.items()})
-    return write_files(docs, {PAGE: "\n".join(parts).encode()})[0]
+    text = "\n".join(parts) + "\n"
+    return write_files(docs, {PAGE: text.encode()})[0]
 
 
 def _distinct_pictures(
@@ -160,10 +167,10 @@ def _small(png: bytes) -> bytes:
 def main() -> None:
     """Command line of the module."""
     parser = argparse.ArgumentParser(prog="python -m otgraph.experiments.page", description=__doc__)
-    parser.add_argument("out", nargs="?", default="out/reproduce", help="folder of the results")
-    parser.add_argument("docs", nargs="?", default="docs", help="folder of the page")
+    parser.add_argument("out", nargs="*", default=["out/reproduce"], help="folders of the results")
+    parser.add_argument("--docs", default="docs", help="folder of the page")
     arguments = parser.parse_args()
-    print(write_page(arguments.out, arguments.docs))
+    print(write_page(*arguments.out, docs=arguments.docs))
 
 
 if __name__ == "__main__":

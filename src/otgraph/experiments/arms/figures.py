@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 SEED = 0  # of the sample that is drawn
 SHOWN = (QUADRATIC, HOLLOW, KNN_GAUSSIAN)
 POINT_SIZE = 9.0
+# Edges are drawn as strong as this, and fainter where all points have more neighbors together.
+EDGE_STRENGTH = 0.9
+FULL_STRENGTH_DEGREES = 20_000
 
 
 def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
@@ -101,7 +104,11 @@ def _labels(found: dict[str, Graph], best: dict[str, Best], arms: LabeledArms) -
     for ax, (method, graph) in zip(figure.subplots(1, len(found)), found.items(), strict=True):
         labels = inferred_labels(graph, arms)
         colors = PointColors(_label_colors(labels))
-        plots.draw_graph(graph, plane, color=colors, ax=ax, point_size=POINT_SIZE, legend=False)
+        strength = EDGE_STRENGTH * min(1.0, FULL_STRENGTH_DEGREES / graph.degrees.sum())
+        plots.draw_graph(
+            graph, plane, color=colors, ax=ax, point_size=POINT_SIZE, legend=False,
+            edge_strength=strength, edge_width=0.8,
+        )  # fmt: skip
         wrong = plane[labels != arms.truth]
         ax.scatter(*wrong.T, s=11, c="black", marker="x", linewidths=0.6, zorder=4)
         ax.set_title(f"{method}, {best[method]}\naccuracy {best[method].value:.3f}")

@@ -100,7 +100,7 @@ def _dataset(spiral: datasets.Sample) -> Any:
 
 
 def _graphs(found: dict[str, Graph], best: dict[str, Best], spiral: datasets.Sample) -> Any:
-    figure = new_figure(15, 6.6)
+    figure = new_figure(15, 5.6)
     axes = figure.subplots(2, 3).ravel()
     points = axes[0]
     plane = principal_plane(spiral.X)
