@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import otgraph
 
@@ -94,6 +95,9 @@ def run(spec: dict[str, Any]) -> dict[str, Any]:
     import otgraph.singlecell as ogs
 
     warnings.simplefilter("ignore")
+    if not hasattr(sp.csr_array, "getnnz"):
+        # pynndescent 0.7 hands out a csr_array, on which scanpy 1.11 and 1.12 call this.
+        sp.csr_array.getnnz = sp.csr_array._getnnz
     data = np.load(DATA)
     X, labels = data["X_pca"].astype(np.float32), data["labels"]
     build = ogs.pp.neighbors if spec["package"] == "otgraph" else sc.pp.neighbors
