@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
 from otgraph.experiments._framework import Picture
+from otgraph.experiments._framework.figures import new_figure
 from otgraph.experiments._framework.style import BAND_ALPHA, ENTROPIC, HOLLOW, KNN
 from otgraph.experiments.laplace.compute import (
     CORRECTED,
@@ -53,11 +54,23 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         ),
         "Evenly sampled manifolds: distance of the leading eigenvalues and eigenfunctions from "
         "those of Laplace-Beltrami (mean over the seeds, range shaded). The legends give the "
-        "fitted rates, the dotted line that of the radius squared.",
+        "fitted rates, the dotted line that of the radius squared. On the circle the unweighted "
+        "kNN graph depends on the order of the points only, which makes its eigenvalues good.",
     )
-    for name, against, own in (
-        ("uneven-eigenfunctions", EIGENFUNCTIONS, OWN_EIGENFUNCTIONS),
-        ("uneven-eigenvalues", EIGENVALUES, OWN_EIGENVALUES),
+    for name, against, own, remark in (
+        (
+            "uneven-eigenfunctions",
+            EIGENFUNCTIONS,
+            OWN_EIGENFUNCTIONS,
+            "which only the graph with the density divided out approaches",
+        ),
+        (
+            "uneven-eigenvalues",
+            EIGENVALUES,
+            OWN_EIGENVALUES,
+            "which the graph with the density divided out approaches; on the circle that of kNN "
+            "has the same eigenvalues, with other eigenfunctions",
+        ),
     ):
         unit = "mean angle, radians" if against == EIGENFUNCTIONS else "relative error"
         yield Picture(
@@ -70,16 +83,13 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
                     own: (f"against the own limit\n({unit})", UNEVEN),
                 },
             ),
-            f"Unevenly sampled manifolds, {name.removeprefix('uneven-')}: above, the distance from "
-            "Laplace-Beltrami, which only the graph with the density divided out approaches; "
-            "below, the distance from the limit that theory gives for each construction.",
+            f"Unevenly sampled manifolds: above, the distance from Laplace-Beltrami, {remark}. "
+            "Below, the distance from the limit that theory gives for each construction.",
         )
 
 
 def _figure(scores: Scores, manifolds: Sequence[str], rows: Mapping[str, tuple[str, str]]) -> Any:
-    figure = require("matplotlib.figure", "plots").Figure(
-        figsize=(3.6 * len(manifolds) + 0.6, 7.2), layout="constrained"
-    )
+    figure = new_figure(3.6 * len(manifolds) + 0.6, 7.2)
     axes = figure.subplots(len(rows), len(manifolds), sharey="row", squeeze=False)
     handles: dict[str, Any] = {}
     for row, (score, (label, density)) in zip(axes, rows.items(), strict=True):
