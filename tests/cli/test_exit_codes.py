@@ -139,6 +139,11 @@ class TestOptions:
         done = cli(*graph(points, "--eps", 1, "--mass", "mass.npy"))
         assert_refused(done, r"--mass must hold one number per point, shape \(40,\)")
 
+    def test_damaged_mass(self, cli, points):
+        Path("mass.npy").write_bytes(b"nonsense")
+        done = cli(*graph(points, "--eps", 1, "--mass", "mass.npy"))
+        assert_refused(done, r"mass\.npy: cannot be read")
+
     def test_infeasible_mass_names_the_way_out(self, cli, points):
         np.save("mass.npy", np.r_[100.0, np.ones(39)])
         done = cli(*graph(points, "--eps", 1, "--mass", "mass.npy"))
@@ -167,6 +172,11 @@ class TestOutput:
     def test_no_directory(self, cli, points):
         done = cli(*graph(points, "--eps", 1, output="no/where/g.otg"))
         assert_refused(done, r"the directory .*where does not exist")
+
+    def test_two_things_on_standard_output(self, cli, points):
+        done = cli(*graph(points, "--eps", 1, "--json", output="-"))
+        assert done.code == 1
+        assert "--json and -o - cannot both" in done.json["error"]
 
     def test_is_a_directory(self, cli, points):
         os.mkdir("g.otg")

@@ -122,6 +122,24 @@ class TestCompletion:
         assert "complete -o default -F _otgraph_completion otgraph" in done.stdout
 
 
+def test_commands_load_what_they_need_and_no_more(tmp_path, rng):
+    np.save(tmp_path / "points.npy", rng.standard_normal((50, 3)))
+    code = """
+import sys
+from otgraph.cli.app import run
+def loaded(names):
+    return sorted(set(names.split()) & {name.partition(".")[0] for name in sys.modules})
+assert loaded("scipy sklearn numba pandas matplotlib anndata dask networkx rich") == []
+assert run(["graph", "points.npy", "-o", "g.otg", "--eps", "1", "-q"]) == 0
+# Not pandas: scikit-learn itself loads it wherever it is installed.
+assert loaded("matplotlib anndata dask networkx rich bokeh") == []
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_module_is_the_same_program():
     done = subprocess.run(
         [sys.executable, "-m", "otgraph", "--version"], capture_output=True, text=True

@@ -21,7 +21,7 @@ def demo(
     run: RunOptions,
 ) -> Report:
     """Draw the graph of a noisy spiral beside its nearest neighbors, or write its points."""
-    place = target(output, (*PICTURES, *TABLES, *ARRAYS), what="a demo", force=run.force)
+    place = target(output, (*PICTURES, *TABLES, *ARRAYS), what="a demo", run=run)
     report = Report("demo", streamed=place.streamed)
     if place.suffix in PICTURES:
         from otgraph.experiments import demo as spiral_demo

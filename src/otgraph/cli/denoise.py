@@ -45,7 +45,7 @@ def denoise(
     The graph is built from the same file with the options of `otgraph graph`, or taken from
     --graph. Of an .h5ad the graph is built on --use-rep, and X is denoised.
     """
-    place = target(output, (*TABLES, *ARRAYS), what="an array", force=run.force)
+    place = target(output, (*TABLES, *ARRAYS), what="an array", run=run)
     steps = _steps(t)
     import otgraph
 

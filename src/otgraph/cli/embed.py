@@ -58,10 +58,10 @@ def embed(
     Takes a graph file, or points and the options of `otgraph graph`.
     """
     known = (*TABLES, *ARRAYS, *PICTURES)
-    place = target(output, known, what="an embedding", force=run.force)
+    place = target(output, known, what="an embedding", run=run)
     places = [place]
     if picture is not None:
-        places.append(target(picture, PICTURES, what="a picture", force=run.force))
+        places.append(target(picture, PICTURES, what="a picture", run=run))
     if n_components < 2 and any(each.suffix in PICTURES for each in places):
         msg = f"--n-components must be at least 2 for a picture, got {n_components}."
         raise ValueError(msg)

@@ -50,7 +50,7 @@ def explore(
 
     The page is one file that any browser opens, without network.
     """
-    place = target(output, PAGES, what="a page", force=run.force)
+    place = target(output, PAGES, what="a page", run=run)
     if labels is not None and label_column is not None:
         msg = "Give one of --labels and --label-column, got both."
         raise ValueError(msg)

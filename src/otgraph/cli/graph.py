@@ -31,10 +31,8 @@ def graph(
     and is what the other commands read; .npz, .mtx, .csv, .tsv, .parquet and .graphml hold the
     weights, .h5ad the input with the slots of scanpy filled.
     """
-    place = target(output, GRAPHS, what="a graph", force=run.force)
-    drawing = (
-        None if picture is None else target(picture, PICTURES, what="a picture", force=run.force)
-    )
+    place = target(output, GRAPHS, what="a graph", run=run)
+    drawing = None if picture is None else target(picture, PICTURES, what="a picture", run=run)
     report = Report("graph", streamed=place.streamed)
     with report.stage("read"):
         data = read_points(points, reading)

@@ -47,7 +47,7 @@ def labels(
     Labels are a column of the points (--label-column), or a table (--labels) with one row per
     point, or with names of rows and labels. Empty cells and -1 are the labels to find.
     """
-    place = target(output, TABLES, what="a table of labels", force=run.force)
+    place = target(output, TABLES, what="a table of labels", run=run)
     if (labels is None) == (label_column is None):
         came = "neither" if labels is None else "both"
         msg = f"Give exactly one of --labels and --label-column, got {came}."

@@ -54,10 +54,8 @@ def path(
     that you like, and build its graph with `otgraph graph`.
     """
     known = (*TABLES, JSON_SUFFIX, *PICTURES)
-    place = None if output is None else target(output, known, what="a path", force=run.force)
-    extra = (
-        None if picture is None else target(picture, PICTURES, what="a picture", force=run.force)
-    )
+    place = None if output is None else target(output, known, what="a path", run=run)
+    extra = None if picture is None else target(picture, PICTURES, what="a picture", run=run)
     values = eps_values(eps, eps_min, eps_max, steps)
     import otgraph
 

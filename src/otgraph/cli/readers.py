@@ -38,7 +38,7 @@ def read_points(
     options = options or ReadOptions()
     suffix = ".csv" if path == STDIN else _known_suffix(path)
     if suffix in TABLES:
-        points = _read_table(path, suffix, options, aside)
+        points = _read_table(path, options, aside)
     elif suffix == ".h5ad":
         points = _read_h5ad(path, options, aside)
     else:
@@ -54,18 +54,13 @@ def read_points(
 
 def read_vector(path: str, *, what: str) -> Any:
     """One number per point, from a file with one column or row."""
-    values = np.squeeze(read_array(path))
+    # Not as points where it can be helped: a vector need not be a table.
+    values = reading(path, _npy) if path.lower().endswith(".npy") else read_points(path).values
+    values = np.squeeze(values.toarray() if hasattr(values, "toarray") else values)
     if values.ndim != 1:
         msg = f"{path}: {what} must be one number per point, got an array of shape {values.shape}."
         raise ValueError(msg)
     return values
-
-
-def read_array(path: str) -> Any:
-    """Numbers of a file as a dense array of any shape."""
-    suffix = _known_suffix(path)
-    values = np.load(path, allow_pickle=False) if suffix == ".npy" else read_points(path).values
-    return values.toarray() if hasattr(values, "toarray") else values
 
 
 def is_graph_file(path: str) -> bool:
@@ -137,7 +132,7 @@ def read_frame(path: str, options: ReadOptions | None = None) -> tuple[Any, bool
     )
 
 
-def _read_table(path: str, suffix: str, options: ReadOptions, aside: Sequence[str]) -> Points:
+def _read_table(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
     frame, indexed = read_frame(path, options)
     return points_of_frame(
         frame,

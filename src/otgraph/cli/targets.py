@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from contextlib import AbstractContextManager
 
+    from otgraph.cli.options import RunOptions
+
 STDOUT = "-"
 # Formats that are text, for which a compressed variant is customary.
 COMPRESSIBLE = (".csv", ".tsv", ".mtx")
@@ -68,7 +70,7 @@ class Target:
         return replacing_name(self.path)
 
 
-def target(path: str, known: Collection[str], *, what: str, force: bool) -> Target:
+def target(path: str, known: Collection[str], *, what: str, run: RunOptions) -> Target:
     """Check now what would otherwise fail after hours of work.
 
     Parameters
@@ -79,16 +81,19 @@ def target(path: str, known: Collection[str], *, what: str, force: bool) -> Targ
         Suffixes that the command can write.
     what
         What the file will hold, for error messages.
-    force
-        Whether an existing file may be replaced.
+    run
+        Whether an existing file may be replaced, and who else writes to standard output.
     """
+    if path == STDOUT and run.json:
+        msg = "--json and -o - cannot both have standard output; write to a file."
+        raise ValueError(msg)
     if path == STDOUT:
         if ".csv" not in known:
             msg = f"standard output takes CSV only; {what} needs a file: {', '.join(known)}."
             raise ValueError(msg)
         return Target(path, ".csv")
     suffix = suffix_of(path, with_compressed(known), what=what)
-    check_place(path, force=force)
+    check_place(path, force=run.force)
     return Target(path, suffix.removesuffix(".gz"), suffix.endswith(".gz"))
 
 
