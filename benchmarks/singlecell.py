@@ -17,9 +17,12 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import singlecell_cells, singlecell_copies, singlecell_pbmc, singlecell_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RESULTS = Path("docs/results/singlecell.json")
 PAGE = Path("docs/singlecell.md")
@@ -35,28 +38,27 @@ def main() -> None:
     arguments = parser.parse_args()
     parts = arguments.parts or PARTS
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if "pbmc" in parts:
-        save(results, "pbmc", singlecell_pbmc.measure())
-    if "copies" in parts:
-        save(results, "copies", singlecell_copies.measure())
-    if "cells" in parts:
-        save(results, "cells", singlecell_cells.measure(arguments.n, arguments.repeats))
+    measures: dict[str, Callable[[], dict[str, Any]]] = {
+        "pbmc": singlecell_pbmc.measure,
+        "copies": singlecell_copies.measure,
+        "cells": lambda: singlecell_cells.measure(arguments.n, arguments.repeats),
+    }
+    for part, measure in measures.items():
+        if part in parts:
+            found = environment()  # before it adds to the load itself
+            results[part] = {**measure(), "environment": found}
+            RESULTS.parent.mkdir(parents=True, exist_ok=True)
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(singlecell_tables.with_tables(PAGE.read_text(), results))
 
 
-def save(results: dict[str, Any], part: str, measured: dict[str, Any]) -> None:
-    """Keep one part, with what it was measured on."""
-    results[part] = {**measured, "environment": environment()}
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-
-
 def environment() -> dict[str, Any]:
-    """Versions and number of cores."""
+    """Versions, number of cores, and how busy they were."""
     packages = ("otgraph", "scanpy", "anndata", "numpy", "scipy", "umap-learn", "igraph")
     return {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
         **{name: version(name) for name in packages},
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+QUIET = 0.5  # load before a measurement whose times mean something
 RARE = 6  # of the simulated types, the rarest ones are shown
 
 
@@ -182,12 +183,17 @@ def best_leiden(found: dict[str, Any]) -> dict[str, Any]:
 
 def environment(result: dict[str, Any]) -> str:
     """Versions in one line."""
-    found = result["environment"]
-    return (
-        f"Measured with Python {found['python']} on {found['cores']} cores; "
-        + ", ".join(f"{k} {v}" for k, v in found.items() if k not in ("python", "cores"))
-        + "."
-    )
+    found = {k: v for k, v in result["environment"].items() if k not in ("python", "cores", "load")}
+    packages = ", ".join(f"{name} {version}" for name, version in found.items())
+    python, cores = (result["environment"][key] for key in ("python", "cores"))
+    return f"Python {python}, {cores} cores; {packages}."
+
+
+def timed_environment(result: dict[str, Any]) -> str:
+    """The same, and whether the machine had other work."""
+    quiet = result["environment"].get("load", QUIET) < QUIET
+    warning = "**Other programs were running: these times mean little.** "
+    return ("" if quiet else warning) + environment(result)
 
 
 TABLES = {
@@ -198,5 +204,5 @@ TABLES = {
     "copies umap": copies_umap,
     "cells time": cells_time,
     "cells rare": cells_rare,
-    "cells environment": environment,
+    "cells environment": timed_environment,
 }
