@@ -25,7 +25,7 @@ PAGE = "reproduction.md"
 PICTURES = Path("images", "reproduction")
 # A page with two dozen pictures should load at once; these are drawings of few colors.
 MAX_PICTURE_BYTES = 300_000
-COLORS = 128
+COLORS = 256
 SHRINK = 0.85  # step by which a picture that is still too large gets smaller
 LEFT_OUT = ("per seed", "std")  # columns of the table: too long, or printed with the mean
 

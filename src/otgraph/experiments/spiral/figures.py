@@ -39,7 +39,7 @@ SEED = 0  # of the sample that is drawn
 SHOWN = (QUADRATIC, KNN_GAUSSIAN, MAGIC, ENTROPIC, GAUSSIAN)
 # One lobe of the star in the plane of the principal components, where noise is largest.
 ZOOM = (0.7, 1.7, -0.5, 0.5)
-ZOOM_BOUNDS = (1.02, 0.15, 0.7, 0.7)
+ZOOM_BOUNDS = (1.02, 0.2, 0.6, 0.6)
 # Opacity of the heaviest edges. Dense graphs have a hundred times the edges of the others.
 EDGE_STRENGTH = {QUADRATIC: 0.15, KNN_GAUSSIAN: 0.1, MAGIC: 0.1, ENTROPIC: 0.01, GAUSSIAN: 0.01}
 # Runs once around the colors, as the curve does, and returns to where it began.
@@ -100,7 +100,7 @@ def _dataset(spiral: datasets.Sample) -> Any:
 
 
 def _graphs(found: dict[str, Graph], best: dict[str, Best], spiral: datasets.Sample) -> Any:
-    figure = new_figure(15, 5.6)
+    figure = new_figure(17, 6)
     axes = figure.subplots(2, 3).ravel()
     points = axes[0]
     plane = principal_plane(spiral.X)
