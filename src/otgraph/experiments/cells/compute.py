@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
+from sklearn.metrics.pairwise import euclidean_distances
 
 import otgraph
 from otgraph.exceptions import ConvergenceWarning
@@ -34,6 +35,7 @@ DISTANCES = "distances, rank correlation with MAGIC"
 VARIANCE = "variance kept"
 DIMENSION = "effective dimension"
 PERPLEXITY = "perplexity"
+EPS = "eps"
 OWN_SHARE = "share of a cell's own values after one step"
 
 # All pairs of so many cells: the rank correlation of 1e5 distances is certain to 1e-2.
@@ -41,6 +43,7 @@ CELLS_IN_DISTANCES = 500
 ENTROPIC_SHARE = 0.5 / 30  # of the authors' two eps
 PERPLEXITY_RTOL = 0.01
 MOST_HALVINGS = 30
+EPS_RANGE = (1e-3, 1.0)  # of the mean distance: from single neighbors to most of all cells
 
 QUICK = Parameters(max_cells=200, max_genes=100)
 
@@ -67,7 +70,9 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
         own_share = float(own.transition().diagonal().mean())
         yield {"t": 0, "score": OWN_SHARE, "value": own_share}
         yield {"t": 0, "score": "mean degree", "value": own.mean_degree}
-        yield {"t": 0, "score": "eps", "value": own.params.get("eps", np.nan)}
+    if own is not None and own.certificate is not None:
+        yield {"t": 0, "score": EPS, "value": own.certificate.eps}
+        yield {"t": 0, "score": "marginal error", "value": own.certificate.marginal_error}
 
 
 def compare(denoised: FloatArray, reference: FloatArray, raw: FloatArray) -> dict[str, float]:
@@ -102,31 +107,38 @@ def graph(method: str, X: FloatArray, parameters: Parameters) -> Graph:
     if method == MAGIC:
         n_pca = min(parameters.n_pca, min(X.shape) - 1)
         return otgraph.magic_graph(X, parameters.magic_k, n_pca=n_pca, n_jobs=1)
-    if method == MATCHED:
-        return _of_perplexity(X, perplexity(graph(HOLLOW, X, parameters)))
-    quadratic = _quadratic(X, parameters) if method == HOLLOW or not parameters.eps else None
+    if method == HOLLOW and parameters.eps is not None:
+        return transport(method, X, parameters.eps)
     if method == HOLLOW:
-        assert quadratic is not None  # built in the line above
-        return quadratic
-    eps = parameters.entropic_eps
-    if eps is None:
-        assert quadratic is not None  # no eps is given, so that it was built
-        eps = ENTROPIC_SHARE * float(quadratic.params["eps"] or 0.0)
-    return _entropic(X, eps)
+        wanted = graph(MAGIC, X, parameters).mean_degree
+        return otgraph.quadratic_ot_graph(X, mean_degree=wanted, p=1, normalize=False, n_jobs=1)
+    if method == ENTROPIC and parameters.entropic_eps is not None:
+        return transport(method, X, parameters.entropic_eps)
+    quadratic = graph(HOLLOW, X, parameters)
+    if method == MATCHED:
+        return _of_perplexity(X, perplexity(quadratic))
+    return transport(method, X, ENTROPIC_SHARE * float(quadratic.params["eps"] or 0.0))
 
 
-def _quadratic(X: FloatArray, parameters: Parameters) -> Graph:
-    if parameters.eps is not None:
-        return otgraph.quadratic_ot_graph(X, parameters.eps, p=1, normalize=False, n_jobs=1)
-    wanted = graph(MAGIC, X, parameters).mean_degree
-    return otgraph.quadratic_ot_graph(X, mean_degree=wanted, p=1, normalize=False, n_jobs=1)
+def transport(method: str, X: FloatArray, eps: float) -> Graph:
+    """A hollow plan for Euclidean distances that are neither squared nor normalized."""
+    if method == HOLLOW:
+        return otgraph.quadratic_ot_graph(X, eps, p=1, normalize=False, n_jobs=1)
+    return _entropic(_distances(X), eps)
 
 
-def _entropic(X: FloatArray, eps: float) -> Graph:
+def _distances(X: FloatArray) -> FloatArray:
+    found = euclidean_distances(X)
+    return np.asarray((found + found.T) / 2)  # equal in both directions to the last bit
+
+
+def _entropic(distances: FloatArray, eps: float) -> Graph:
     with warnings.catch_warnings():
-        # At an eps this small the plan is close to a matching; row sums to 1e-3 are enough here.
+        # At a small eps the plan is close to a matching. The error that is left is a score.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return otgraph.entropic_ot_graph(X, eps, p=1, normalize=False, n_jobs=1)
+        return otgraph.entropic_ot_graph(
+            distances, eps, metric="precomputed", normalize=False, n_jobs=1
+        )
 
 
 def perplexity(of: Graph) -> float:
@@ -138,11 +150,11 @@ def perplexity(of: Graph) -> float:
 
 def _of_perplexity(X: FloatArray, wanted: float) -> Graph:
     """Entropic OT with as many effective neighbors: halve the interval of log eps."""
-    scale = float(np.linalg.norm(X - X.mean(axis=0), axis=1).mean())
-    low, high = np.log(scale * 1e-4), np.log(scale * 10)
+    distances = _distances(X)
+    low, high = np.log(distances.mean() * np.array(EPS_RANGE))
     for _ in range(MOST_HALVINGS):
         middle = (low + high) / 2
-        found = _entropic(X, float(np.exp(middle)))
+        found = _entropic(distances, float(np.exp(middle)))
         value = perplexity(found)
         if abs(value / wanted - 1) < PERPLEXITY_RTOL:
             break

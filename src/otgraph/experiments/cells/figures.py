@@ -10,7 +10,7 @@ import otgraph
 from otgraph.experiments._framework import Picture
 from otgraph.experiments._framework.figures import new_figure
 from otgraph.experiments._framework.style import ENTROPIC, HOLLOW, MAGIC
-from otgraph.experiments.cells.compute import MATCHED, gene_correlations, graph
+from otgraph.experiments.cells.compute import EPS, MATCHED, gene_correlations, graph, transport
 from otgraph.experiments.cells.preparation import compared_columns, expression, prepared
 
 if TYPE_CHECKING:
@@ -26,7 +26,11 @@ SHOWN = (MAGIC, HOLLOW, ENTROPIC, MATCHED)
 def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     """Progression of three genes, and the correlation of all."""
     X = expression(parameters)
-    graphs = {method: graph(method, X, parameters) for method in SHOWN}
+    eps = scores[scores["score"] == EPS].set_index("method")["value"]
+    graphs = {
+        method: transport(method, X, eps[method]) if method in eps else graph(MAGIC, X, parameters)
+        for method in SHOWN
+    }
     x, y, color = parameters.genes
     yield Picture(
         "progression",
