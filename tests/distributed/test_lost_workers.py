@@ -73,4 +73,4 @@ def assert_survives(client, monkeypatch, caplog, source, X, **options):
     log = [record.message for record in caplog.records if record.name == "otgraph.distributed"]
     for address in killed:
         assert any(f"worker {address} left; computed again" in line for line in log)
-    assert any("rows of screen" in line or "hessian" in line for line in log)
+    assert any("rows of" in line for line in log)  # candidates, in the solve

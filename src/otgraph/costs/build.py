@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from otgraph.costs.tree import TreeCost
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
     from otgraph.costs.base import Cost
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, LongArray
 
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean", "cosine")
 # Where a k-d tree is faster than cells, and than looking at all pairs (benchmarks/README.md).
@@ -68,13 +69,28 @@ def as_cost(
         return kind(X, normalize=normalize, workers=workers)
     if not isinstance(metric, str) or metric not in EUCLIDEAN:
         return MetricCost(X, metric, p=p, normalize=normalize, workers=workers)
-    if metric == "cosine":
-        # 1 - cos(x, y) is half the squared distance of the unit vectors.
-        X, p, unit_factor = _unit_rows(X), 2.0 * p, 0.5**p
-    else:
-        p, unit_factor = (2.0 * p if metric == "sqeuclidean" else p), 1.0
     if sp.issparse(X):
-        return SparsePointsCost(X, p=p, factor=unit_factor, normalize=normalize, workers=workers)
+        X, p, factor = _directions(X, metric, p)
+        return SparsePointsCost(X, p=p, factor=factor, normalize=normalize, workers=workers)
+    scaled = scaled_points(X, metric=metric, p=p, normalize=normalize, seed=seed)
+    return euclidean_cost(scaled, exact=exact, seed=seed, workers=workers)
+
+
+@dataclass(frozen=True)
+class ScaledPoints:
+    """Centered points and what makes a cost of their distances; see `DistancePowers`."""
+
+    points: FloatArray
+    p: float
+    factor: float
+    scale: float
+
+
+def scaled_points(
+    X: FloatArray, *, metric: str, p: float, normalize: bool, seed: int
+) -> ScaledPoints:
+    """Dense points for one of the `EUCLIDEAN` metrics."""
+    X, p, unit_factor = _directions(X, metric, p)
     points, unit = _centered(X)
     with np.errstate(over="ignore"):  # overflows only where the costs themselves do
         unit_factor = float(unit_factor * np.float64(unit) ** p)
@@ -86,12 +102,38 @@ def as_cost(
     if not normalize and not 0.0 < factor < np.inf:
         msg = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
         raise ValueError(msg)
-    n, d = points.shape
-    if d <= MOST_TREE_DIMENSIONS and n >= FEWEST_TREE_POINTS:
+    return ScaledPoints(points, p, factor, scale)
+
+
+def euclidean_cost(
+    scaled: ScaledPoints,
+    *,
+    exact: bool | None,
+    seed: int,
+    workers: Workers,
+    labels: LongArray | None = None,
+) -> TreeCost | EuclideanCost:
+    """The cost of dense points: with a tree in few dimensions, with cells in many."""
+    points, p, factor, scale = scaled.points, scaled.p, scaled.factor, scaled.scale
+    if has_tree(points.shape):
         return TreeCost(points, p=p, factor=factor, scale=scale, workers=workers)
     return EuclideanCost(
-        points, p=p, factor=factor, scale=scale, exact=exact, seed=seed, workers=workers
-    )
+        points, p=p, factor=factor, scale=scale, exact=exact, seed=seed, workers=workers,
+        labels=labels,
+    )  # fmt: skip
+
+
+def has_tree(shape: tuple[int, ...]) -> bool:
+    """Whether a tree is worth its while."""
+    return shape[1] <= MOST_TREE_DIMENSIONS and shape[0] >= FEWEST_TREE_POINTS
+
+
+def _directions(X: Any, metric: str, p: float) -> tuple[Any, float, float]:
+    """Points, power and factor by which a metric is one of Euclidean distances."""
+    if metric == "cosine":
+        # 1 - cos(x, y) is half the squared distance of the unit vectors.
+        return _unit_rows(X), 2.0 * p, 0.5**p
+    return X, (2.0 * p if metric == "sqeuclidean" else p), 1.0
 
 
 def _centered(X: FloatArray) -> tuple[FloatArray, float]:

@@ -80,7 +80,12 @@ def cluster_order(
     X: FloatArray, n_cells: int, seed: int, workers: Workers
 ) -> tuple[LongArray, LongArray]:
     """Order of the points by cell, and the offsets of the cells in that order."""
-    labels = _kmeans_labels(X, n_cells, seed, workers)
+    centers = cell_centers(X, n_cells, seed, workers)
+    return label_order(nearest_center(X, centers, workers), n_cells)
+
+
+def label_order(labels: LongArray, n_cells: int) -> tuple[LongArray, LongArray]:
+    """The same where the cell of every point is known."""
     counts = np.bincount(labels, minlength=n_cells)
     order = np.argsort(labels, kind="stable")
     return order, np.concatenate(([0], np.cumsum(counts[counts > 0])))
@@ -97,25 +102,31 @@ def enclosing_cells(X: FloatArray, offsets: LongArray) -> Cells:
     return Cells(offsets, centers, radii * RADIUS_MARGIN)
 
 
-def _kmeans_labels(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> LongArray:
+def cell_centers(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> Float32Array:
+    """Centers of compact cells, from a sample."""
     rng = np.random.default_rng(seed)
     n_sample = min(len(X), SAMPLE_PER_CELL * n_cells)
     chosen = rng.choice(len(X), n_sample, replace=False)
     sample = X[chosen].astype(np.float32)
     centers = sample[:n_cells].copy()
     for _ in range(KMEANS_ROUNDS):
-        labels = _nearest_center(sample, centers, workers)
+        labels = nearest_center(sample, centers, workers)
         counts = np.bincount(labels, minlength=n_cells)
         order = np.argsort(labels, kind="stable")
         filled = np.flatnonzero(counts)
         starts = np.concatenate(([0], np.cumsum(counts)))[filled]
         centers[filled] = np.add.reduceat(sample[order], starts, axis=0) / counts[filled, None]
-    return _nearest_center(X, centers, workers)
+    return centers
 
 
-def _nearest_center(
+def nearest_center(
     X: FloatArray | Float32Array, centers: Float32Array, workers: Workers
 ) -> LongArray:
+    """Number of the center nearest to each point.
+
+    Points are taken by ``ASSIGN_ROWS``; parts of X that begin at multiples of it have the same
+    answers as the whole, to the last bit.
+    """
     labels = np.empty(len(X), dtype=np.int64)
     # [x, 1]·[b, -|b|²/2] is largest for the nearest center.
     table = np.empty((X.shape[1] + 1, len(centers)), dtype=np.float32)

@@ -13,7 +13,7 @@ import numpy as np
 
 from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks
-from otgraph.costs.cells import cluster_order, consecutive_cells, enclosing_cells
+from otgraph.costs.cells import cluster_order, consecutive_cells, enclosing_cells, label_order
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.powers import BLOCK_ROWS, DistancePowers
@@ -44,11 +44,17 @@ AUTO_PAIRS_PER_POINT = 250_000
 TINY = 1e-35  # far below any product that matters, above float32 underflow
 
 
+def cell_count(n: int) -> int:
+    """Number of cells for n points."""
+    return int(CELLS_PER_ROOT * np.sqrt(n))
+
+
 class EuclideanCost(DistancePowers, SearchedCost):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale, in any number of dimensions.
 
     ``exact`` says whether screening covers all pairs, or only the cells near each cell; None
     leaves the choice to the first screen, which estimates what covering all pairs would cost.
+    ``labels`` are the cells of the points, where somebody has found them already.
     """
 
     def __init__(
@@ -61,11 +67,14 @@ class EuclideanCost(DistancePowers, SearchedCost):
         exact: bool | None,
         seed: int,
         workers: Workers,
+        labels: LongArray | None = None,
     ) -> None:
         n = len(points)
         if n >= MIN_CELL_POINTS:
-            n_cells = int(CELLS_PER_ROOT * np.sqrt(n))
-            order, offsets = cluster_order(points, n_cells, seed, workers)
+            if labels is None:
+                order, offsets = cluster_order(points, cell_count(n), seed, workers)
+            else:
+                order, offsets = label_order(labels, cell_count(n))
             points = points[order]
             self._cells = enclosing_cells(points, offsets)
         else:

@@ -18,6 +18,9 @@ import scipy.sparse as sp
 from otgraph._optional import require
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs import as_cost, check_input
+from otgraph.costs.build import EUCLIDEAN, euclidean_cost, has_tree, scaled_points
+from otgraph.costs.cells import ASSIGN_ROWS, cell_centers, nearest_center
+from otgraph.costs.points import MIN_CELL_POINTS, cell_count
 from otgraph.distributed._cluster import PIECE_ENTRIES
 from otgraph.exceptions import ClusterError
 
@@ -25,8 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from otgraph.costs import Cost
+    from otgraph.costs.build import ScaledPoints
     from otgraph.distributed._cluster import Cluster
+    from otgraph.typing import Float32Array, LongArray
 
+LABEL_ROWS = 16 * ASSIGN_ROWS  # points whose cells one task finds
 FORMATS = "a Dask array, a path of a .npy file or zarr array, or an array"
 
 
@@ -37,6 +43,7 @@ class Source:
     shape: tuple[int, int]
     path: str | None = None
     pieces: Sequence[Any] = ()
+    sparse: bool = False
 
     @property
     def n_bytes(self) -> int:
@@ -55,7 +62,8 @@ def find_source(X: Any, cluster: Cluster) -> Source:
         X = np.asarray(X)
     shape = _two_dimensional(X.shape)
     rows = max(1, PIECE_ENTRIES // max(1, shape[1]))
-    return Source(shape, pieces=[X[a:b] for a, b in row_blocks(shape[0], rows)])
+    pieces = [X[a:b] for a, b in row_blocks(shape[0], rows)]
+    return Source(shape, pieces=pieces, sparse=sp.issparse(X))
 
 
 def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
@@ -63,14 +71,64 @@ def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
     pieces = [
         piece if hasattr(piece, "key") else cluster.send("points", piece) for piece in source.pieces
     ]
-    return cluster.submit("cost", build_cost, source.path, pieces, options)
+    if not _has_cells(source, options["metric"]):
+        return cluster.submit("cost", build_cost, source.path, pieces, options)
+    # Most of the work is to find the cell of every point: all workers share it.
+    exact = options.pop("exact")
+    points = cluster.submit("points", scale_points, source.path, pieces, options)
+    centers = cluster.submit("cells", find_centers, points, options["seed"])
+    labels = [
+        cluster.submit("cells", find_cells, points, centers, rows)
+        for rows in row_blocks(source.shape[0], LABEL_ROWS)
+    ]
+    return cluster.submit("cost", join_cost, points, labels, exact, options["seed"])
 
 
 def build_cost(path: str | None, pieces: Sequence[Any], options: dict[str, Any]) -> Cost:
-    """The cost of points from a file or from pieces; runs on a worker, in one thread."""
+    """The cost of points from a file or from pieces; this and the following run on workers."""
+    return as_cost(_checked(path, pieces, options["metric"]), workers=_threads(), **options)
+
+
+def scale_points(path: str | None, pieces: Sequence[Any], options: dict[str, Any]) -> ScaledPoints:
+    """The points as costs are computed from them."""
+    return scaled_points(_checked(path, pieces, options["metric"]), **options)
+
+
+def find_centers(scaled: ScaledPoints, seed: int) -> Float32Array:
+    """Centers of the cells."""
+    return cell_centers(scaled.points, cell_count(len(scaled.points)), seed, _threads())
+
+
+def find_cells(scaled: ScaledPoints, centers: Float32Array, rows: tuple[int, int]) -> LongArray:
+    """The cells of some points."""
+    return nearest_center(scaled.points[slice(*rows)], centers, Workers(1))
+
+
+def join_cost(
+    scaled: ScaledPoints, labels: Sequence[LongArray], exact: bool | None, seed: int
+) -> Cost:
+    """The cost of points whose cells are known."""
+    return euclidean_cost(
+        scaled, exact=exact, seed=seed, workers=Workers(1), labels=np.concatenate(labels)
+    )
+
+
+def _checked(path: str | None, pieces: Sequence[Any], metric: Any) -> Any:
     X = _joined(pieces) if path is None else open_points(path)[...]
-    X = check_input(X, options["metric"])
-    return as_cost(X, workers=Workers(1), **options)
+    return check_input(X, metric)
+
+
+def _threads() -> Workers:
+    """All threads of this worker: the others wait for the one task that prepares the points."""
+    worker = require("distributed", "distributed").get_worker()
+    return Workers(worker.state.nthreads)
+
+
+def _has_cells(source: Source, metric: Any) -> bool:
+    """Whether the cost is one with cells, whose points can be prepared by all workers."""
+    euclidean = isinstance(metric, str) and metric in EUCLIDEAN
+    large = source.shape[0] >= MIN_CELL_POINTS and not has_tree(source.shape)
+    return euclidean and large and not source.sparse
 
 
 def open_points(path: str) -> Any:
