@@ -10,6 +10,8 @@ docs/distributed.md of it.
 from __future__ import annotations
 
 import argparse
+import collections
+import contextlib
 import json
 import logging
 import subprocess
@@ -17,7 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from distributed import Client, LocalCluster
@@ -28,6 +30,9 @@ from otgraph._parallel import Workers
 from otgraph.costs import as_cost
 from otgraph.distributed import quadratic_ot_graph
 from otgraph.distributed._cluster import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OUT = Path("out/bench/distributed.json")
 DEGREE = 15
@@ -75,9 +80,10 @@ def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]
         small = data.make("manifold", 10_000)
         quadratic_ot_graph(small, client=client, **graph_options)  # compiles
         before = peak_bytes()
-        began = time.perf_counter()
-        graph = quadratic_ot_graph(path, client=client, **graph_options)
-        seconds = time.perf_counter() - began
+        with _counted() as asked:
+            began = time.perf_counter()
+            graph = quadratic_ot_graph(path, client=client, **graph_options)
+            seconds = time.perf_counter() - began
         peaks = client.run(peak_bytes)
         result = {
             "n": options.n,
@@ -91,6 +97,9 @@ def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]
             "mean_degree": graph.mean_degree,
             "n_blocks": len(graph.blocks),
             "n_steps": graph.certificate.n_steps,
+            "n_rounds": asked["rounds"],
+            "n_products": asked["product"] // len(graph.blocks),
+            "n_evaluations": asked["evaluate"] // len(graph.blocks),
         }
         del graph
     if not options.skip_local:
@@ -102,6 +111,27 @@ def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]
             "ratio": seconds / local["seconds"],
         }
     return result
+
+
+@contextlib.contextmanager
+def _counted() -> Iterator[collections.Counter[str]]:
+    """Count the tasks asked for by name, and the rounds in which they were waited for."""
+    asked: collections.Counter[str] = collections.Counter()
+    submit, gather = Cluster.submit, Cluster.gather
+
+    def counted_submit(self: Cluster, name: str, *args: Any, **keywords: Any) -> Any:
+        asked[name] += 1
+        return submit(self, name, *args, **keywords)
+
+    def counted_gather(self: Cluster, *args: Any) -> Any:
+        asked["rounds"] += 1
+        return gather(self, *args)
+
+    Cluster.submit, Cluster.gather = counted_submit, counted_gather  # type: ignore[method-assign]
+    try:
+        yield asked
+    finally:
+        Cluster.submit, Cluster.gather = submit, gather  # type: ignore[method-assign]
 
 
 def measure_rounds(client: Client) -> list[dict[str, Any]]:
@@ -143,11 +173,13 @@ def measure_kernels() -> dict[str, Any]:
     workers = Workers(1)
     as_cost(X[:9000].astype(np.float64), workers=workers).neighbors(5)  # compiles
     points = X.astype(np.float64)
+    few = points[: KERNEL_POINTS // 4]
+    prepare_few, _ = _timed(lambda: as_cost(few, exact=False, workers=workers))
     prepare, cost = _timed(lambda: as_cost(points, exact=False, workers=workers))
     search, pairs = _timed(lambda: cost.neighbors(int(1.3 * DEGREE)))
     entries = 2 * pairs.n_pairs
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
-    start, u = _timed(lambda: problem.start(np.full(cost.n, 0.1)))
+    u = problem.start(np.full(cost.n, 0.1))
     evaluate, _ = min((_timed(lambda: problem.evaluate(u.copy())) for _ in range(5)), key=_first)
     hessian = problem.hessian(u)
     product, _ = min((_timed(lambda: hessian.product(u)) for _ in range(5)), key=_first)
@@ -156,11 +188,11 @@ def measure_kernels() -> dict[str, Any]:
         "n": KERNEL_POINTS,
         "dim": X.shape[1],
         "candidates_per_row": entries / cost.n,
-        "prepare_seconds": prepare,
+        "prepare_seconds": [prepare_few, prepare],  # of a quarter of the points, and of all
         "search_seconds": search,
         "screen_seconds": screen,
         "screened_per_point": found.pairs_checked / cost.n,
-        "start_seconds": start,
+        "active_per_row": hessian.n_active / cost.n,
         "evaluate_seconds_per_entry": evaluate / entries,
         "product_seconds_per_entry": product / hessian.n_active,
     }

@@ -1,0 +1,195 @@
+"""Time against workers, from what one machine measured: the tables of docs/distributed.md.
+
+    python -m benchmarks.cluster_model             prints the tables
+    python -m benchmarks.cluster_model --write     puts them into docs/distributed.md
+
+Reads ``benchmarks/distributed.json``, a copy of what ``benchmarks.distributed`` wrote. Every
+number that is not measured is an assumption, named below.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from otgraph.distributed._checks import choose_block_rows
+from otgraph.distributed._cost import SEARCH_TASKS
+
+HERE = Path(__file__).parent
+MEASURED = HERE / "distributed.json"
+PAGE = HERE.parent / "docs" / "distributed.md"
+BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
+
+# Assumptions.
+BANDWIDTH = 1.25e9  # bytes per second into and out of a machine: 10 gigabit Ethernet
+SHUFFLES = 3  # first candidates, those of the screen, the finished graph
+NEAR_BLOCKS = 30  # blocks that a block shares pairs with, at most: points are sorted by cell
+POINTS = (10**5, 10**6, 10**7, 10**8)
+THREADS = (1, 2, 8, 32, 128, 512)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Seconds of each kind of work."""
+
+    latency: float  # of a round
+    per_task: float
+    per_number: float  # that goes out to the workers and comes back
+    prepare: float  # per point: reading, centering, sorting
+    cells: float  # per point and cell
+    search: float  # per point and sqrt(n): points of the nearest cells
+    screen: float
+    evaluation: float  # per point
+    product: float  # per point
+    n_rounds: int
+    n_products: int
+    n_evaluations: int
+    dim: int
+
+    def seconds(self, n: int, threads: int) -> dict[str, float]:
+        """Parts of the time of a graph on n points."""
+        blocks = -(-n // choose_block_rows(n, None))
+        busy = min(threads, blocks)
+        tasks = max(SEARCH_TASKS, 2 * blocks)
+        entries = SHUFFLES * tasks * min(blocks, NEAR_BLOCKS)
+        point_bytes = 8.0 * n * self.dim
+        vectors = self.n_rounds * 8.0 * n / BANDWIDTH * (threads > 1)
+        return {
+            "points": self.prepare * n + 2.0 * point_bytes / BANDWIDTH * (threads > 1),
+            "search": (self.cells + self.search + self.screen) * n**1.5 / min(threads, tasks),
+            "solve": (self.n_products * self.product + self.n_evaluations * self.evaluation)
+            * n
+            / busy,
+            "messages": self.n_rounds
+            * (self.latency + self.per_task * blocks + self.per_number * n)
+            + self.per_task * entries
+            + vectors,
+        }
+
+
+def model_of(measured: dict[str, Any]) -> Model:
+    """Constants from measurements."""
+    kernels, graph = measured["kernels"], measured["graph"]
+    n = kernels["n"]
+    latency, per_task, per_number = _round_costs(measured["rounds"])
+    few, all_ = kernels["prepare_seconds"]
+    # a n + b n^1.5 through both measurements.
+    system = np.array([[n / 4, (n / 4) ** 1.5], [n, n**1.5]])
+    prepare, cells = np.maximum(np.linalg.solve(system, [few, all_]), 0.0)
+    return Model(
+        latency=latency,
+        per_task=per_task,
+        per_number=per_number,
+        prepare=float(prepare),
+        cells=float(cells),
+        search=kernels["search_seconds"] / n**1.5,
+        screen=kernels["screen_seconds"] / n**1.5,
+        evaluation=kernels["evaluate_seconds_per_entry"] * kernels["candidates_per_row"],
+        product=kernels["product_seconds_per_entry"] * kernels["active_per_row"],
+        n_rounds=graph["n_rounds"],
+        n_products=graph["n_products"],
+        n_evaluations=graph["n_evaluations"],
+        dim=kernels["dim"],
+    )
+
+
+def _round_costs(rounds: list[dict[str, Any]]) -> tuple[float, float, float]:
+    """Latency, seconds per task and per number, by least squares."""
+    system = np.array([[1.0, row["n_blocks"], row["n"]] for row in rounds])
+    seconds = np.array([row["seconds"] for row in rounds])
+    constants, *_ = np.linalg.lstsq(system / seconds[:, None], np.ones(len(seconds)))
+    latency, per_task, per_number = np.maximum(constants, 0.0).tolist()
+    return latency, per_task, per_number
+
+
+def rounds_table(measured: dict[str, Any]) -> str:
+    """What a round costs."""
+    lines = ["| numbers in the vector | blocks | milliseconds |", "|---|---|---|"]
+    lines += [
+        f"| {row['n']:,} | {row['n_blocks']} | {1e3 * row['seconds']:.0f} |"
+        for row in measured["rounds"]
+    ]
+    model = model_of(measured)
+    lines += [
+        "",
+        f"Fitted: {1e3 * model.latency:.1f} ms, and {1e3 * model.per_task:.2f} ms for each block, "
+        f"and {1e9 * model.per_number:.0f} ns for each number.",
+    ]
+    return "\n".join(lines)
+
+
+def run_table(measured: dict[str, Any]) -> str:
+    """The measured graph beside the local one."""
+    graph = measured["graph"]
+    peaks = ", ".join(f"{peak:.2f}" for peak in graph["worker_peak_gb"])
+    rows = {
+        "points": f"{graph['n']:,} in 50 dimensions, {graph['search']}, mean degree 15",
+        "blocks, rounds, products": (
+            f"{graph['n_blocks']}, {graph['n_rounds']}, {graph['n_products']}"
+        ),
+        "cluster": f"{graph['seconds']:.1f} s ({measured['n_workers']} workers of one thread)",
+        "one process, two threads": f"{graph['local_seconds']:.1f} s",
+        "ratio": f"{graph['ratio']:.2f}",
+        "peak memory of the driver": f"{graph['driver_peak_gb']:.2f} GB",
+        "of the workers": f"{peaks} GB, limit {graph['memory_limit']}",
+        "of one process": f"{graph['local_peak_gb']:.2f} GB",
+    }
+    return "\n".join(["| | |", "|---|---|", *(f"| {k} | {v} |" for k, v in rows.items())])
+
+
+def time_table(measured: dict[str, Any]) -> str:
+    """Model of the whole time."""
+    model = model_of(measured)
+    lines = [
+        "| points | " + " | ".join(f"{w} threads" for w in THREADS) + " | points on a machine |"
+    ]
+    lines.append("|---" * (len(THREADS) + 2) + "|")
+    for n in POINTS:
+        cells = [_duration(sum(model.seconds(n, w).values())) for w in THREADS]
+        lines.append(f"| {n:,} | {' | '.join(cells)} | {8.0 * n * model.dim / 1e9:.2g} GB |")
+    return "\n".join(lines)
+
+
+def parts_table(measured: dict[str, Any]) -> str:
+    """Model of the parts, for many threads."""
+    model, threads = model_of(measured), 32
+    lines = [
+        f"| points, {threads} threads | prepare points | search and screen | solve | messages |",
+        "|---|---|---|---|---|",
+    ]
+    for n in POINTS:
+        parts = model.seconds(n, threads)
+        lines.append(f"| {n:,} | " + " | ".join(_duration(s) for s in parts.values()) + " |")
+    return "\n".join(lines)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+TABLES = {"rounds": rounds_table, "run": run_table, "time": time_table, "parts": parts_table}
+
+
+def filled(page: str, measured: dict[str, Any]) -> str:
+    """The page with every table made anew."""
+    for name, make in TABLES.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        before, rest = page.split(begin)
+        _, after = rest.split(end)
+        page = f"{before}{begin}\n\n{make(measured)}\n\n{end}{after}"
+    return page
+
+
+if __name__ == "__main__":
+    results = json.loads(MEASURED.read_text())
+    if "--write" in sys.argv:
+        PAGE.write_text(filled(PAGE.read_text(), results))
+    else:
+        print("\n\n".join(make(results) for make in TABLES.values()))
