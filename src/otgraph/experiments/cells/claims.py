@@ -61,7 +61,8 @@ def _where(parameters: Parameters) -> str:
     n, m = parameters.n_cells, parameters.n_genes
     steps = ", ".join(map(str, parameters.t))
     name = parameters.data.replace("\\", "/").rpartition("/")[2]
-    return f"On {name} ({n} cells, {m} genes; t = {steps})"
+    other = "" if is_papers(parameters.data) else "; not the paper's cells"
+    return f"On {name} ({n} cells, {m} genes{other}; t = {steps})"
 
 
 def _preparation(parameters: Parameters) -> Claim:

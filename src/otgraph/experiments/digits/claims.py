@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph.experiments._contenders import CONTENDERS, NMI
-from otgraph.experiments._framework import Claim, Summary, best_per_seed, spread
+from otgraph.experiments._framework import Claim, Summary, best_per_seed, paired_sentence, spread
 from otgraph.experiments._framework.statistics import SYMBOLS
 from otgraph.experiments._framework.style import HOLLOW, QUADRATIC
 from otgraph.experiments.digits.compute import ACCURACY, PREDICTED, SPREADING, TOGETHER, TUNING
@@ -37,7 +37,7 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
         for method, (rows, where) in judged.items()
     ]  # fmt: skip
     values = {method: rows["value"].to_numpy() for method, (rows, _) in judged.items()}
-    return Summary(table, [_labels(values), _clusters(clusters["value"]), _later(scores)])
+    return Summary(table, [_labels(scores, values), _clusters(clusters["value"]), _later(scores)])
 
 
 def _used(rows: Scores) -> list[str]:
@@ -61,16 +61,24 @@ def best_mean(scores: Scores, method: str) -> float:
     return float(mine.groupby(_used(mine))["value"].mean().max())
 
 
-def _labels(values: dict[str, Any]) -> Claim:
-    ours = max((QUADRATIC, HOLLOW), key=lambda method: values[method].mean())
-    rivals = {m: v for m, v in values.items() if m not in (QUADRATIC, HOLLOW)}
-    best = max(rivals, key=lambda method: rivals[method].mean())
+def _labels(scores: Scores, values: dict[str, Any]) -> Claim:
+    """Between the two quadratic graphs, too, the tuning seeds choose."""
+    tuned = {method: _best_tuning(scores, method) for method in values}
+    ours = max((QUADRATIC, HOLLOW), key=lambda method: tuned[method])
+    rivals = [method for method in values if method not in (QUADRATIC, HOLLOW)]
+    best = max(rivals, key=lambda method: values[method].mean())
     numbers = ", ".join(f"{method} {spread(found)}" for method, found in values.items())
     return Claim(
-        "Labels spread better on quadratic OT graphs than on any other graph.",
-        bool(values[ours].mean() > rivals[best].mean()),
-        f"Accuracy from 1 % of the labels, parameters chosen on other seeds: {numbers}.",
+        "Labels spread better on quadratic OT graphs than on any other graph, in every seed.",
+        bool(all((values[ours] > values[rival]).all() for rival in rivals)),
+        f"Accuracy from 1 % of the labels, parameters chosen on other seeds: {numbers}. {ours} "
+        f"against the best rival, {best}: {paired_sentence(values[ours], values[best])}.",
     )
+
+
+def _best_tuning(scores: Scores, method: str) -> float:
+    mine = scores[(scores["method"] == method) & (scores["score"] == TUNING)]
+    return float(mine.groupby(_used(mine))["value"].mean().max())
 
 
 def _clusters(best: Any) -> Claim:
