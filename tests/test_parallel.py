@@ -84,9 +84,7 @@ def test_progress_bar_has_a_label(capsys):
 def test_the_last_thread_to_leave_lifts_the_limit_of_blas():
     def threads():
         return {
-            library["num_threads"]
-            for library in threadpool_info()
-            if library["user_api"] == "blas"
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
         }
 
     with threadpool_limits(2, "blas"):
