@@ -306,13 +306,16 @@ def test_nothing_is_cut_off_on_small_screens(browser, path, tmp_path):
     page = Reader(browser)
     for size in [(500, 900), (1000, 700), (1280, 800)]:
         browser.set_window_size(*size)
-        wide, visible, drawn = browser.execute_script(
-            """
-            const {scrollWidth, clientWidth} = document.documentElement
-            const view = [...Bokeh.index.roots].find((view) => view.model.name == "graph")
-            return [scrollWidth, clientWidth, view.el.getBoundingClientRect().height]
-            """
-        )
-        assert wide <= visible
-        assert drawn > 300
+
+        def fits(_):  # once the page has been laid out anew
+            wide, visible, drawn = browser.execute_script(
+                """
+                const {scrollWidth, clientWidth} = document.documentElement
+                const view = [...Bokeh.index.roots].find((view) => view.model.name == "graph")
+                return [scrollWidth, clientWidth, view.el.getBoundingClientRect().height]
+                """
+            )
+            return wide <= visible and drawn > 300
+
+        WebDriverWait(browser, SECONDS).until(fits, f"at {size}")
     assert page.errors() == []
