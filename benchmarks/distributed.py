@@ -140,25 +140,24 @@ def measure_rounds(client: Client) -> list[dict[str, Any]]:
     for n_blocks in (2, 16):
         for n in VECTOR_SIZES:
             cluster = Cluster(client)
-            homes = cluster.homes(n_blocks)
             v = np.random.default_rng(0).normal(size=n)
             for _ in range(3):
-                _round(cluster, homes, v)
+                _round(cluster, n_blocks, v)
             times = []
             for _ in range(ROUNDS):
                 began = time.perf_counter()
-                _round(cluster, homes, v)
+                _round(cluster, n_blocks, v)
                 times.append(time.perf_counter() - began)
             rows.append({"n": n, "n_blocks": n_blocks, "seconds": float(np.median(times))})
     return rows
 
 
-def _round(cluster: Cluster, homes: list[str], v: Any) -> None:
+def _round(cluster: Cluster, n_blocks: int, v: Any) -> None:
     held = cluster.hold(v)
-    size = -(-len(v) // len(homes))
+    size = -(-len(v) // n_blocks)
     tasks = [
-        cluster.submit("round", _part, held.pieces, b * size, (b + 1) * size, home=home)
-        for b, home in enumerate(homes)
+        cluster.submit("round", _part, held.pieces, b * size, (b + 1) * size)
+        for b in range(n_blocks)
     ]
     np.concatenate(cluster.gather(tasks))
 

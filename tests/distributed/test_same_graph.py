@@ -72,6 +72,13 @@ def test_cells_and_trees(build, rng, dim, search):
     assert_same(build(X, block_rows=3000, **options), otgraph.quadratic_ot_graph(X, **options))
 
 
+def test_progress(build, X, capsys):
+    assert_same(build(X[:50], 0.5, progress=True), otgraph.quadratic_ot_graph(X[:50], 0.5))
+    shown = capsys.readouterr().err
+    for label in ("search", "screen", "solve"):
+        assert label in shown
+
+
 def test_one_block_per_row(build, X):
     assert_same(build(X[:9], 1.0, block_rows=1), otgraph.quadratic_ot_graph(X[:9], 1.0))
 

@@ -14,6 +14,7 @@ import weakref
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ logger = logging.getLogger("otgraph.distributed")
 
 # Numbers in one piece of a vector: 8 MB, below what Dask warns about in a task.
 PIECE_ENTRIES = 1 << 20
+SPREAD_SECONDS = 120  # for which copies of the points are waited
 NAMED_TASKS = 8  # in one line of the log
 
 
@@ -58,18 +60,19 @@ class Cluster:
         self._run = secrets.token_hex(4)
         self._numbers = itertools.count()
         self._live: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._watched: set[str] = set()
 
-    def submit(
-        self, name: str, function: Callable[..., Any], *args: Any, home: str | None = None
-    ) -> Any:
-        """The future of a task, computed at ``home`` as long as that worker lives."""
+    def submit(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """The future of a task, computed where Dask sees fit: where most of its input is.
+
+        Never at a wanted worker. If all workers die at once, the scheduler forgets that such a
+        wish was only one, and tasks wait for ever for the worker that was.
+        """
         with self.errors():
             future = self.client.submit(
                 function,
                 *args,
                 key=f"otgraph-{name}-{self._run}-{next(self._numbers)}",
-                workers=None if home is None else [home],
-                allow_other_workers=home is not None,
                 pure=False,
             )
         self._live.add(future)
@@ -80,7 +83,8 @@ class Cluster:
         with self.errors():
             if label is not None and self.progress:
                 distributed = require("distributed", "distributed")
-                done = distributed.as_completed(futures)
+                with self.client.as_current():
+                    done = distributed.as_completed(futures)
                 for _ in tqdm(done, desc=label, total=len(futures), leave=False):
                     pass
             return list(self.client.gather(list(futures)))
@@ -89,9 +93,9 @@ class Cluster:
         """One result."""
         return self.gather([future])[0]
 
-    def send(self, name: str, values: Any, home: str | None = None) -> Any:
+    def send(self, name: str, values: Any) -> Any:
         """The future of something that the driver has."""
-        return self.submit(name, _itself, values, home=home)
+        return self.submit(name, _itself, values)
 
     def compute(self, delayed: list[Any]) -> list[Any]:
         """Futures of delayed objects, such as the chunks of a Dask array."""
@@ -99,23 +103,29 @@ class Cluster:
         self._live.update(futures)
         return list(futures)
 
+    def spread(self, future: Any) -> None:
+        """Copy a result to all workers: tasks that need it then go to whoever is free.
+
+        Only a matter of speed, so that nobody waits long for a worker that has died.
+        (``Client.replicate`` writes a log that subscribers cannot receive.)
+        """
+        distributed = require("distributed", "distributed")
+        with self.errors():
+            touched = [
+                self.client.submit(
+                    _touch, future, workers=[address], allow_other_workers=True, pure=False
+                )
+                for address in self.client.nthreads()
+            ]
+        with suppress(TimeoutError), self.client.as_current():
+            distributed.wait(touched, timeout=SPREAD_SECONDS)
+
     def hold(self, values: NDArray[Any]) -> Vector:
         """Send a vector, or a narrow matrix, to the workers."""
         width = int(np.prod(values.shape[1:]))
         piece_rows = max(1, PIECE_ENTRIES // width // SEGMENT_ROWS) * SEGMENT_ROWS
         pieces = [self.send("vector", values[a:b]) for a, b in row_blocks(len(values), piece_rows)]
         return Vector(piece_rows, pieces)
-
-    def homes(self, n_blocks: int) -> list[str]:
-        """A worker for each block: neighboring blocks together, by numbers of threads."""
-        with self.errors():
-            threads = self.client.nthreads()
-        if not threads:
-            self.refuse_without_workers()
-        addresses = sorted(threads)
-        seats = np.cumsum([threads[address] for address in addresses])
-        place = (np.arange(n_blocks) + 0.5) * seats[-1] / n_blocks
-        return [addresses[k] for k in np.searchsorted(seats, place, side="right").tolist()]
 
     def refuse_without_workers(self) -> None:
         """Raise: nobody is there to compute."""
@@ -159,15 +169,25 @@ class Cluster:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Log what is computed again; whatever ends this early, Ctrl-C too, frees the cluster."""
-        self.client.subscribe_topic("all", self._on_event)
+        self.watch()
         try:
             yield
         except BaseException:
             self.release()
             raise
         finally:
-            with suppress(Exception):
-                self.client.unsubscribe_topic("all")
+            for address in self._watched:
+                with suppress(Exception):  # the client may be closed
+                    self.client.unsubscribe_topic(address)
+            self._watched.clear()
+
+    def watch(self) -> None:
+        """Listen to the workers that are there now: the scheduler tells when one leaves."""
+        with self.errors():
+            for address in self.client.nthreads():
+                if address not in self._watched:
+                    self.client.subscribe_topic(address, partial(self._on_event, address))
+                    self._watched.add(address)
 
     def release(self) -> None:
         """Give up everything that was asked for: what nobody wants is not computed.
@@ -181,7 +201,7 @@ class Cluster:
             with suppress(Exception):  # the cluster may be gone already
                 future.release()
 
-    def _on_event(self, event: tuple[float, Any]) -> None:
+    def _on_event(self, address: str, event: tuple[float, Any]) -> None:
         message = event[1]
         if not isinstance(message, dict):
             return
@@ -190,7 +210,7 @@ class Cluster:
             mine = [_readable(key) for key in lost if self._run in str(key)]
             logger.warning(
                 "worker %s left; computed again, with what they need: %s",
-                message.get("worker"), _listed(mine),
+                address, _listed(mine),
             )  # fmt: skip
 
 
@@ -202,6 +222,10 @@ def _closed_client() -> type[Exception]:
 
 def _itself(values: Any) -> Any:
     return values
+
+
+def _touch(values: Any) -> None:
+    """To have its argument is all that is asked."""
 
 
 def _readable(key: Any) -> str:

@@ -132,7 +132,9 @@ class DistributedCost(Cost):
     ) -> tuple[int, DistributedPairs]:
         """Number of pairs looked at, and those found, sorted into blocks of rows."""
         cluster = self.cluster
-        layout = layout_of(cluster, self.n, self._block_rows)
+        cluster.watch()
+        cluster.spread(self.future)  # each time: Dask drops copies that nobody needs just now
+        layout = layout_of(self.n, self._block_rows)
         n_tasks = max(SEARCH_TASKS, 2 * len(layout.ranges))
         parts = row_blocks(plan.n_parts, max(1, -(-plan.n_parts // n_tasks)))
         shared = (self._block_rows, bound or [], rows or [])

@@ -16,21 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """Rows of each block, and the worker that it should be on.
-
-    The rows depend on their number and the size of a block alone. The worker is a wish.
-    """
+    """Rows of each block; they depend on their number and the size of a block alone."""
 
     n: int
     block_rows: int
     ranges: list[tuple[int, int]]
-    homes: list[str]
 
 
-def layout_of(cluster: Cluster, n: int, block_rows: int) -> Layout:
-    """Blocks of ``block_rows`` rows, spread over the workers that are there now."""
-    ranges = row_blocks(n, block_rows)
-    return Layout(n, block_rows, ranges, cluster.homes(len(ranges)))
+def layout_of(n: int, block_rows: int) -> Layout:
+    """Blocks of ``block_rows`` rows."""
+    return Layout(n, block_rows, row_blocks(n, block_rows))
 
 
 def shuffle(
@@ -44,11 +39,11 @@ def shuffle(
     """The notes of all parcels, and the blocks that ``join`` makes of their entries."""
     notes = cluster.gather([cluster.submit("note", note_of, p) for p in parcels], label)
     blocks = []
-    for b, ((first, last), home) in enumerate(zip(layout.ranges, layout.homes, strict=True)):
+    for b, (first, last) in enumerate(layout.ranges):
         mine = [
             cluster.submit("entries", entries_of, found, b)
             for found, (_, counts) in zip(parcels, notes, strict=True)
             if b in counts
         ]
-        blocks.append(cluster.submit(name, join, layout.n, first, last, mine, home=home))
+        blocks.append(cluster.submit(name, join, layout.n, first, last, mine))
     return [note for note, _ in notes], blocks

@@ -77,11 +77,11 @@ class DistributedPairs(PairSet):
         """One task per block, with its element of each argument, and what it needs of a vector."""
         held = None if vector is None else self.cluster.hold(vector)
         futures = []
-        for b, home in enumerate(self.layout.homes):
+        for b in range(len(self.blocks)):
             own = [argument[b] for argument in arguments]
             if held is not None:
                 own += [held.piece_rows, held.part(self.segments[b])]
-            futures.append(self.cluster.submit(name, function, *own, home=home))
+            futures.append(self.cluster.submit(name, function, *own))
         return futures
 
     def answers(
@@ -105,11 +105,7 @@ class DistributedProblem(Restricted):
         self.diagonal = diagonal
         self.n = len(diagonal)
         self._evaluated: tuple[FloatArray, FloatArray, list[Any]] | None = None
-        cluster, homes = pairs.cluster, pairs.layout.homes
-        self._diagonals = [
-            cluster.send("diagonal", part, home=home)
-            for part, home in zip(pairs.rows_of(diagonal), homes, strict=True)
-        ]
+        self._diagonals = [pairs.cluster.send("diagonal", part) for part in pairs.rows_of(diagonal)]
 
     @property
     def n_pairs(self) -> int:

@@ -57,7 +57,7 @@ class ClusterProblem(TransportProblem):
         """The plan in the caller's order, still on the workers."""
         plan, cluster = solution.plan, self._cluster
         assert isinstance(plan, DistributedPlan)  # this problem's cost makes no others
-        layout = layout_of(cluster, self.cost.n, plan.pairs.layout.block_rows)
+        layout = layout_of(self.cost.n, plan.pairs.layout.block_rows)
         n_blocks = len(layout.ranges)
         loops = plan.pairs.rows_of(plan.loops) if self.self_loops else [None] * n_blocks
         parcels = plan.pairs.each(
