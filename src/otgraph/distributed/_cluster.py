@@ -34,7 +34,7 @@ logger = logging.getLogger("otgraph.distributed")
 
 # Numbers in one piece of a vector: 8 MB, below what Dask warns about in a task.
 PIECE_ENTRIES = 1 << 20
-SPREAD_SECONDS = 120  # for which copies of the points are waited
+SPREAD_SECONDS = 120  # for which copies of the points are waited for, at most
 NAMED_TASKS = 8  # in one line of the log
 
 
@@ -61,6 +61,7 @@ class Cluster:
         self._numbers = itertools.count()
         self._live: weakref.WeakSet[Any] = weakref.WeakSet()
         self._watched: set[str] = set()
+        self._departures = 0
 
     def submit(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """The future of a task, computed where Dask sees fit: where most of its input is.
@@ -80,6 +81,8 @@ class Cluster:
 
     def gather(self, futures: Sequence[Any], label: str | None = None) -> list[Any]:
         """Results in order; with a label and ``progress``, under a bar."""
+        if self._departures:  # others may have come in their place
+            self.watch()
         with self.errors():
             if label is not None and self.progress:
                 distributed = require("distributed", "distributed")
@@ -110,6 +113,7 @@ class Cluster:
         (``Client.replicate`` writes a log that subscribers cannot receive.)
         """
         distributed = require("distributed", "distributed")
+        departures = self._departures
         with self.errors():
             touched = [
                 self.client.submit(
@@ -117,8 +121,12 @@ class Cluster:
                 )
                 for address in self.client.nthreads()
             ]
-        with suppress(TimeoutError), self.client.as_current():
-            distributed.wait(touched, timeout=SPREAD_SECONDS)
+        for _ in range(SPREAD_SECONDS):
+            with suppress(TimeoutError, CancelledError), self.client.as_current():
+                distributed.wait(touched, timeout=1)
+                return
+            if self._departures > departures:
+                return
 
     def hold(self, values: NDArray[Any]) -> Vector:
         """Send a vector, or a narrow matrix, to the workers."""
@@ -206,6 +214,7 @@ class Cluster:
         if not isinstance(message, dict):
             return
         if message.get("action") == "remove-worker" and not message.get("expected"):
+            self._departures += 1
             lost = [*message.get("lost-computed-tasks", ()), *message.get("processing-tasks", ())]
             mine = [_readable(key) for key in lost if self._run in str(key)]
             logger.warning(
