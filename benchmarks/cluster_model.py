@@ -90,7 +90,7 @@ def model_of(measured: dict[str, Any]) -> Model:
         search=kernels["search_seconds"] / n**1.5,
         screen=kernels["screen_seconds"] / n**1.5,
         evaluation=kernels["evaluate_seconds_per_entry"] * kernels["candidates_per_row"],
-        product=kernels["product_seconds_per_entry"] * kernels["active_per_row"],
+        product=kernels["product_seconds_per_entry"] * graph["mean_degree"],
         n_rounds=graph["n_rounds"],
         n_products=graph["n_products"],
         n_evaluations=graph["n_evaluations"],
@@ -118,7 +118,9 @@ def rounds_table(measured: dict[str, Any]) -> str:
     lines += [
         "",
         f"Fitted: {1e3 * model.latency:.1f} ms, and {1e3 * model.per_task:.2f} ms for each block, "
-        f"and {1e9 * model.per_number:.0f} ns for each number.",
+        f"and {1e9 * model.per_number:.0f} ns for each number. A product takes "
+        f"{1e9 * measured['kernels']['product_seconds_per_entry']:.1f} ns of one core for each active "
+        "pair in a row.",
     ]
     return "\n".join(lines)
 
@@ -145,9 +147,7 @@ def run_table(measured: dict[str, Any]) -> str:
 def time_table(measured: dict[str, Any]) -> str:
     """Model of the whole time."""
     model = model_of(measured)
-    lines = [
-        "| points | " + " | ".join(f"{w} threads" for w in THREADS) + " | points on a machine |"
-    ]
+    lines = ["| points | " + " | ".join(f"{w} threads" for w in THREADS) + " | memory for points |"]
     lines.append("|---" * (len(THREADS) + 2) + "|")
     for n in POINTS:
         cells = [_duration(sum(model.seconds(n, w).values())) for w in THREADS]
@@ -165,6 +165,13 @@ def parts_table(measured: dict[str, Any]) -> str:
     for n in POINTS:
         parts = model.seconds(n, threads)
         lines.append(f"| {n:,} | " + " | ".join(_duration(s) for s in parts.values()) + " |")
+    graph = measured["graph"]
+    total = sum(model.seconds(graph["n"], measured["n_workers"]).values())
+    lines += [
+        "",
+        f"For the run above the model gives {_duration(total)}, and {_duration(graph['seconds'])} were "
+        "measured.",
+    ]
     return "\n".join(lines)
 
 

@@ -191,7 +191,6 @@ def measure_kernels() -> dict[str, Any]:
         "search_seconds": search,
         "screen_seconds": screen,
         "screened_per_point": found.pairs_checked / cost.n,
-        "active_per_row": hessian.n_active / cost.n,
         "evaluate_seconds_per_entry": evaluate / entries,
         "product_seconds_per_entry": product / hessian.n_active,
     }
