@@ -115,12 +115,12 @@ def rounds_table(measured: dict[str, Any]) -> str:
         for row in measured["rounds"]
     ]
     model = model_of(measured)
+    product = measured["kernels"]["product_seconds_per_entry"]
     lines += [
         "",
         f"Fitted: {1e3 * model.latency:.1f} ms, and {1e3 * model.per_task:.2f} ms for each block, "
         f"and {1e9 * model.per_number:.0f} ns for each number. A product takes "
-        f"{1e9 * measured['kernels']['product_seconds_per_entry']:.1f} ns of one core for each active "
-        "pair in a row.",
+        f"{1e9 * product:.1f} ns of one core for each active pair in a row.",
     ]
     return "\n".join(lines)
 
@@ -169,8 +169,8 @@ def parts_table(measured: dict[str, Any]) -> str:
     total = sum(model.seconds(graph["n"], measured["n_workers"]).values())
     lines += [
         "",
-        f"For the run above the model gives {_duration(total)}, and {_duration(graph['seconds'])} were "
-        "measured.",
+        f"For the run above the model gives {_duration(total)}, and "
+        f"{_duration(graph['seconds'])} were measured.",
     ]
     return "\n".join(lines)
 
