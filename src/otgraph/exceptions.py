@@ -13,6 +13,7 @@ __all__ = [
     "FormatError",
     "InfeasibleError",
     "MemoryLimitError",
+    "MissingPairsWarning",
 ]
 
 
@@ -38,6 +39,10 @@ class MemoryLimitError(MemoryError):
 
 class DisconnectedWarning(UserWarning):
     """Points fall into groups that share no edge."""
+
+
+class MissingPairsWarning(UserWarning):
+    """An approximate search misses a noticeable share of the pairs that matter."""
 
 
 class ExperimentError(ValueError):

@@ -10,7 +10,12 @@ import problems
 import reference
 from otgraph import Graph, quadratic_ot_graph
 from otgraph.costs import points
-from otgraph.exceptions import ConvergenceError, ConvergenceWarning, InfeasibleError
+from otgraph.exceptions import (
+    ConvergenceError,
+    ConvergenceWarning,
+    InfeasibleError,
+    MissingPairsWarning,
+)
 
 TOL = 1e-9
 
@@ -357,7 +362,8 @@ def test_approximate_search_says_what_it_may_lack(rng, monkeypatch):
     monkeypatch.setattr(points, "PROBES", 3)
     monkeypatch.setattr(points, "SCREEN_PROBES", 3)
     X = problems.many_dimensions(rng, 900)
-    graph = quadratic_ot_graph(X, 1.0, search="approximate")
+    with pytest.warns(MissingPairsWarning, match=r"pairs missing \(\d+ % of the edges"):
+        graph = quadratic_ot_graph(X, 1.0, search="approximate", max_missing=10.0)
     certificate, C = graph.certificate, reference.cost_matrix(X)
     assert graph.params["search"] == "approximate"
     assert certificate.status == "exact_on_candidates"
@@ -370,6 +376,8 @@ def test_approximate_search_says_what_it_may_lack(rng, monkeypatch):
     assert certificate.missing_pairs_bound > certificate.missing_pairs
     exact = quadratic_ot_graph(X, 1.0, search="exact")
     assert exact.certificate.missing_pairs == 0
+    widened = quadratic_ot_graph(X, 1.0, search="approximate")  # at most 5 % by default
+    assert widened.certificate.missing_share <= 0.05
 
 
 def test_progress_writes_bars_and_changes_nothing(rng, capsys):

@@ -6,18 +6,20 @@ import numpy as np
 import pytest
 
 import problems
-from otgraph.solvers import Screener, solve_for_degree
+from otgraph.solvers import Goal, Screener, solve_for_degree
 from otgraph.solvers.degree import DegreeSearch, row_law
+
+
+def solved(cost, degree, *, n_candidates):
+    goal = Goal(eps=1.0, mass=np.ones(cost.n), self_loops=False, tol=1e-6, max_steps=200)
+    return solve_for_degree(Screener(cost), degree, goal, n_candidates=n_candidates)
 
 
 @pytest.mark.parametrize("name", ["random", "clustered", "line", "many_dimensions", "heavy_tails"])
 @pytest.mark.parametrize("degree", [4.0, 15.0])
 def test_degree_is_reached(rng, name, degree):
     cost = problems.cost_of(problems.CLOUDS[name](rng, 400))
-    solution = solve_for_degree(
-        Screener(cost), degree, np.ones(400),
-        self_loops=False, tol=1e-6, max_steps=200, n_candidates=30,
-    )  # fmt: skip
+    solution = solved(cost, degree, n_candidates=30)
     assert solution.certificate.status == "exact"
     assert solution.mean_degree == pytest.approx(degree, rel=0.02)
 
@@ -66,10 +68,7 @@ def test_row_law_is_right_for_equal_rows():
     pairs = cost.neighbors(20)
     eps, slope = row_law(cost, pairs, 6.0, np.ones(60))
     assert slope == pytest.approx(1 / 3, rel=0.2)  # d/(d + 2) in one dimension
-    solution = solve_for_degree(
-        Screener(cost), 6.0, np.ones(60),
-        self_loops=False, tol=1e-6, max_steps=200, n_candidates=20,
-    )  # fmt: skip
+    solution = solved(cost, 6.0, n_candidates=20)
     assert eps == pytest.approx(solution.certificate.eps, rel=0.5)
 
 

@@ -44,8 +44,9 @@ def C(X):
     return reference.cost_matrix(X)
 
 
-def assert_complete(C, upper, screen):
-    np.testing.assert_array_equal(problems.as_mask(screen.pairs), reference.pairs_below(C, upper))
+def assert_complete(C, screen):
+    expected = reference.pairs_below(C, screen.upper)
+    np.testing.assert_array_equal(problems.as_mask(screen.pairs), expected)
     assert screen.complete
     assert screen.pairs_checked == N * (N - 1) // 2
 
@@ -53,21 +54,21 @@ def assert_complete(C, upper, screen):
 def test_first_screen_is_a_pass_over_all_pairs(cost, C, rng):
     u, slack = rng.uniform(0.05, 0.1, size=N), rng.uniform(0.0, 0.1, size=N)
     screener = Screener(cost)
-    upper, screen = screener.screen(u, slack)
-    np.testing.assert_array_equal(upper, u + slack)
-    assert_complete(C, upper, screen)
+    screen = screener.screen(u, slack)
+    np.testing.assert_array_equal(screen.upper, u + slack)
+    assert_complete(C, screen)
     assert screener.n_passes == 1
 
 
 def test_lower_potentials_need_no_pass(cost, C, rng):
     screener = Screener(cost)
     u, slack = rng.uniform(0.1, 0.2, size=N), np.full(N, 0.05)
-    known, _ = screener.screen(u, slack)
+    known = screener.screen(u, slack).upper
     for factor in (1.0, 0.9, 0.5):
-        upper, screen = screener.screen(factor * u, np.full(N, 0.08))
-        assert np.all(factor * u <= upper)
-        assert np.all(upper <= known)
-        assert_complete(C, upper, screen)
+        screen = screener.screen(factor * u, np.full(N, 0.08))
+        assert np.all(factor * u <= screen.upper)
+        assert np.all(screen.upper <= known)
+        assert_complete(C, screen)
     assert cost.calls == [None]
     assert screener.n_passes == 1
 
@@ -77,12 +78,12 @@ def test_few_points_above_the_bound_are_looked_up_alone(cost, C, rng):
     u, slack = rng.uniform(0.1, 0.2, size=N), np.full(N, 0.02)
     screener.screen(u, slack)
     u[[3, 77, 120]] += 0.3
-    upper, screen = screener.screen(u, slack)
-    assert np.all(u <= upper)
-    assert_complete(C, upper, screen)
+    screen = screener.screen(u, slack)
+    assert np.all(u <= screen.upper)
+    assert_complete(C, screen)
     assert cost.calls == [None, 3]
-    again, screen = screener.screen(u - 0.05, slack)
-    assert_complete(C, again, screen)
+    screen = screener.screen(u - 0.05, slack)
+    assert_complete(C, screen)
     assert cost.calls == [None, 3]
 
 
@@ -90,16 +91,18 @@ def test_many_points_above_the_bound_need_a_pass(cost, C, rng):
     screener = Screener(cost)
     u = rng.uniform(0.1, 0.2, size=N)
     screener.screen(u, np.zeros(N))
-    upper, screen = screener.screen(u + 0.1, np.zeros(N))
-    assert_complete(C, upper, screen)
+    screen = screener.screen(u + 0.1, np.zeros(N))
+    assert_complete(C, screen)
     assert cost.calls == [None, None]
     assert screener.n_passes == 2
 
 
-def test_forget(cost, rng):
+def test_a_cost_that_looks_further_is_asked_again(cost, monkeypatch):
     screener = Screener(cost)
     screener.screen(np.full(N, 0.1), np.zeros(N))
-    screener.forget()
+    assert not screener.widen()  # it looks at all pairs already
+    monkeypatch.setattr(cost, "widen", lambda: True, raising=False)
+    assert screener.widen()
     screener.screen(np.full(N, 0.1), np.zeros(N))
     assert screener.n_passes == 2
 

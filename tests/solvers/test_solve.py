@@ -9,22 +9,22 @@ import scipy.sparse as sp
 import problems
 import reference
 from otgraph.exceptions import InfeasibleError
-from otgraph.solvers import Screener, Start, solve, start_on
-from otgraph.solvers.solve import duality_gap
+from otgraph.solvers import Goal, Screener, first_state, solve
+from otgraph.solvers.certify import duality_gap
 
 N = 150
 
 
-def solved(
-    cost, eps=1.0, *, mass=None, self_loops=False, tol=1e-8, k=10, max_steps=200, start=None
-):
+def goal_of(cost, eps=1.0, *, mass=None, self_loops=False, tol=1e-8, max_steps=200):
     mass = np.ones(cost.n) if mass is None else mass
+    return Goal(eps=eps, mass=mass, self_loops=self_loops, tol=tol, max_steps=max_steps)
+
+
+def solved(cost, eps=1.0, *, k=10, start=None, **options):
+    goal = goal_of(cost, eps, **options)
     if start is None:
-        start = start_on(cost, cost.neighbors(k), eps * mass, self_loops=self_loops)
-    return solve(
-        Screener(cost), eps, mass,
-        self_loops=self_loops, tol=tol, max_steps=max_steps, start=start,
-    )  # fmt: skip
+        start = first_state(cost, cost.neighbors(k), goal)
+    return solve(Screener(cost), goal, start)
 
 
 def dense_plan(solution):
@@ -62,7 +62,7 @@ def test_hostile_first_candidates(rng):
     star = np.zeros((N, N))
     star[0, 1 : N - 1] = star[1 : N - 1, 0] = 1.0
     pairs = problems.cost_of(sp.csr_matrix(star), metric="precomputed").neighbors(1)
-    start = start_on(cost, pairs, np.ones(N), self_loops=False)
+    start = first_state(cost, pairs, goal_of(cost))
     solution = solved(cost, start=start)
     assert solution.certificate.status == "exact"
     np.testing.assert_allclose(dense_plan(solution), dense_plan(solved(cost)), atol=1e-7)
@@ -71,9 +71,7 @@ def test_hostile_first_candidates(rng):
 @pytest.mark.parametrize("start_value", [0.0, 100.0, -100.0])
 def test_start_does_not_matter(rng, start_value):
     cost = problems.cost_of(problems.random(rng, N))
-    start = start_on(
-        cost, cost.neighbors(10), np.ones(N), self_loops=False, u0=np.full(N, start_value)
-    )
+    start = first_state(cost, cost.neighbors(10), goal_of(cost), u0=np.full(N, start_value))
     solution = solved(cost, start=start)
     assert solution.certificate.status == "exact"
     np.testing.assert_allclose(dense_plan(solution), dense_plan(solved(cost)), atol=1e-7)
@@ -82,19 +80,16 @@ def test_start_does_not_matter(rng, start_value):
 def test_warm_start_saves_steps(rng):
     cost = problems.cost_of(problems.random(rng, N))
     cold = solved(cost, 1.0)
-    warm = solved(cost, 1.01, start=cold.start)
-    assert isinstance(cold.start, Start)
+    warm = solved(cost, 1.01, start=cold.state)
     assert warm.certificate.n_steps <= 4
     assert warm.certificate.status == "exact"
 
 
 def test_certificate_counts(rng):
     cost = problems.cost_of(problems.random(rng, N))
-    screener, mass = Screener(cost), np.ones(N)
-    start = start_on(cost, cost.neighbors(10), mass, self_loops=False)
-    options = {"self_loops": False, "tol": 1e-8, "max_steps": 100}
-    first = solve(screener, 1.0, mass, start=start, **options)
-    second = solve(screener, 0.5, mass, start=first.start, **options)
+    screener, goal = Screener(cost), goal_of(cost)
+    first = solve(screener, goal, first_state(cost, cost.neighbors(10), goal))
+    second = solve(screener, goal.at(0.5), first.state)
     assert first.certificate.n_screens >= 1
     assert second.certificate.n_screens == 0  # the pairs of the larger eps contain these
     assert second.certificate.status == "exact"
@@ -133,7 +128,7 @@ def test_gap_bounds_the_distance_to_the_optimum(rng):
     assert abs(solution.certificate.duality_gap) <= 1e-12
     for size in (1e-6, 1e-4, 1e-3):
         u = solution.u + size * rng.normal(size=N)
-        gap = duality_gap(solution.problem.plan(u, 1.0), u, 1.0, mass)
+        gap = duality_gap(solution.state.problem.plan(u, 1.0), u, 1.0, mass)
         lost = (best - reference.dual_value(C, u, 1.0, mass)) / best
         assert lost > 0
         assert gap >= 0.99 * lost - 1e-13
@@ -142,7 +137,7 @@ def test_gap_bounds_the_distance_to_the_optimum(rng):
 def test_gap_is_infinite_without_a_feasible_plan(rng):
     solution = solved(problems.cost_of(problems.random(rng, N)))
     u = solution.u - 10.0
-    assert duality_gap(solution.problem.plan(u, 1.0), u, 1.0, np.ones(N)) == np.inf
+    assert duality_gap(solution.state.problem.plan(u, 1.0), u, 1.0, np.ones(N)) == np.inf
 
 
 def candidates(pairs, n, cost=1.0):

@@ -6,8 +6,8 @@ from otgraph._numba import njit
 
 
 @njit
-def start_cg(residual, preconditioner, z, p):
-    """Set z = p = M^-1 r and return (r·z, r·r)."""
+def start_cg(residual, preconditioner, weights, z, p):
+    """Set z = p = M^-1 r and return r·z and the weighted sum of the squares of r."""
     rz = 0.0
     rr = 0.0
     for i in range(len(residual)):
@@ -15,7 +15,7 @@ def start_cg(residual, preconditioner, z, p):
         z[i] = r * preconditioner[i]
         p[i] = z[i]
         rz += r * z[i]
-        rr += r * r
+        rr += weights[i] * (r * r)
     return rz, rr
 
 
@@ -29,8 +29,8 @@ def dot(a, b):
 
 
 @njit
-def advance_cg(alpha, p, q, preconditioner, x, residual, z):
-    """x += alpha p, r -= alpha q, z = M^-1 r; returns (r·z, r·r)."""
+def advance_cg(alpha, p, q, preconditioner, weights, x, residual, z):
+    """x += alpha p, r -= alpha q, z = M^-1 r; returns r·z and the weighted sum of squares of r."""
     rz = 0.0
     rr = 0.0
     for i in range(len(x)):
@@ -39,7 +39,7 @@ def advance_cg(alpha, p, q, preconditioner, x, residual, z):
         residual[i] = r
         z[i] = r * preconditioner[i]
         rz += r * z[i]
-        rr += r * r
+        rr += weights[i] * (r * r)
     return rz, rr
 
 

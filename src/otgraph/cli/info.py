@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from otgraph.cli.frames import listed
-from otgraph.cli.options import ReadOptions, RunOptions
+from otgraph.cli.options import ReadOptions, RunOptions, option
 from otgraph.cli.readers import (
     SUFFIXES,
     TABLES,
@@ -23,6 +23,7 @@ from otgraph.cli.targets import suffix_of, with_compressed
 
 if TYPE_CHECKING:
     from otgraph.cli.frames import Points
+    from otgraph.graphs import Graph
 
 NUMERIC = "iufb"  # kinds of numpy types that count as numbers
 
@@ -30,6 +31,10 @@ NUMERIC = "iufb"  # kinds of numpy types that count as numbers
 def info(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A graph file, or a file of points.")],
     *,
+    verify: Annotated[
+        str | None,
+        option("Points that a graph file was built from: checks the graph.", metavar="POINTS"),
+    ] = None,
     reading: ReadOptions,
     run: RunOptions,
 ) -> Report:
@@ -37,7 +42,12 @@ def info(
     report = Report("info")
     report.facts["file"] = file
     if is_graph_file(file):
-        _describe_graph_file(report, file)
+        graph = _describe_graph_file(report, file)
+        if verify is not None:
+            _verify(report, graph, read_points(verify, reading))
+    elif verify is not None:
+        msg = f"`verify` checks a graph file, and {file} holds points. Name the graph file."
+        raise ValueError(msg)
     else:
         _describe_points(report, file, reading)
     report.body = report.text()
@@ -45,7 +55,19 @@ def info(
     return report
 
 
-def _describe_graph_file(report: Report, file: str) -> None:
+def _verify(report: Report, graph: Graph, points: Points) -> None:
+    """Compare the graph with its points; a graph that does not pass is an error."""
+    if graph.certificate is None:
+        msg = "`verify` needs a transport graph: other graphs have no certificate."
+        raise ValueError(msg)
+    result = graph.certificate.verify(points.values)
+    if not result:
+        raise ValueError(str(result))
+    report.row("verified", str(result).removeprefix("verified: "))
+    report.facts["verified"] = bool(result)
+
+
+def _describe_graph_file(report: Report, file: str) -> Graph:
     graph = read_graph(file)
     points = None if graph.points is None else list(graph.points.shape)
     report.facts |= {"kind": "graph", "points": points}
@@ -53,6 +75,7 @@ def _describe_graph_file(report: Report, file: str) -> None:
     report.row("built by", _params(graph.params))
     report.row("holds", _held(graph))
     describe_graph(report, graph)
+    return graph
 
 
 def _params(params: dict[str, Any]) -> str:

@@ -165,6 +165,14 @@ class SolverOptions:
     search: Annotated[
         Search | None, option("How candidate pairs are found.", default="auto", panel=SOLVER)
     ] = None
+    max_missing: Annotated[
+        float | None,
+        option(
+            "Share of missing pairs that an approximate search may leave.",
+            default="0.05",
+            panel=SOLVER,
+        ),
+    ] = None
     n_candidates: Annotated[int | None, option("First candidates per point.", panel=SOLVER)] = None
     max_steps: Annotated[int | None, option("Limit of steps.", panel=SOLVER)] = None
     on_failure: Annotated[

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -52,12 +51,8 @@ def describe_graph(report: Report, graph: Graph) -> None:
         "n_components": graph.n_components,
         "n_isolated": isolated,
         "params": dict(graph.params),
-        "certificate": None if certificate is None else _certificate(certificate),
+        "certificate": None if certificate is None else certificate.record(),
     }
-
-
-def _certificate(certificate: Any) -> dict[str, Any]:
-    return {**asdict(certificate), "status": certificate.status.value}
 
 
 def _listed_params(graph: Graph) -> str:

@@ -37,6 +37,8 @@ class Screen:
 
     Parameters
     ----------
+    upper
+        Bound of the potentials: no pair outside is worth using for any u <= upper.
     pairs
         The pairs with c_ij < upper_i + upper_j that the pass found.
     complete
@@ -45,6 +47,7 @@ class Screen:
         Number of pairs decided.
     """
 
+    upper: FloatArray
     pairs: PairSet
     complete: bool
     pairs_checked: int
@@ -60,6 +63,7 @@ class Cost(ABC):
     n: int
     order: LongArray
     scale: float
+    largest: float  # no cost is larger
     workers: Workers
     exact: bool | None = True  # whether screens cover all pairs; None: not decided yet
     samples: bool = True  # whether `sample` tells something that `screen` does not

@@ -46,21 +46,23 @@ class BlockCost(SearchedCost):
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
         """Costs from points ``start:stop`` to points ``first_column:``, before scaling."""
 
-    def mean(self) -> float:
-        """Mean over all ordered pairs, a point with itself included at cost 0."""
+    def _mean_and_largest(self) -> tuple[float, float]:
+        """Over all ordered pairs, a point with itself included at cost 0."""
 
-        def total(rows: tuple[int, int]) -> float:
-            costs = self.block(*rows, rows[0])
-            return float(np.triu(costs, 1).sum())
+        def total(rows: tuple[int, int]) -> tuple[float, float]:
+            costs = np.triu(self.block(*rows, rows[0]), 1)
+            return float(costs.sum()), float(costs.max(initial=0.0))
 
-        return 2.0 * float(sum(self._map(total))) / self.n**2
+        sums, largest = zip(*self._map(total), strict=True)
+        return 2.0 * float(sum(sums)) / self.n**2, max(largest)
 
     def _normalize(self, normalize: bool, unit_cost: float = 1.0) -> None:
         """Set what blocks, given in units of ``unit_cost``, are divided by."""
-        mean = self.mean()
+        mean, largest = self._mean_and_largest()
         self.identical = mean == 0.0
         self._divisor = positive_scale(mean) if normalize else 1.0 / unit_cost
         self.scale = self._divisor * unit_cost
+        self.largest = largest / self._divisor
 
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""

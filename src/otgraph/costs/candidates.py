@@ -49,6 +49,7 @@ class CandidateCost(Cost):
         pairs = symmetric_pairs(self.n, [chunk], workers)
         self.scale = positive_scale(float(np.mean(pairs.costs))) if normalize and len(c) else 1.0
         self._pairs = Pairs(pairs.indptr, pairs.indices, pairs.costs / self.scale)
+        self.largest = float(np.max(self._pairs.costs, initial=0.0))
 
     def neighbors(self, k: int) -> Pairs:
         """All candidates, however many."""
@@ -57,7 +58,7 @@ class CandidateCost(Cost):
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """The candidates that a solution below ``upper`` could use."""
         pairs = self._pairs.below(upper, self.workers)
-        return Screen(pairs, complete=False, pairs_checked=len(self._pairs.indices) // 2)
+        return Screen(upper, pairs, complete=False, pairs_checked=len(self._pairs.indices) // 2)
 
     def unplaceable(self, mass: FloatArray) -> BoolArray:
         """Points that together have more mass than all their candidates can take.

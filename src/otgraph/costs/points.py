@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 MIN_CELL_POINTS = 8192
 CELLS_PER_ROOT = 3.0  # number of cells = this times sqrt(n): making and scanning them balance
 PROBES = 16  # cells that a cell looks into for its neighbors
-# ... and for all its pairs, in an approximate search: looking is cheaper than choosing the
-# nearest, and what is missing falls fast (benchmarks/README.md).
+# Cells that a cell looks into for all its pairs, in an approximate search: looking is cheaper
+# than choosing the nearest, and what is missing falls fast (benchmarks/README.md).
 SCREEN_PROBES = 48
+MORE_PROBES = 3  # factor by which an approximate search that missed too much looks further
 NEIGHBOR_ROWS = 256  # rows that are compared with all points at once
 RECALL_ROWS = 32  # rows from which it is judged how many neighbors the near cells hold
 MIN_RECALL = 0.5
@@ -82,12 +83,13 @@ class EuclideanCost(DistancePowers, SearchedCost):
             self._cells = consecutive_cells(points, max(n, 1))
         super().__init__(points, order, p=p, factor=factor, scale=scale, workers=workers)
         self.exact = exact
+        self.probes = SCREEN_PROBES
 
     def widen(self) -> bool:
-        """Look into all cells where only near ones were looked into."""
+        """Look into more cells where only near ones were looked into, in the end into all."""
         if self.exact:
             return False
-        self.exact = True
+        self.probes *= MORE_PROBES
         return True
 
     def neighbor_work(self, k: int) -> Work:
@@ -166,16 +168,18 @@ class EuclideanCost(DistancePowers, SearchedCost):
         """How to cut the pairs into blocks; decides what search="auto" means, once."""
         if self._cells.n_cells == 1:
             self.exact = True
-        if self.exact is False:
-            return NearCells(self._cells, SCREEN_PROBES, rows)
-        if self._cells.n_cells == 1:
             return AllPairs(self.n, rows)
+        if self.exact is False and rows is not None:
+            return NearCells(self._cells, self.probes, rows)
         way = NotExcluded(self._X, self._cells, reach, rows)
         share = way.share()
         if self.exact is None:
             self.exact = 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
-            if not self.exact:
-                return NearCells(self._cells, SCREEN_PROBES, rows)
+        if self.exact is False:
+            # Looking into the near cells of a cell meets each pair from both ends.
+            if 2.0 * self.probes / self._cells.n_cells < min(share, PLAIN_SHARE):
+                return NearCells(self._cells, self.probes, rows)
+            self.exact = True  # which costs no more
         return way if share < PLAIN_SHARE else AllPairs(self.n, rows)
 
     def _screen_batch(

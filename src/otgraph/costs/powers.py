@@ -50,6 +50,8 @@ class DistancePowers(Cost):
         self._X = points
         self._factor = factor
         self._half_power = 0.5 * p
+        farthest = float(np.max(np.einsum("ij,ij->i", points, points), initial=0.0))
+        self.largest = factor * (4.0 * farthest) ** self._half_power
 
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points; products, so accurate to the norms only."""

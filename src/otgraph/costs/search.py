@@ -65,7 +65,7 @@ class SearchedCost(Cost):
         with single_threaded_blas():
             work = self.screen_work(upper, rows)
             checked, pairs = self._found(work, "screen")
-        return Screen(pairs, work.complete, self.n_pairs if work.complete else checked)
+        return Screen(upper, pairs, work.complete, self.n_pairs if work.complete else checked)
 
     def _found(self, work: Work, label: str) -> tuple[int, Pairs]:
         checked, chunks = 0, []

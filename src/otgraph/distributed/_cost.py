@@ -32,6 +32,7 @@ class Description:
     n: int
     order: LongArray
     scale: float
+    largest: float
     identical: bool
     exact: bool | None
 
@@ -54,9 +55,10 @@ class DistributedCost(Cost):
         self._pair_bytes = pair_bytes
         self._block_rows = block_rows
         known: Description = cluster.result(cluster.submit("description", _describe, future))
-        self.n, self.order, self.scale = known.n, known.order, known.scale
+        self.n, self.order = known.n, known.order
+        self.scale, self.largest = known.scale, known.largest
         self.identical, self.exact = known.identical, known.exact
-        self._n_searches = 0
+        self._n_searches = self._widened = 0
 
     def neighbors(self, k: int) -> DistributedPairs:
         """Pairs of near points, about k per point: a first guess, not a promise."""
@@ -73,7 +75,7 @@ class DistributedCost(Cost):
         plan = self._plan(request, bound, some)
         self.exact = plan.exact
         checked, pairs = self._search("screen", request, plan, bound, some)
-        return Screen(pairs, plan.complete, self.n_pairs if plan.complete else checked)
+        return Screen(upper, pairs, plan.complete, self.n_pairs if plan.complete else checked)
 
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
@@ -91,10 +93,10 @@ class DistributedCost(Cost):
         return self._of_rows("sample", _search.excess, rows, u)
 
     def widen(self) -> bool:
-        """Look into all cells where only near ones were looked into."""
+        """Look into more cells where only near ones were looked into."""
         if self.exact:
             return False
-        self.exact = True
+        self._widened += 1
         return True
 
     def available_bytes(self) -> int:
@@ -111,7 +113,7 @@ class DistributedCost(Cost):
 
     def _request(self, name: str, *, k: int | None = None, of_some_rows: bool = False) -> Request:
         self._n_searches += 1
-        return Request(f"{name} {self._n_searches}", self.exact, k, of_some_rows)
+        return Request(f"{name} {self._n_searches}", self.exact, self._widened, k, of_some_rows)
 
     def _plan(
         self, request: Request, bound: list[Any] | None = None, rows: list[Any] | None = None
@@ -148,7 +150,7 @@ class DistributedCost(Cost):
 
 
 def _describe(cost: LocalCost) -> Description:
-    return Description(cost.n, cost.order, cost.scale, cost.identical, cost.exact)
+    return Description(cost.n, cost.order, cost.scale, cost.largest, cost.identical, cost.exact)
 
 
 def _sample(cost: LocalCost, rows: LongArray) -> FloatArray:

@@ -27,11 +27,12 @@ class Request:
     """A search: for ``k`` neighbors, or with an upper bound for the pairs of ``rows``, or all.
 
     ``name`` is different for every search. ``exact`` says whether all pairs are covered; None
-    leaves that to the cost.
+    leaves that to the cost. ``widened`` counts how often an approximate search was widened.
     """
 
     name: str
     exact: bool | None
+    widened: int = 0
     k: int | None = None
     of_some_rows: bool = False
 
@@ -130,6 +131,8 @@ def _work(
     # A copy: the cost here is shared by all tasks of this process, and must stay as it is.
     mine = copy.copy(cost)
     mine.exact = request.exact
+    for _ in range(request.widened):
+        mine.widen()
     if request.k is not None:
         work = mine.neighbor_work(request.k)
     else:

@@ -8,7 +8,7 @@ from otgraph.distributed._checks import find_client
 from otgraph.distributed._cluster import Cluster
 from otgraph.distributed._problem import ClusterProblem
 from otgraph.graphs.quadratic import check_goal
-from otgraph.graphs.transport import DEFAULT_MAX_STEPS
+from otgraph.graphs.transport import DEFAULT_MAX_MISSING, DEFAULT_MAX_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ def quadratic_ot_graph(
     self_loops: bool = False,
     tol: float = 1e-6,
     search: str = "auto",
+    max_missing: float = DEFAULT_MAX_MISSING,
     n_candidates: int | None = None,
     u0: ArrayLike | None = None,
     max_steps: int = DEFAULT_MAX_STEPS,
@@ -59,7 +60,7 @@ def quadratic_ot_graph(
     block_rows
         Rows of a block, the unit of work and of memory. By default a sixteenth of the points
         within reason: 16 384 to 65 536 rows. Choose less where workers have little memory.
-    mean_degree, metric, p, normalize, mass, self_loops, tol, search, n_candidates, u0
+    mean_degree, metric, p, normalize, mass, self_loops, tol, search, max_missing, n_candidates, u0
         As there; the metric must not be ``"precomputed"``.
     max_steps, on_failure, random_state
         As there.
@@ -90,7 +91,8 @@ def quadratic_ot_graph(
     with cluster.running():
         problem = ClusterProblem(
             X, cluster=cluster, block_rows=block_rows, metric=metric, p=p, normalize=normalize,
-            mass=mass, self_loops=self_loops, tol=tol, search=search, n_candidates=n_candidates,
+            mass=mass, self_loops=self_loops, tol=tol, search=search, max_missing=max_missing,
+            n_candidates=n_candidates,
             max_steps=max_steps, on_failure=on_failure, progress=progress, n_jobs=n_jobs,
             random_state=random_state,
         )  # fmt: skip

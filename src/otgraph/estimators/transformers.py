@@ -72,8 +72,8 @@ class QuadraticOTTransformer(_TransportTransformer):
         default, stands for 1.0, unless `mean_degree` is given.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`.
-    metric, p, normalize, self_loops, tol, search, n_candidates, max_steps, on_failure, n_jobs, \
-random_state
+    metric, p, normalize, self_loops, tol, search, max_missing, n_candidates, max_steps, \
+on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
 
     Attributes
@@ -107,6 +107,7 @@ random_state
         self_loops: bool = False,
         tol: float = 1e-6,
         search: str = "auto",
+        max_missing: float = 0.05,
         n_candidates: int | None = None,
         max_steps: int = 200,
         on_failure: str = "warn",
@@ -121,6 +122,7 @@ random_state
         self.self_loops = self_loops
         self.tol = tol
         self.search = search
+        self.max_missing = max_missing
         self.n_candidates = n_candidates
         self.max_steps = max_steps
         self.on_failure = on_failure

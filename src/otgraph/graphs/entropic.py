@@ -28,7 +28,7 @@ from otgraph.graphs._dense import (
 )
 from otgraph.graphs._sinkhorn import symmetric_sinkhorn
 from otgraph.graphs.graph import Graph
-from otgraph.solvers.certificate import Certificate, Status
+from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients
 
 if TYPE_CHECKING:
@@ -182,14 +182,20 @@ def _plan_and_certificate(
     fill_symmetric(matrix, to_plan, workers)
     sums = matrix.sum(axis=1)
     error = float(np.abs(sums / mass - 1.0).max())
+    gap = _relative_gap(matrix, sums, mass, u, eps, workers)
+    reason = Reason.NONE if np.isfinite(gap) else Reason.NO_FEASIBLE_PLAN
+    if error > tol:
+        reason = Reason.OUT_OF_STEPS
     return Certificate(
-        status=Status.EXACT if error <= tol else Status.NOT_CONVERGED,
+        status=Status.NOT_CONVERGED if reason else Status.EXACT,
         marginal_error=error,
-        duality_gap=_relative_gap(matrix, sums, mass, u, eps, workers),
+        duality_gap=gap,
         pairs_checked=n * (n - 1) // 2 + (n if loops else 0),
         violations=0,  # every pair takes part: there is none left to check
         n_steps=solution.n_steps,
         eps=eps,
+        n_edges=n * (n - 1) // 2,
+        reason=reason,
     )
 
 
@@ -240,7 +246,7 @@ def _relative_gap(
 
     leftovers, gaps, transport = np.transpose(list(workers.map(terms, blocks)))
     if not leftovers.max() <= FEASIBLE:
-        return float("nan")  # marginals still miss: such a plan says nothing about the gap
+        return float("inf")  # marginals still miss: such a plan says nothing about the gap
     return float(eps * gaps.sum() / (transport.sum() + eps * mass.sum()))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from otgraph._validation import check_vector
 from otgraph.graphs import extension
 from otgraph.graphs._canonical import canonical_weights, plain_params
+from otgraph.solvers.verification import Evidence
 
 if TYPE_CHECKING:
     import os
@@ -71,6 +72,23 @@ class Graph:
     potentials: FloatArray | None = None
     mass: FloatArray | None = None
     points: Any = None
+
+    def __post_init__(self) -> None:
+        """Tell the certificate which plan it is about."""
+        if self.certificate is not None and self.potentials is not None and self.mass is not None:
+            params = self.params
+            evidence = Evidence(
+                method=str(params.get("method")),
+                weights=self.weights,
+                potentials=self.potentials,
+                mass=self.mass,
+                metric=str(params.get("metric", "euclidean")),
+                power=float(params.get("p") or 2.0),
+                scale=float(params.get("scale") or 1.0),
+                normalize=bool(params.get("normalize")),
+                self_loops=bool(params.get("self_loops")),
+            )
+            object.__setattr__(self, "certificate", replace(self.certificate, evidence=evidence))
 
     @classmethod
     def from_weights(

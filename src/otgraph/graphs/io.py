@@ -20,7 +20,6 @@ import json
 import math
 import os
 import struct
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -31,7 +30,7 @@ from otgraph._validation import check_csr
 from otgraph.exceptions import FormatError
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs.graph import Graph
-from otgraph.solvers.certificate import Certificate, Status
+from otgraph.solvers.certificate import Certificate, Reason, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -143,7 +142,7 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> bytes:
         }
         for name, array in arrays.items()
     ]
-    certificate = None if graph.certificate is None else asdict(graph.certificate)
+    certificate = None if graph.certificate is None else graph.certificate.record()
     header = {
         "params": _encoded(plain_params(graph.params)),
         "certificate": certificate and _encoded(certificate),
@@ -286,7 +285,8 @@ def _certificate_of(encoded: Mapping[str, Any] | None) -> Certificate | None:
     if encoded is None:
         return None
     fields = _decoded(encoded)
-    return Certificate(**{**fields, "status": Status(fields["status"])})
+    enums = {"status": Status(fields["status"]), "reason": Reason(fields["reason"])}
+    return Certificate(**{**fields, **enums})
 
 
 def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:

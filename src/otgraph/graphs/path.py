@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.graphs.graph import Graph
-    from otgraph.solvers import Solution, Start
+    from otgraph.solvers import Solution, State
     from otgraph.typing import FloatArray, PointsLike
 
 
@@ -63,21 +63,20 @@ def eps_path(X: PointsLike, eps: ArrayLike, **options: Any) -> EpsPath:
         solution = problem.solve(value, start=_predicted_start(solved, value))
         graphs[int(position)] = problem.graph(solution)
         solved = [*solved[-1:], solution]
-        problem.screener.shrink(solution)
+        problem.screener.shrink(solution.state.screen)
     return EpsPath([graphs[position] for position in range(len(values))])
 
 
-def _predicted_start(solved: list[Solution], eps: float) -> Start | None:
-    """The last candidates, and potentials continued on a line in log eps."""
+def _predicted_start(solved: list[Solution], eps: float) -> State | None:
+    """The last candidates, and potentials continued on a line: they are piecewise linear in eps."""
     if not solved:
         return None
-    last = solved[-1]
-    if len(solved) == 1 or solved[0].certificate.eps == last.certificate.eps:
-        return last.start
-    before = solved[0]
-    x0, x1, x = np.log([before.certificate.eps, last.certificate.eps, eps])
-    slope = (last.u - before.u) / (x1 - x0)
-    return replace(last.start, u=last.u + min(x - x1, x1 - x0, key=abs) * slope)
+    before, last = solved[0], solved[-1]
+    step = last.certificate.eps - before.certificate.eps
+    if step == 0.0:
+        return last.state
+    share = (eps - last.certificate.eps) / step
+    return replace(last.state, u=last.u + share * (last.u - before.u))
 
 
 class EpsPath:

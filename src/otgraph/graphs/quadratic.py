@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from otgraph._validation import check_positive
-from otgraph.graphs.transport import DEFAULT_MAX_STEPS, TransportProblem
+from otgraph.graphs.transport import DEFAULT_MAX_MISSING, DEFAULT_MAX_STEPS, TransportProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +28,7 @@ def quadratic_ot_graph(
     self_loops: bool = False,
     tol: float = 1e-6,
     search: str = "auto",
+    max_missing: float = DEFAULT_MAX_MISSING,
     n_candidates: int | None = None,
     u0: ArrayLike | None = None,
     max_steps: int = DEFAULT_MAX_STEPS,
@@ -79,6 +80,9 @@ def quadratic_ot_graph(
     search
         ``"exact"`` proves that no pair is missing, ``"approximate"`` looks at near cells
         of points only, ``"auto"`` is exact unless that would cost far more than all the rest.
+    max_missing
+        Share of missing pairs, relative to the edges, that an approximate search may leave. While
+        a sample of rows says that more are missing, it looks further, in the end at all pairs.
     n_candidates
         First candidates per point; affects the time, and the result only through rounding.
     u0
@@ -110,7 +114,8 @@ def quadratic_ot_graph(
     eps, mean_degree = check_goal(eps, mean_degree)
     problem = TransportProblem(
         X, metric=metric, p=p, normalize=normalize, mass=mass, self_loops=self_loops, tol=tol,
-        search=search, n_candidates=n_candidates, max_steps=max_steps, on_failure=on_failure,
+        search=search, max_missing=max_missing, n_candidates=n_candidates, max_steps=max_steps,
+        on_failure=on_failure,
         progress=progress, n_jobs=n_jobs, random_state=random_state,
     )  # fmt: skip
     if eps is not None:

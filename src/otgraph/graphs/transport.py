@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -21,18 +20,23 @@ from otgraph._validation import (
 )
 from otgraph.costs import as_cost, check_input
 from otgraph.costs.restricted import Plan
-from otgraph.exceptions import ConvergenceError, ConvergenceWarning, DisconnectedWarning
+from otgraph.exceptions import (
+    ConvergenceError,
+    ConvergenceWarning,
+    DisconnectedWarning,
+    MissingPairsWarning,
+)
 from otgraph.graphs._cost_kinds import metric_name
 from otgraph.graphs.graph import Graph
 from otgraph.solvers import (
+    Goal,
     Screener,
     Solution,
-    Start,
+    State,
     Status,
-    missing_pairs,
+    first_state,
     solve,
     solve_for_degree,
-    start_on,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +54,10 @@ CANDIDATES_PER_DEGREE = 1.3
 # Ten steps are usual; hundreds occur as eps tends to zero and the plan to a matching.
 DEFAULT_MAX_STEPS = 1000
 DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
+# Share of missing pairs, relative to the edges, up to which an approximate search goes on by
+# itself, and above which a graph is never returned without a warning.
+DEFAULT_MAX_MISSING = 0.05
+MISSING_WARNING = 0.05
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
@@ -67,6 +75,7 @@ class TransportProblem:
         self_loops: bool = False,
         tol: float = 1e-6,
         search: str = "auto",
+        max_missing: float = DEFAULT_MAX_MISSING,
         n_candidates: int | None = None,
         max_steps: int = DEFAULT_MAX_STEPS,
         on_failure: str = "warn",
@@ -80,6 +89,7 @@ class TransportProblem:
         self.on_failure = check_on_failure(on_failure)
         self.search = check_choice(search, "search", tuple(EXACT_SEARCH))
         self.seed = check_count(random_state, "random_state", minimum=0)
+        self.max_missing = check_positive(max_missing, "max_missing")
         p = check_positive(p, "p")
         if n_candidates is not None:
             n_candidates = check_count(n_candidates, "n_candidates")
@@ -124,24 +134,15 @@ class TransportProblem:
         """The cost for what `_check` let pass."""
         return as_cost(X, **options)
 
-    def solve(self, eps: float, *, u0: Any = None, start: Start | None = None) -> Solution:
+    def solve(self, eps: float, *, u0: Any = None, start: State | None = None) -> Solution:
         """The solution for one eps, from potentials or from the solution of another eps."""
+        goal = self._goal(eps)
         if start is None:
             if u0 is not None:
                 u0 = check_vector(u0, "u0", self.cost.n)[self.cost.order]
             k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
-            pairs, target = self.cost.neighbors(k), eps * self.mass
-            start = start_on(self.cost, pairs, target, self_loops=self.self_loops, u0=u0, k=k)
-        solution = solve(
-            self.screener,
-            eps,
-            self.mass,
-            self_loops=self.self_loops,
-            tol=self.tol,
-            max_steps=self.max_steps,
-            start=start,
-        )
-        return self._judged(solution)
+            start = first_state(self.cost, self.cost.neighbors(k), goal, u0=u0, k=k)
+        return self._judged(solve(self.screener, goal, start))
 
     def solve_for_degree(self, mean_degree: float) -> Solution:
         """The solution with a wanted mean degree."""
@@ -152,19 +153,28 @@ class TransportProblem:
         solution = solve_for_degree(
             self.screener,
             mean_degree,
-            self.mass,
-            self_loops=self.self_loops,
-            tol=self.tol,
-            max_steps=self.max_steps,
+            self._goal(1.0),
             n_candidates=self.n_candidates or enough,
         )
         if abs(solution.mean_degree / mean_degree - 1.0) > DEGREE_WARNING:
             msg = (
                 f"No `eps` was found that gives `mean_degree`={mean_degree:g}; the nearest graph "
-                f"has {solution.mean_degree:.2f}. Few points have few possible degrees."
+                f"has {solution.mean_degree:.2f}. The degree jumps where many costs are equal or "
+                "points are few, and uneven masses bound it."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         return self._judged(solution)
+
+    def _goal(self, eps: float) -> Goal:
+        return Goal(
+            eps=eps,
+            mass=self.mass,
+            self_loops=self.self_loops,
+            tol=self.tol,
+            max_steps=self.max_steps,
+            max_missing=self.max_missing,
+            seed=self.seed,
+        )
 
     def graph(self, solution: Solution, **params: Any) -> Graph:
         """The plan in the caller's order, with what is known about it."""
@@ -195,26 +205,24 @@ class TransportProblem:
         return out
 
     def _judged(self, solution: Solution) -> Solution:
-        """Complete the certificate, and complain where the tolerance was not reached."""
+        """Complain where nothing was proved, or too many pairs are missing."""
         certificate = solution.certificate
-        if certificate.status == Status.EXACT_ON_CANDIDATES and self.cost.samples:
-            estimate, bound, checked = missing_pairs(self.cost, solution, self.seed)
-            certificate = replace(
-                certificate,
-                missing_pairs=estimate,
-                missing_pairs_bound=bound,
-                pairs_checked=max(certificate.pairs_checked, checked),
-            )
         if certificate.status == Status.NOT_CONVERGED:
             msg = (
                 f"The row sums are off by up to {certificate.marginal_error:.1e} after "
-                f"{certificate.n_steps} Newton steps (`tol` is {self.tol:.1e}). A larger "
-                "`max_steps`, a larger `eps` or a start `u0` usually helps."
+                f"{certificate.n_steps} Newton steps (`tol` is {self.tol:.1e}): "
+                f"{certificate.reason.value}."
             )
             if self.on_failure == "raise":
                 raise ConvergenceError(msg)
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
-        return replace(solution, certificate=certificate)
+        if certificate.missing_share > MISSING_WARNING:
+            msg = (
+                f"The approximate search lacks {certificate.missing_text}. Lower `max_missing`, "
+                "or pass `search='exact'`."
+            )
+            warnings.warn(msg, MissingPairsWarning, stacklevel=4)
+        return solution
 
     @staticmethod
     def _clip_candidates(n_candidates: int | None, n: int) -> int | None:

@@ -184,6 +184,8 @@ def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, A
             "marginal_error": proof.marginal_error,
             "duality_gap": proof.duality_gap,
             "missing_pairs": proof.missing_pairs,
+            "missing_pairs_bound": proof.missing_pairs_bound,
+            "missing_share": proof.missing_share,
         }
     params.setdefault("random_state", 0)
     return {key: value for key, value in plain_params(params).items() if value is not None}

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from otgraph.solvers.certificate import Certificate, Status
+from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.degree import solve_for_degree
-from otgraph.solvers.missing import missing_pairs
 from otgraph.solvers.screening import Screener
-from otgraph.solvers.solve import Solution, Start, solve, start_on
+from otgraph.solvers.solve import solve
+from otgraph.solvers.state import Goal, Solution, State, first_state
 
 __all__ = [
     "Certificate",
+    "Goal",
+    "Reason",
     "Screener",
     "Solution",
-    "Start",
+    "State",
     "Status",
-    "missing_pairs",
+    "first_state",
     "solve",
     "solve_for_degree",
-    "start_on",
 ]

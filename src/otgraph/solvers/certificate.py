@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from otgraph.solvers.verification import verify
+
+if TYPE_CHECKING:
+    from otgraph.solvers.verification import Evidence, Verification
 
 
 class Status(StrEnum):
@@ -22,23 +29,47 @@ class Status(StrEnum):
 _MEANING = {
     Status.EXACT: "optimal among all pairs of points: marginals hold and no pair is missing",
     Status.EXACT_ON_CANDIDATES: "optimal among the candidate pairs; not all others were checked",
-    Status.NOT_CONVERGED: "stopped before the marginals reached the tolerance",
+    Status.NOT_CONVERGED: "not proved optimal",
 }
+
+
+class Reason(StrEnum):
+    """Why a solution is not proved optimal, and what may help; empty if it is."""
+
+    NONE = ""
+    OUT_OF_STEPS = "the limit of Newton steps was reached; raise `max_steps`"
+    NO_PROGRESS = "Newton steps no longer reduced the error; try a larger `eps` or a start `u0`"
+    ROUNDING = "`tol` is below the rounding errors of a row sum at this `eps`; raise `tol` or `eps`"
+    CANDIDATES_CHANGE = (
+        "pairs were still missing after the last round; try a larger `eps` or `n_candidates`"
+    )
+    MASS_LEFT_OVER = (
+        "some points do not find enough partners for their mass; change `mass`, or pass "
+        "`self_loops=True`"
+    )
+    NO_FEASIBLE_PLAN = (
+        "row sums are within `tol`, but no plan with exact row sums was found to prove how good "
+        "it is; lower `tol`"
+    )
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Computed evidence for a quadratic OT graph.
+    """Computed evidence for an optimal transport graph.
+
+    A certificate cannot contradict itself: a status other than ``"not_converged"`` with a gap
+    that is not finite, or with violations, is refused when it is made.
 
     Parameters
     ----------
     status
         ``"exact"``, ``"exact_on_candidates"`` or ``"not_converged"``.
     marginal_error
-        Largest ``|row sum - mass| / mass``.
+        Largest ``|row sum - mass| / mass`` of the plan that is returned.
     duality_gap
         Primal value of a plan with the exact marginals minus the dual value of the
-        potentials, relative to the primal value.
+        potentials, relative to the primal value. It is the gap among the candidate pairs where
+        the status is ``"exact_on_candidates"``. Infinite where no such plan was found.
     pairs_checked
         Pairs (each counted once) for which ``u_i + u_j <= c_ij`` was decided or proved.
     violations
@@ -50,13 +81,19 @@ class Certificate:
     n_screens
         Passes over all pairs; zero where the pass for an earlier ``eps`` of a path sufficed.
     missing_pairs
-        Estimated number of pairs that the full solution uses and the candidates lack;
-        zero when the status is ``"exact"``, ``nan`` when nothing was sampled.
+        Estimated number of pairs that the full solution uses and the candidates lack; zero when
+        the status is ``"exact"``, ``nan`` when it is unknown.
     missing_pairs_bound
         Upper end of the one-sided 95 % confidence interval of that number.
+    n_edges
+        Number of pairs with positive weight, to compare ``missing_pairs`` with.
+    reason
+        Why the status is ``"not_converged"`` and what may help; empty otherwise.
     history
         Marginal errors on the way, a tuple for each round: at its start and after every step.
         A round may have other candidates than the one before, and then begins elsewhere.
+    evidence
+        The plan that this is about, set by its graph; see :meth:`verify`.
     """
 
     status: Status
@@ -69,14 +106,88 @@ class Certificate:
     n_screens: int = 0
     missing_pairs: float = 0.0
     missing_pairs_bound: float = 0.0
+    n_edges: int = 0
+    reason: Reason = Reason.NONE
     history: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse claims that the numbers beside them contradict."""
+        if self.status == Status.NOT_CONVERGED:
+            return
+        finite = math.isfinite(self.marginal_error) and math.isfinite(self.duality_gap)
+        if not finite or self.violations:
+            msg = (
+                f"A certificate with status {self.status.value!r} needs a finite marginal error "
+                f"and gap and no violations, got {self.marginal_error!r}, {self.duality_gap!r} "
+                f"and {self.violations!r}."
+            )
+            raise ValueError(msg)
+
+    def verify(self, X: Any, *, metric: Any = None, random_state: int = 0) -> Verification:
+        """Check the graph of this certificate against its points, so that none need believe it.
+
+        Costs are computed again from ``X`` with scipy, and every weight is compared with what
+        the potentials say: no weight is wrong, no pair that is worth using is missing, rows sum
+        to the masses. This looks at all pairs of up to 5000 points, and of more at all pairs of
+        1000 random rows.
+
+        Parameters
+        ----------
+        X
+            The points, or costs, that the graph was built from.
+        metric
+            The metric function again, where the graph was built with one.
+        random_state
+            Seed of the rows, where not all are compared.
+
+        Examples
+        --------
+        >>> import numpy as np, otgraph
+        >>> X = np.random.default_rng(0).normal(size=(100, 3))
+        >>> graph = otgraph.quadratic_ot_graph(X, eps=1.0)
+        >>> bool(graph.certificate.verify(X))
+        True
+        >>> bool(graph.certificate.verify(X + 0.01 * X**2))
+        False
+        """
+        return verify(self, X, metric=metric, seed=random_state)
+
+    def record(self) -> dict[str, Any]:
+        """The numbers as plain values, by name."""
+        names = [item.name for item in fields(self) if item.name != "evidence"]
+        return {name: getattr(self, name) for name in names} | {
+            "status": self.status.value,
+            "reason": self.reason.value,
+        }
+
+    @property
+    def missing_share(self) -> float:
+        """Estimated missing pairs, relative to the edges of the graph."""
+        return self.missing_pairs / max(self.n_edges, 1)
 
     def __str__(self) -> str:
         """One paragraph for people."""
-        return (
-            f"{self.status.value}: {self.status.meaning}\n"
+        restricted = self.status == Status.EXACT_ON_CANDIDATES
+        meaning = f"{self.status.meaning}{': ' if self.reason else ''}{self.reason.value}"
+        lines = [
+            f"{self.status.value}: {meaning}",
             f"  eps {self.eps:.6g}, marginal error {self.marginal_error:.1e}, "
-            f"relative duality gap {self.duality_gap:.1e}\n"
+            f"relative duality gap {'on the candidates ' if restricted else ''}"
+            f"{self.duality_gap:.1e}",
             f"  {self.pairs_checked:,} pairs checked, {self.violations:,} violations, "
-            f"{self.n_steps} Newton steps, {self.n_screens} screens"
+            f"{self.n_steps} Newton steps, {self.n_screens} screens",
+        ]
+        if restricted:
+            lines.append(f"  {self.missing_text}")
+        return "\n".join(lines)
+
+    @property
+    def missing_text(self) -> str:
+        """How many pairs the candidates lack, as a sentence."""
+        if math.isnan(self.missing_pairs):
+            return "missing pairs unknown: only the given candidates are allowed"
+        return (
+            f"about {self.missing_pairs:,.0f} pairs missing ({100 * self.missing_share:.2g} % of "
+            f"the edges; 95 % bound {self.missing_pairs_bound:,.0f})"
         )

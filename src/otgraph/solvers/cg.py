@@ -21,18 +21,23 @@ def conjugate_gradients(
     *,
     rtol: float,
     max_products: int,
+    units: FloatArray | None = None,
 ) -> tuple[FloatArray, int]:
     """Solve A x = rhs to a relative residual, with the diagonal of A as preconditioner.
+
+    ``units`` are the sizes in which the residuals of the rows are measured. Without them a row
+    that is a million times smaller than the others would count for nothing.
 
     A may be singular (a bipartite component); the iterates then stay in its range as long
     as the right-hand side does, and a direction without curvature ends the iteration.
     Returns the solution and the number of products.
     """
     preconditioner = 1.0 / diagonal
+    weights = np.ones_like(rhs) if units is None else np.square(np.mean(units) / units)
     x = np.zeros_like(rhs)
     residual = rhs.copy()
     z, p = np.empty_like(rhs), np.empty_like(rhs)
-    rz, rr = kernels.start_cg(residual, preconditioner, z, p)
+    rz, rr = kernels.start_cg(residual, preconditioner, weights, z, p)
     goal = rtol * rtol * rr
     for count in range(max_products):
         if rr <= goal:
@@ -42,6 +47,8 @@ def conjugate_gradients(
         if curvature <= 0.0:
             return x, count + 1
         previous = rz
-        rz, rr = kernels.advance_cg(previous / curvature, p, q, preconditioner, x, residual, z)
+        rz, rr = kernels.advance_cg(
+            previous / curvature, p, q, preconditioner, weights, x, residual, z
+        )
         kernels.next_direction(rz / previous, z, p)
     return x, max_products

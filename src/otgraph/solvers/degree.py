@@ -8,86 +8,67 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph.exceptions import MemoryLimitError
+from otgraph.solvers.certify import certify
 from otgraph.solvers.newton import newton
-from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, Start, approach, solve, start_on
+from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, approach, looking_further
+from otgraph.solvers.state import Effort, first_state
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
     from otgraph.costs.interface import PairSet
     from otgraph.solvers.screening import Screener
-    from otgraph.solvers.solve import Solution
+    from otgraph.solvers.state import Goal, Solution, State
     from otgraph.typing import FloatArray
 
 logger = logging.getLogger("otgraph")
 
-# How close the degree must come on the first candidates, and in the end.
-LOOSE_DEGREE = 0.02
-DEGREE_TOL = 0.02
-MAX_LOOSE_TRIALS = 8
-MAX_TRIALS = 8
-# Marginal error at which the degree is known to a fraction of a percent.
+DEGREE_TOL = 0.02  # relative distance from the wanted degree that is near enough
+# Trials on the first candidates, which are cheap, and among all pairs. Two or three are usual;
+# many occur where the degree jumps and the search closes in on the jump.
+CANDIDATE_TRIALS = 8
+MAX_TRIALS = 60
+# On the first candidates eps moves no further than by this in log eps: they saturate.
+CANDIDATE_RANGE = 3.0
+# Marginal error at which the degree is usually known to a fraction of a percent.
 TRIAL_TOL = 0.01
-# A search that has no slope yet assumes degree ~ eps^SLOPE; the law is eps^(d/(d+2)), and slopes
-# outside the bounds come from jumps of the degree.
-SLOPE = 0.7
-SMALLEST_SLOPE, LARGEST_SLOPE = 0.1, 2.0
-# Relative to the costs: below, the row sums would be rounding errors.
-SMALLEST_EPS = 1e-8
-# Changes of log eps beyond this are not trusted.
-MAX_LOG_STEP = 2.5
 
 
 def solve_for_degree(
-    screener: Screener,
-    degree: float,
-    mass: FloatArray,
-    *,
-    self_loops: bool,
-    tol: float,
-    max_steps: int,
-    n_candidates: int,
+    screener: Screener, degree: float, goal: Goal, *, n_candidates: int
 ) -> Solution:
-    """The solution whose mean degree is closest to ``degree``, to about one percent.
+    """The solution whose mean degree is within two percent of ``degree``, or the nearest.
 
-    A rough search on the first candidates alone costs a few loose solves; then solves among all
-    pairs, each warm-started, correct what the first candidates had missed. Only the last one goes
-    to the tolerance.
+    ``goal.eps`` is not read. A rough search on the first candidates alone costs a few loose
+    solves; then solves among all pairs, each warm-started, correct what the first candidates
+    had missed. Only the last one goes to the tolerance.
     """
-    pairs = screener.cost.neighbors(n_candidates)
-    eps, slope = row_law(screener.cost, pairs, degree, mass)
-    start = start_on(screener.cost, pairs, eps * mass, self_loops=self_loops)
-    floor = SMALLEST_EPS * float(np.median(start.problem.largest_costs()))
-    eps, start = _search_on_candidates(
-        start, max(eps, floor), mass, DegreeSearch(degree, slope, floor)
-    )
-    search = DegreeSearch(degree, slope, floor)
-    best, steps = (np.inf, eps), 0
-    for _ in range(MAX_TRIALS):
-        run = approach(
-            screener, eps, mass,
-            self_loops=self_loops, tol=max(tol, TRIAL_TOL), max_steps=max_steps, start=start,
-        )  # fmt: skip
-        start, reached = run.start, run.mean_degree
-        steps += run.steps
-        logger.debug("eps %.4g: mean degree %.2f", eps, reached)
-        if run.error > LOOSE_TOL:
-            break
-        best = min(best, (search.miss(reached), eps))
-        following = search.propose(eps, reached)
-        if search.miss(reached) <= DEGREE_TOL or following is None:
-            break
-        eps = following
-    del run  # its candidates are those of `start`, or outdated
-    solution = solve(
-        screener, best[1], mass,
-        self_loops=self_loops, tol=tol, max_steps=max_steps, start=start,
-    )  # fmt: skip
-    certificate = replace(
-        solution.certificate,
-        n_steps=steps + solution.certificate.n_steps,
-        n_screens=screener.n_passes,
-    )
-    return replace(solution, certificate=certificate)
+    cost = screener.cost
+    pairs = cost.neighbors(n_candidates)
+    eps, slope = row_law(cost, pairs, degree, goal.mass)
+    state = first_state(cost, pairs, goal.at(eps))
+    limits = eps_limits(cost, goal.mass, state.problem.largest_costs())
+    eps = min(max(eps, limits[0]), limits[1])
+    eps, state = _search_on_candidates(state, goal, eps, DegreeSearch(degree, slope, limits))
+    first_pass = screener.n_passes
+
+    def attempt(state: State) -> Solution:
+        nonlocal eps
+        total = Effort()
+        for tol in (max(goal.tol, TRIAL_TOL), goal.tol):
+            search = DegreeSearch(degree, slope, limits)
+            level = replace(goal, tol=tol)
+            eps, state = _search_among_all(screener, level, eps, state, search, total)
+            effort = Effort()
+            state = approach(screener, goal.at(eps), state, effort)
+            near_enough = search.miss(state.mean_degree) <= DEGREE_TOL
+            if near_enough or search.best_miss > DEGREE_TOL or tol == goal.tol:
+                break
+        effort.steps += total.steps
+        effort.history = total.history + effort.history
+        return certify(screener, goal.at(eps), state, effort, screener.n_passes - first_pass)
+
+    return looking_further(screener, goal, attempt, state)
 
 
 def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tuple[float, float]:
@@ -101,7 +82,7 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     half = max(1, rank // 2)
     eps = _median_positive(problem.row_excess(rank) / mass)
     rise = np.log(eps / _median_positive(problem.row_excess(half) / mass))
-    slope = float(np.log(rank / half) / rise) if rise > 0.0 and rank > half else SLOPE
+    slope = float(np.log(rank / half) / rise) if rise > 0.0 and rank > half else USUAL_SLOPE
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
 
 
@@ -110,58 +91,150 @@ def _median_positive(values: FloatArray) -> float:
     return float(np.median(positive)) if len(positive) else 1.0
 
 
+# Relative to the costs: below, row sums are rounding errors; above, costs no longer matter.
+SMALLEST_EPS = 1e-8
+LARGEST_EPS = 1e4
+
+
+def eps_limits(cost: Cost, mass: FloatArray, row_costs: FloatArray) -> tuple[float, float]:
+    """Between these the degree can be influenced; ``row_costs`` are typical costs of the rows."""
+    lightest = float(np.min(mass))
+    smallest = float(np.min(row_costs, where=row_costs > 0.0, initial=np.inf))
+    if not np.isfinite(smallest):
+        return 1.0, 1.0  # all points are identical: any eps gives the same graph
+    ceiling = LARGEST_EPS * cost.n * cost.largest / lightest
+    return min(SMALLEST_EPS * smallest / lightest, ceiling), ceiling
+
+
 def _search_on_candidates(
-    start: Start, eps: float, mass: FloatArray, search: DegreeSearch
-) -> tuple[float, Start]:
+    state: State, goal: Goal, eps: float, search: DegreeSearch
+) -> tuple[float, State]:
     """Loose solves on fixed candidates; returns eps and where it got to.
 
     Few candidates saturate, so that the slope seen here says nothing about all pairs.
     """
-    for _ in range(MAX_LOOSE_TRIALS):
-        problem = start.problem
-        result = newton(problem, eps * mass, start.u, tol=LOOSE_TOL, max_steps=LOOSE_STEPS)
-        start = Start(problem, result.u)
-        reached = problem.hessian(result.u).n_active / problem.n
-        logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, reached)
-        following = search.propose(eps, reached)
-        if search.miss(reached) <= LOOSE_DEGREE or following is None:
+    first = eps
+    for _ in range(CANDIDATE_TRIALS):
+        state = state.priced(goal.at(eps))
+        result = newton(
+            state.problem, eps * goal.mass, state.u, tol=LOOSE_TOL, max_steps=LOOSE_STEPS
+        )
+        state = replace(state, u=result.u)
+        logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, state.mean_degree)
+        following = search.propose(eps, state.mean_degree)
+        if following is None or abs(np.log(following / first)) > CANDIDATE_RANGE:
             break
         eps = following
-    return eps, start
+    return eps, state
+
+
+def _search_among_all(
+    screener: Screener, goal: Goal, eps: float, state: State, search: DegreeSearch, total: Effort
+) -> tuple[float, State]:
+    """The best eps met, and the last candidates and potentials."""
+    trial: float | None = eps
+    while trial is not None and search.n_trials < MAX_TRIALS:
+        level, effort = goal.at(trial), Effort()
+        try:
+            state = approach(screener, level, state, effort)
+            reached = state.mean_degree
+        except MemoryLimitError:
+            if search.n_trials == 0:
+                raise
+            reached = np.inf  # more neighbors than fit are too many
+        total.steps += effort.steps
+        total.history += effort.history
+        logger.debug("eps %.4g: mean degree %.2f", trial, reached)
+        if np.isfinite(reached) and state.error(level) > LOOSE_TOL:
+            break
+        trial = search.propose(trial, reached)
+    return search.best_eps or eps, state
+
+
+# A search that has no slope yet assumes degree ~ eps^slope with this exponent; the law is
+# eps^(d/(d + 2)), and slopes outside the bounds come from jumps of the degree.
+USUAL_SLOPE = 0.7
+SMALLEST_SLOPE, LARGEST_SLOPE = 0.1, 2.0
+# A first step in log eps is at most so large; steps in one direction that find no other side
+# grow by the factor below.
+FIRST_LOG_STEP = 2.5
+STEP_GROWTH = 2.0
+# Two values of log eps nearer than this, on both sides of the goal, enclose a jump.
+JUMP_WIDTH = 1e-5
+LEAST_DEGREE = 1e-3  # stands for zero in logarithms
 
 
 class DegreeSearch:
     """Secant steps for log degree as a function of log eps, kept within what is known."""
 
-    def __init__(self, degree: float, slope: float = SLOPE, floor: float = 0.0) -> None:
+    def __init__(
+        self,
+        degree: float,
+        slope: float = USUAL_SLOPE,
+        limits: tuple[float, float] = (0.0, np.inf),
+    ) -> None:
         self.goal = float(np.log(degree))
         self.slope = slope
-        self.floor = floor
+        self.n_trials = 0
+        self.best_eps: float | None = None
+        self.best_miss = np.inf
+        with np.errstate(divide="ignore"):
+            self._limits = float(np.log(limits[0])), float(np.log(limits[1]))
         self._below = -np.inf  # largest log eps seen whose degree is too small
         self._above = np.inf
         self._last: tuple[float, float] | None = None
 
     def miss(self, degree: float) -> float:
-        """Relative distance from the goal."""
-        return abs(float(np.log(max(degree, 1e-3))) - self.goal)
+        """Distance from the goal in log degree."""
+        return abs(_log_degree(degree) - self.goal)
 
     def propose(self, eps: float, degree: float) -> float | None:
-        """The next value to try, None when it would not differ."""
-        x, y = float(np.log(eps)), float(np.log(max(degree, 1e-3)))
-        if self._last is not None and x != self._last[0]:
-            slope = (y - self._last[1]) / (x - self._last[0])
-            self.slope = min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
-        self._last = x, y
+        """The next value to try; None when the goal is reached or cannot be approached."""
+        self.n_trials += 1
+        miss = self.miss(degree)
+        if miss < self.best_miss:
+            self.best_eps, self.best_miss = eps, miss
+        if miss <= DEGREE_TOL:
+            return None
+        x, y = float(np.log(eps)), _log_degree(degree)
+        last_step = 0.0 if self._last is None else x - self._last[0]
+        self._learn_slope(x, y)
         if y < self.goal:
             self._below = max(self._below, x)
         else:
             self._above = min(self._above, x)
-        step = min(max((self.goal - y) / self.slope, -MAX_LOG_STEP), MAX_LOG_STEP)
-        following = x + step
-        if not self._below < following < self._above:
-            following = 0.5 * (self._below + self._above)
-        if not np.isfinite(following) or abs(following - x) < 1e-6:
-            return None
-        if np.exp(following) < self.floor:
+        if np.isfinite(self._below) and np.isfinite(self._above):
+            following = self._within_bracket(x + (self.goal - y) / self.slope)
+        else:
+            following = x + self._outward_step(y, last_step)
+        following = min(max(following, self._limits[0]), self._limits[1])
+        if abs(following - x) < JUMP_WIDTH or self._above - self._below < JUMP_WIDTH:
             return None
         return float(np.exp(following))
+
+    def _learn_slope(self, x: float, y: float) -> None:
+        if not np.isfinite(y):
+            return
+        if self._last is not None and x != self._last[0]:
+            slope = (y - self._last[1]) / (x - self._last[0])
+            self.slope = min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
+        self._last = x, y
+
+    def _outward_step(self, y: float, last_step: float) -> float:
+        """Towards a side of the goal that was not seen yet; a plateau is left faster and faster."""
+        secant = (self.goal - y) / self.slope
+        longest = max(FIRST_LOG_STEP, STEP_GROWTH * abs(last_step))
+        size = min(abs(secant), longest)
+        if self.n_trials > 1:
+            size = max(size, STEP_GROWTH * abs(last_step))
+        return float(np.copysign(size, secant))
+
+    def _within_bracket(self, following: float) -> float:
+        """The secant step early on, then the middle: jumps defeat secants."""
+        if self._below < following < self._above and self.n_trials % 3:
+            return following
+        return 0.5 * (self._below + self._above)
+
+
+def _log_degree(degree: float) -> float:
+    return float(np.log(max(degree, LEAST_DEGREE)))

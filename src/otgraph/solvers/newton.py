@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph.solvers.certificate import Reason
 from otgraph.solvers.cg import conjugate_gradients
 
 if TYPE_CHECKING:
@@ -21,43 +22,56 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import Evaluation, Restricted
     from otgraph.typing import FloatArray
 
+# Line search: share of the predicted decrease that a step must bring, share of the slope that
+# may be left at its end, factor by which a step grows, trials before it gives up.
 ARMIJO = 1e-4
-CURVATURE = 0.9  # share of the slope that may be left at the end of a step
+CURVATURE = 0.9
 EXPANSION = 8.0
 MAX_TRIALS = 20
-PATIENCE = (
-    60  # steps without a smaller error than before: rounding, or a problem to reach otherwise
-)
-# Far from the solution an accurate direction is wasted: the linear residual follows this share
-# of the marginal error, between these two ends.
+# Newton gives up after this many steps in which neither the largest error nor the misplaced
+# mass was smaller than ever before.
+PATIENCE = 60
+# The linear residual follows this share of the marginal error, between two ends: far from the
+# solution an accurate direction is wasted.
 CG_SHARE = 0.1
 LOOSEST_CG = 0.1
 TIGHTEST_CG = 1e-8
 MAX_PRODUCTS = 500
-# Shift of the Hessian's diagonal, relative to it and to the marginal error. It bounds the step
-# where the Hessian is singular (a component of the active pairs is bipartite), and vanishes
-# fast enough with the error to leave the convergence quadratic.
+# The Hessian's diagonal is shifted by this share of itself times the share of the mass that is
+# misplaced. The shift bounds the step where the Hessian is singular (a component of the active
+# pairs is bipartite), and vanishes fast enough to leave the convergence quadratic.
 RIDGE = 0.03
 SMALLEST_RIDGE = 1e-9
 # A decrease of F below this multiple of its own terms is lost in rounding.
 ROUNDING = 1e-13
+# A row sum of u_i + u_j - c_ij is off by a few units of rounding of its terms.
+ROW_SUM_ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
 class NewtonResult:
-    """Potentials on a restricted problem; ``errors`` are those at the start and after each step."""
+    """Potentials on a restricted problem; ``errors`` are those at the start and after each step.
+
+    ``reason`` says why the tolerance was not reached, if it was not.
+    """
 
     u: FloatArray
-    row_sums: FloatArray
     error: float
     n_steps: int
     n_products: int
     errors: tuple[float, ...]
+    reason: Reason
 
 
 def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
     """Largest relative deviation of the row sums."""
     return float(np.max(np.abs(row_sums - target) / target))
+
+
+def rounding_level(problem: Restricted, u: FloatArray, target: FloatArray) -> float:
+    """Largest relative error of a row sum that rounding can cause: no tolerance is below it."""
+    sizes = problem.hessian(u).product(np.abs(u))  # sum of |u_i| + |u_j| over the active pairs
+    return float(np.max(ROW_SUM_ROUNDING * sizes / target))
 
 
 def newton(
@@ -71,28 +85,44 @@ def newton(
 ) -> NewtonResult:
     """Bring all row sums of (u_i + u_j - c_ij)_+ to ``target`` within ``tol``.
 
-    ``on_step`` is told the marginal error after every step.
+    Ends at the best potentials met. ``on_step`` is told the marginal error after every step.
     """
     now = problem.evaluate(u)
     error = marginal_error(now.row_sums, target)
     steps = products = 0
     errors = [error]
-    best, since_best = error, 0
-    while error > tol and steps < max_steps and since_best < PATIENCE:
+    best, best_error, least_misplaced, since_best = u, error, np.inf, 0
+    reason = Reason.NONE
+    while error > tol:
+        if steps >= max_steps:
+            reason = Reason.OUT_OF_STEPS
+            break
         direction, count = _direction(problem, target, u, now, error)
         products += count
         advanced = _line_search(problem, target, u, now, direction)
         steps += 1
-        if advanced is None:
+        since_best += 1
+        if advanced is None or since_best > PATIENCE:
+            reason = Reason.NO_PROGRESS
             break
         u, now = advanced
         error = marginal_error(now.row_sums, target)
-        since_best = 0 if error < best else since_best + 1
-        best = min(best, error)
         errors.append(error)
+        misplaced = _misplaced(now, target)
+        if error < best_error:
+            best, best_error, since_best = u, error, 0
+        if misplaced < least_misplaced:
+            least_misplaced, since_best = misplaced, 0
         if on_step is not None:
             on_step(error)
-    return NewtonResult(u, now.row_sums, error, steps, products, tuple(errors))
+    if reason == Reason.NO_PROGRESS and best_error <= rounding_level(problem, best, target):
+        reason = Reason.ROUNDING
+    return NewtonResult(best, best_error, steps, products, tuple(errors), reason)
+
+
+def _misplaced(at: Evaluation, target: FloatArray) -> float:
+    """Share of the mass that is missing or too much."""
+    return float(np.sum(np.abs(at.row_sums - target))) / float(np.sum(target))
 
 
 def _direction(
@@ -101,7 +131,7 @@ def _direction(
     hessian = problem.hessian(u)
     rhs = target - now.row_sums
     empty = np.flatnonzero(hessian.degrees == 0)
-    shift = max(SMALLEST_RIDGE, RIDGE * min(error, 1.0))
+    shift = max(SMALLEST_RIDGE, RIDGE * min(_misplaced(now, target), 1.0))
     ridge = shift * np.maximum(hessian.diagonal, 1.0)
     diagonal = hessian.diagonal + ridge
     rhs[empty] = 0.0  # such rows are in no other row's sum, and have no curvature of their own
@@ -111,6 +141,7 @@ def _direction(
         rhs,
         rtol=min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error)),
         max_products=MAX_PRODUCTS,
+        units=target,
     )
     if len(empty):
         direction[empty] = problem.lift(u, empty, target) - u[empty]

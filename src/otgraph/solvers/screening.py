@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph._memory import megabytes
-from otgraph.costs.base import Screen
 from otgraph.exceptions import MemoryLimitError
 
 if TYPE_CHECKING:
-    from otgraph.costs import Cost
-    from otgraph.solvers.solve import Solution
+    from otgraph.costs import Cost, Screen
     from otgraph.typing import FloatArray, LongArray
 
 # Peak bytes per pair: while the list is sorted into both rows (16 + 2·12), and later for the
@@ -28,61 +27,58 @@ class Screener:
     def __init__(self, cost: Cost) -> None:
         self.cost = cost
         self.n_passes = 0
-        self._upper: FloatArray | None = None
-        self._screen: Screen | None = None
+        self._known: Screen | None = None
 
-    def screen(
-        self, u: FloatArray, slack: FloatArray, *, prune: bool = True
-    ) -> tuple[FloatArray, Screen]:
-        """A bound above ``u``, and the pairs with c_ij < bound_i + bound_j.
+    def screen(self, u: FloatArray, slack: FloatArray, *, prune: bool = True) -> Screen:
+        """The pairs with c_ij < bound_i + bound_j for some bound above ``u``.
 
         Points whose u is below the bound that is known already keep that bound. If only a few
         are above it, a pass over their pairs completes what is known. With ``prune`` the bound
         is lowered to u + slack where it was higher, which drops idle pairs.
         """
         wanted = u + slack
-        if self._upper is None or self._screen is None:
-            self._full_pass(wanted)
+        known = self._known
+        if known is None:
+            known = self._full_pass(wanted)
         else:
-            escaped = np.flatnonzero(u > self._upper)
+            escaped = np.flatnonzero(u > known.upper)
             if len(escaped) > PARTIAL_SHARE * len(u):
-                self._full_pass(wanted if prune else np.maximum(wanted, self._upper))
+                upper = wanted if prune else np.maximum(wanted, known.upper)
+                del known  # frees the old pairs before the new ones come
+                known = self._full_pass(upper)
             elif len(escaped):
-                self._partial_pass(wanted, escaped)
+                known = self._partial_pass(known, wanted, escaped)
                 prune = False  # these pairs are few, and one more copy would not pay
-        upper, known = self._upper, self._screen
-        assert upper is not None  # every branch above leaves both
-        assert known is not None
-        if not prune or not np.any(wanted < upper):
-            return upper, known
-        upper = np.minimum(wanted, upper)
-        pairs = known.pairs.below(upper, self.cost.workers)
-        return upper, Screen(pairs, known.complete, known.pairs_checked)
+        self._known = known
+        if not prune or not np.any(wanted < known.upper):
+            return known
+        upper = np.minimum(wanted, known.upper)
+        return replace(known, upper=upper, pairs=known.pairs.below(upper, self.cost.workers))
 
-    def _full_pass(self, upper: FloatArray) -> None:
+    def _full_pass(self, upper: FloatArray) -> Screen:
         self._refuse_what_does_not_fit(upper)
-        self.forget()  # frees the old pairs before the new ones come
-        self._upper, self._screen = upper, self.cost.screen(upper)
+        self._known = None
         self.n_passes += 1
+        return self.cost.screen(upper)
 
-    def _partial_pass(self, wanted: FloatArray, escaped: LongArray) -> None:
-        assert self._upper is not None  # the caller looked
-        assert self._screen is not None
-        upper = self._upper.copy()
+    def _partial_pass(self, known: Screen, wanted: FloatArray, escaped: LongArray) -> Screen:
+        upper = known.upper.copy()
         upper[escaped] = wanted[escaped]
         found = self.cost.screen(upper, rows=escaped)
-        pairs = self._screen.pairs.merged(found.pairs, self.cost.workers)
-        self._upper = upper
-        self._screen = Screen(pairs, self._screen.complete, self._screen.pairs_checked)
+        pairs = known.pairs.merged(found.pairs, self.cost.workers)
+        return replace(known, upper=upper, pairs=pairs)
 
-    def shrink(self, solution: Solution) -> None:
+    def shrink(self, screen: Screen | None) -> None:
         """Remember only what a solution needed: those of smaller eps hardly need more."""
-        if solution.upper is not None and solution.screen is not None:
-            self._upper, self._screen = solution.upper, solution.screen
+        if screen is not None:
+            self._known = screen
 
-    def forget(self) -> None:
-        """Drop what is remembered, for a cost that now looks further."""
-        self._upper = self._screen = None
+    def widen(self) -> bool:
+        """Make the cost look further, if it can, and forget what it saw so far."""
+        if not self.cost.widen():
+            return False
+        self._known = None
+        return True
 
     def _refuse_what_does_not_fit(self, upper: FloatArray) -> None:
         limit = MEMORY_SHARE * self.cost.available_bytes()

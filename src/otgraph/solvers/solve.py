@@ -1,7 +1,8 @@
-"""The one loop: candidates, Newton, screen, grow and prune, certificate.
+"""The solver: candidates, Newton, screen, descend, certify.
 
-    candidates -> Newton to a loose tolerance -> screen all pairs with slack
-               -> Newton to the tolerance -> did u stay below the screened bound? -> done
+    candidates -> Newton, loosely -> screen all pairs -> Newton to the tolerance -> certify
+                        ^                                         |
+                        +------------ pairs still missing --------+
 
 A screen with the bound ``upper`` finds every pair that any u <= upper could use. It therefore
 adds what was missing and drops what is idle in one go, and proves optimality for the final u
@@ -11,430 +12,250 @@ as long as that stays below the bound.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph.exceptions import InfeasibleError, MemoryLimitError
-from otgraph.solvers.certificate import Certificate, Status
-from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.certificate import Reason
+from otgraph.solvers.certify import certify
 from otgraph.solvers.newton import newton
 from otgraph.solvers.sampling import excess_ratio
+from otgraph.solvers.state import Effort, first_state, start_potentials
 
 if TYPE_CHECKING:
-    from otgraph.costs import Cost, Screen
-    from otgraph.costs.interface import PairSet, Restricted, TransportPlan
+    from collections.abc import Callable
+
+    from otgraph.costs import Cost
     from otgraph.solvers.screening import Screener
-    from otgraph.typing import BoolArray, FloatArray, LongArray
+    from otgraph.solvers.state import Goal, Solution, State
+    from otgraph.typing import FloatArray, LongArray
 
 logger = logging.getLogger("otgraph")
 
-# Marginal error at which the potentials are good enough to choose pairs by.
+# Marginal error at which the potentials are good enough to choose pairs by, and the Newton
+# steps spent on it.
 LOOSE_TOL = 0.05
 LOOSE_STEPS = 20
 MAX_ROUNDS = 40
+# A direct attempt ends when so many rounds have not reached the loose tolerance in their steps:
+# the solution is then followed down from a larger eps.
+FAILED_ROUNDS = 2
 # Rounds that drop idle pairs. After these candidates only grow, which ends the loop: potentials
 # of a bipartite component are not unique, and could wander off again and again.
 PRUNING_ROUNDS = 2
 # Candidates taken over from another eps are cut down if they are this many times the active ones.
 IDLE_FACTOR = 3.0
-# Rounds of a direct attempt; after these eps comes down from a larger value by this factor, at
-# most so many times, from where it equals the costs of all but the farthest neighbors.
-ROUNDS_BEFORE_DESCENT = 6
-DESCENT_RATIO = 3.0
-MAX_RISES = 12
-FAR_QUANTILE = 0.99
-PATH_TOL = 1e-3  # of the larger eps
-# A first screen whose rows would sum to more than this multiple of their targets is put off
-# until candidates with more neighbors have brought the potentials down.
-TOLERATED_EXCESS = 4.0
-MORE_NEIGHBORS = 3
-# The bound is raised above u by this share of the mean excess eps·m_i/degree_i of a row.
+NAMED_POINTS = 10  # in an error message
+
+
+def solve(screener: Screener, goal: Goal, start: State) -> Solution:
+    """Solve to the tolerance among all pairs that the cost screens.
+
+    ``start`` comes from `first_state`, or from the solution of a similar problem.
+    """
+
+    def attempt(state: State) -> Solution:
+        effort, first_pass = Effort(), screener.n_passes
+        state = approach(screener, goal, state, effort)
+        return certify(screener, goal, state, effort, screener.n_passes - first_pass)
+
+    return looking_further(screener, goal, attempt, start)
+
+
+def looking_further(
+    screener: Screener, goal: Goal, attempt: Callable[[State], Solution], start: State
+) -> Solution:
+    """Repeat an attempt while an approximate search misses more pairs than allowed."""
+    solution = attempt(start)
+    while solution.certificate.missing_share > goal.max_missing and screener.widen():
+        logger.debug("%s; looking further", solution.certificate.missing_text)
+        solution = attempt(replace(solution.state, screen=None))
+    return solution
+
+
+def approach(screener: Screener, goal: Goal, start: State, effort: Effort) -> State:
+    """Candidates and potentials that solve the problem, or as near as it gets."""
+    state = start.priced(goal)
+    if state.covered and state.problem.n_pairs > 0.5 * IDLE_FACTOR * state.mean_degree * len(
+        state.u
+    ):
+        state = screened(screener, goal, state, prune=True)
+    state = _rounds(screener, goal, state, effort, patient=False)
+    if not state.solved(goal):
+        refuse_infeasible(screener.cost, goal)
+        if effort.steps < goal.max_steps:
+            state = _descend(screener, goal, state, effort)
+    return state
+
+
+def _rounds(
+    screener: Screener, goal: Goal, state: State, effort: Effort, *, patient: bool
+) -> State:
+    """Improve the potentials and change the candidates in turn; ends with an improvement."""
+    failures = 0
+    for done in range(MAX_ROUNDS):
+        if done:
+            state = _other_candidates(screener, goal, state, prune=done <= PRUNING_ROUNDS)
+        state = _improved(screener.cost, goal, state, effort, patient=patient)
+        for _ in range(MAX_RAISES):
+            if not state.covered or state.complete(goal) or _suspicious(goal, state):
+                break
+            state = _with_higher_price(goal, state)
+            state = _improved(screener.cost, goal, state, effort, patient=patient)
+        failed = not patient and state.error(goal) > LOOSE_TOL
+        failures += failed
+        out_of_luck = effort.steps >= goal.max_steps or failures >= FAILED_ROUNDS
+        if out_of_luck or (state.complete(goal) and not failed):
+            return state
+    effort.reason = Reason.MASS_LEFT_OVER if state.covered else Reason.CANDIDATES_CHANGE
+    return state
+
+
+def _improved(cost: Cost, goal: Goal, state: State, effort: Effort, *, patient: bool) -> State:
+    """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
+    state = newton_on(cost, goal, state, effort, max(LOOSE_TOL, goal.tol), LOOSE_STEPS)
+    if state.complete(goal) and (patient or state.error(goal) <= LOOSE_TOL):
+        state = newton_on(cost, goal, state, effort, goal.tol, goal.max_steps)
+    return state
+
+
+def newton_on(
+    cost: Cost, goal: Goal, state: State, effort: Effort, tol: float, max_steps: int
+) -> State:
+    """The state with better potentials; steps are counted and the bar is moved."""
+    left = min(max_steps, goal.max_steps - effort.steps)
+    with cost.workers.error_bar("solve", goal.tol) as bar:
+        result = newton(
+            state.problem, goal.target, state.u, tol=tol, max_steps=left, on_step=bar.update
+        )
+    effort.steps += result.n_steps
+    effort.reason = result.reason
+    effort.history.append(result.errors)
+    logger.debug(
+        "eps %.3g: %d pairs, %d steps, %d products, marginal error %.1e",
+        goal.eps, state.problem.n_pairs, effort.steps, result.n_products, result.error,
+    )  # fmt: skip
+    return replace(state, u=result.u)
+
+
+# Candidates -----------------------------------------------------------------------------
+
+# The bound of a screen is above u by this share of the mean excess eps·m_i/degree_i of a row.
 # In d dimensions that multiplies the number of pairs by at most e^SLACK.
 SLACK = 0.5
 # Rows of few neighbors change more from one round to the next; extra candidates are cheap there.
 EXTRA_SLACK = 4.0
-START_SWEEPS = 2
-# Price of mass that finds no partner on the candidates, in units of what a row's candidates
-# cost; raised by the second factor while it is still used although no pair is missing.
-OVERFLOW_PRICE = 2.0
+# A first screen whose rows would sum to more than this multiple of their targets is put off
+# until candidates with more neighbors have brought the potentials down.
+TOLERATED_EXCESS = 4.0
+MORE_NEIGHBORS = 3
+# Mass that stays over although no pair is missing costs this many times as much from then on.
 OVERFLOW_GROWTH = 8.0
-MAX_OVERFLOW_RAISES = 7  # to four million times what the candidates cost
-RAISES_BEFORE_WIDENING = 3
-NAMED_POINTS = 10  # in an error message
-# The feasible plan of the duality gap meets the marginals this closely, relative to the mass.
-FEASIBLE_TOL = 1e-9
-POLISH_STEPS = 3
-FEASIBLE_CG = 0.1  # the linear residual, as a share of what is allowed
-FEASIBLE_PRODUCTS = 300
-# Linear residuals fall in the Euclidean norm, of which a row may have most: a few solves.
-FEASIBLE_SOLVES = 4
+MAX_RAISES = 24  # in a round: to 8^24 times what the candidates cost
+# Above this multiple of what its candidates cost, an approximate search has missed partners.
+SUSPICIOUS_PRICE = 500.0
 
 
-@dataclass(frozen=True)
-class Start:
-    """Candidates and potentials to begin with.
-
-    ``k`` is the number of nearest neighbors that the candidates are, None if they are others;
-    ``upper`` and ``screen`` are those of the screen that they come from, if they do.
-    """
-
-    problem: Restricted
-    u: FloatArray
-    k: int | None = None
-    upper: FloatArray | None = None
-    screen: Screen | None = None
+def _other_candidates(screener: Screener, goal: Goal, state: State, *, prune: bool) -> State:
+    """What to do about candidates on which the problem is not solved."""
+    if state.complete(goal):
+        return state  # what is missing is not pairs, but Newton steps
+    if state.covered:  # and yet mass is left over, at a price that all partners would be worth
+        if not screener.widen():
+            return _with_higher_price(goal, state)
+        state = replace(state, screen=None)
+    if _too_few_neighbors(screener.cost, goal, state):
+        return _with_more_neighbors(screener.cost, goal, state)
+    return screened(screener, goal, state, prune=prune)
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Potentials, the plan they give, and what was proved about them."""
-
-    u: FloatArray
-    plan: TransportPlan
-    certificate: Certificate
-    problem: Restricted
-    upper: FloatArray | None = None  # bound of the last screen
-    screen: Screen | None = None
-
-    @property
-    def start(self) -> Start:
-        """Where the solution of a similar problem may begin."""
-        return Start(self.problem, self.u, upper=self.upper, screen=self.screen)
-
-    @property
-    def mean_degree(self) -> float:
-        """Mean number of neighbors, a point itself not counted."""
-        return self.plan.mean_degree
+def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> State:
+    """New candidates: all that a solution not far above the current one could use."""
+    degrees = np.maximum(state.problem.hessian(state.u).degrees, 1.0)
+    slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * goal.target / degrees
+    screen = screener.screen(state.u, slack, prune=prune)
+    problem = screener.cost.restrict(screen.pairs, state.problem.diagonal)
+    return replace(state, problem=problem, screen=screen, k=None)
 
 
-def start_on(
-    cost: Cost,
-    pairs: PairSet,
-    target: FloatArray,
-    *,
-    self_loops: bool,
-    u0: FloatArray | None = None,
-    k: int | None = None,
-) -> Start:
-    """First candidates, and potentials on them that are not far off."""
-    diagonal = np.zeros(cost.n) if self_loops else np.full(cost.n, np.inf)
-    problem = cost.restrict(pairs, diagonal)
-    if not self_loops:
-        problem = problem.with_diagonal(OVERFLOW_PRICE * (problem.largest_costs() + target))
-    return Start(problem, start_potentials(problem, target) if u0 is None else u0, k)
+def _too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
+    """Whether a screen at these potentials would return a large part of all pairs."""
+    if state.k is None or state.k >= cost.n - 1:
+        return False
+    return excess_ratio(cost, state.u, goal.target) > TOLERATED_EXCESS
 
 
-def solve(
-    screener: Screener,
-    eps: float,
-    mass: FloatArray,
-    *,
-    self_loops: bool,
-    tol: float,
-    max_steps: int,
-    start: Start,
-) -> Solution:
-    """Solve to ``tol`` among all pairs that the cost screens.
-
-    ``start`` comes from `start_on`, or from the solution of a similar problem.
-    """
-    run = approach(
-        screener, eps, mass, self_loops=self_loops, tol=tol, max_steps=max_steps, start=start
-    )
-    return run.solution()
+def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
+    assert state.k is not None  # only nearest neighbors can be too few
+    k = min(MORE_NEIGHBORS * state.k, cost.n - 1)
+    return first_state(cost, cost.neighbors(k), goal, k=k)
 
 
-def approach(
-    screener: Screener,
-    eps: float,
-    mass: FloatArray,
-    *,
-    self_loops: bool,
-    tol: float,
-    max_steps: int,
-    start: Start,
-) -> Run:
-    """The same up to the potentials: the plan and what is proved of it are not worked out."""
-    run = Run(screener, eps, mass, start, self_loops=self_loops, tol=tol, max_steps=max_steps)
-    run.rounds_allowed = ROUNDS_BEFORE_DESCENT
-    run.go()
-    if not run.solved:
-        _refuse_infeasible(screener.cost, mass, self_loops=self_loops)
-    if not run.solved and run.steps < max_steps:
-        run = _descend(run)
-    return run
+def _with_higher_price(goal: Goal, state: State) -> State:
+    """No pair is missing and yet mass is left over: make leaving it more expensive."""
+    dearer = OVERFLOW_GROWTH * (state.reach + goal.target)
+    reach = np.where(state.overflow(goal), dearer, state.reach)
+    return replace(state, reach=reach).priced(goal)
 
 
-def _refuse_infeasible(cost: Cost, mass: FloatArray, *, self_loops: bool) -> None:
-    """Raise where the allowed pairs cannot carry the masses; only given candidates can be so."""
-    if not self_loops and (unplaceable := cost.unplaceable(mass)).any():
-        raise InfeasibleError(_infeasible_message(cost.order[unplaceable]))
+def _suspicious(goal: Goal, state: State) -> bool:
+    """Whether mass is left over because an incomplete screen did not see the partners."""
+    if state.screen is None or state.screen.complete:
+        return False
+    usual = state.problem.largest_costs() + goal.target
+    return bool(np.any(state.overflow(goal) & (state.reach > SUSPICIOUS_PRICE * usual)))
 
 
-def _descend(failed: Run) -> Run:
+# Descent from larger eps ----------------------------------------------------------------
+
+DESCENT_RATIO = 3.0  # of successive eps
+MAX_RISES = 20
+FAR_QUANTILE = 0.99  # the first eps equals the costs of all but the farthest neighbors
+DESCENT_TOL = 1e-3  # of the larger eps
+
+
+def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> State:
     """Come from larger eps, whose solutions have more neighbors and are easier to find.
 
     As eps falls towards zero the plan becomes a matching and the active pairs a forest, on
     which Newton steps from afar are poor. Each solution starts the next.
     """
-    steps = failed.steps
     far = float(np.quantile(failed.problem.largest_costs(), FAR_QUANTILE))
-    rises = int(np.ceil(np.log(max(far / failed.eps, 1.0)) / np.log(DESCENT_RATIO)))
+    rises = int(np.ceil(np.log(max(far / goal.eps, 1.0)) / np.log(DESCENT_RATIO)))
     rises = min(max(rises, 1), MAX_RISES)
-    top = DESCENT_RATIO**rises * failed.target
-    start = Start(failed.problem, start_potentials(failed.problem, top))
+    top = goal.at(DESCENT_RATIO**rises * goal.eps)
+    state = replace(failed, screen=None, k=None).priced(top)
+    state = replace(state, u=start_potentials(state.problem, top.target))
+    before: tuple[float, FloatArray] | None = None
     for rise in range(rises, -1, -1):
-        run = failed.again(DESCENT_RATIO**rise * failed.eps, start, steps, last=rise == 0)
+        level = goal.at(DESCENT_RATIO**rise * goal.eps)
+        if rise:
+            level = replace(level, tol=max(DESCENT_TOL, goal.tol))
         try:
-            run.go()
+            after = _rounds(screener, level, state.priced(level), effort, patient=True)
         except MemoryLimitError:
             if rise == 0:
                 raise
             continue  # more neighbors than fit: begin lower
-        steps, start = run.steps, Start(run.problem, run.u)
-    return run
+        state = after
+        if rise and before is not None:
+            # Potentials are piecewise linear in eps: the next ones are near the line.
+            eps, u = before
+            slope = (after.u - u) / (level.eps - eps)
+            state = replace(after, u=after.u + (level.eps / DESCENT_RATIO - level.eps) * slope)
+        before = level.eps, after.u
+    return state
 
 
-class Run:
-    """One solve in progress: the current candidates, potentials and what is known of them."""
-
-    def __init__(
-        self,
-        screener: Screener,
-        eps: float,
-        mass: FloatArray,
-        start: Start,
-        *,
-        self_loops: bool,
-        tol: float,
-        max_steps: int,
-    ) -> None:
-        self.screener, self.cost = screener, screener.cost
-        self.problem, self.u = start.problem, start.u
-        self.k = start.k if self.cost.samples else None
-        self.eps, self.mass, self.target = eps, mass, eps * mass
-        self.self_loops, self.tol, self.max_steps = self_loops, tol, max_steps
-        self.upper = start.upper  # every u <= upper is covered by the candidates
-        self.last_screen = start.screen
-        self.error = np.inf
-        self.steps = self.rounds = self.raises = 0
-        self.history: list[tuple[float, ...]] = []
-        self.first_pass = screener.n_passes
-        self.rounds_allowed = MAX_ROUNDS
-
-    def again(self, eps: float, start: Start, steps: int, *, last: bool) -> Run:
-        """The same problem for another eps, loosely unless it is the last."""
-        run = Run(
-            self.screener,
-            eps,
-            self.mass,
-            start,
-            self_loops=self.self_loops,
-            tol=self.tol if last else max(PATH_TOL, self.tol),
-            max_steps=self.max_steps,
-        )
-        run.steps, run.first_pass = steps, self.first_pass
-        run.history = self.history
-        return run
-
-    def go(self) -> None:
-        """Improve, and change the candidates, until solved or out of steps or rounds."""
-        if self.covered and self.problem.n_pairs > self._idle_limit():
-            self.screen()
-        while self.rounds < self.rounds_allowed:
-            self.improve()
-            if self.finished:
-                return
-            if self.covered:
-                self.raise_price()
-            elif self.needs_more_neighbors():
-                self.take_more_neighbors()
-            else:
-                self.screen()
-
-    def _idle_limit(self) -> float:
-        return 0.5 * IDLE_FACTOR * self.problem.hessian(self.u).n_active
-
-    def improve(self) -> None:
-        """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
-        self._newton(max(LOOSE_TOL, self.tol), LOOSE_STEPS)
-        if self.covered and not self.overflow.any():
-            self._newton(self.tol, self.max_steps)
-
-    def _newton(self, tol: float, max_steps: int) -> None:
-        left = min(max_steps, self.max_steps - self.steps)
-        with self.cost.workers.error_bar("solve", self.tol) as bar:
-            result = newton(
-                self.problem, self.target, self.u, tol=tol, max_steps=left, on_step=bar.update
-            )
-        self.u, self.error = result.u, result.error
-        self.steps += result.n_steps
-        self.history.append(result.errors)
-        logger.debug(
-            "eps %.3g: %d pairs, %d steps, %d products, marginal error %.1e",
-            self.eps, self.problem.n_pairs, self.steps, result.n_products, self.error,
-        )  # fmt: skip
-
-    @property
-    def start(self) -> Start:
-        """Where the solution of a similar problem may begin."""
-        return Start(self.problem, self.u, upper=self.upper, screen=self.last_screen)
-
-    @property
-    def mean_degree(self) -> float:
-        """Mean number of neighbors at the current potentials."""
-        return self.problem.hessian(self.u).n_active / len(self.u)
-
-    @property
-    def covered(self) -> bool:
-        """Whether no pair outside the candidates is worth using."""
-        return self.upper is not None and bool(np.all(self.u <= self.upper))
-
-    @property
-    def overflow(self) -> BoolArray:
-        """Points whose mass does not find enough partners on the candidates."""
-        if self.self_loops:
-            return np.zeros(len(self.u), dtype=np.bool_)
-        return np.asarray(2.0 * self.u > self.problem.diagonal)
-
-    @property
-    def finished(self) -> bool:
-        """Solved, or out of steps."""
-        return self.steps >= self.max_steps or (self.covered and not self.overflow.any())
-
-    def needs_more_neighbors(self) -> bool:
-        """Whether a screen at these potentials would return a large part of all pairs."""
-        if self.upper is not None or self.k is None or self.k >= self.cost.n - 1:
-            return False
-        return excess_ratio(self.cost, self.u, self.target) > TOLERATED_EXCESS
-
-    def take_more_neighbors(self) -> None:
-        """Begin again on more nearest neighbors."""
-        assert self.k is not None  # asked before
-        self.k = min(MORE_NEIGHBORS * self.k, self.cost.n - 1)
-        pairs = self.cost.neighbors(self.k)
-        start = start_on(self.cost, pairs, self.target, self_loops=self.self_loops)
-        self.problem, self.u = start.problem, start.u
-
-    def screen(self) -> None:
-        """New candidates: all that a solution not far above the current one could use."""
-        degrees = np.maximum(self.problem.hessian(self.u).degrees, 1.0)
-        slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * self.target / degrees
-        self.rounds += 1
-        prune = self.rounds <= PRUNING_ROUNDS
-        diagonal = self.problem.diagonal
-        del self.problem, self.last_screen  # room for the new pairs
-        self.upper, self.last_screen = self.screener.screen(self.u, slack, prune=prune)
-        self.problem = self.cost.restrict(self.last_screen.pairs, diagonal)
-
-    def raise_price(self) -> None:
-        """No pair is missing and yet mass is left over: make leaving it dearer."""
-        overflow = self.overflow
-        self.raises += 1
-        if self.raises > MAX_OVERFLOW_RAISES:
-            raise InfeasibleError(_infeasible_message(self.cost.order[overflow]))
-        factor = np.where(overflow, OVERFLOW_GROWTH, 1.0)
-        self.problem = self.problem.with_diagonal(self.problem.diagonal * factor)
-        if self.raises % RAISES_BEFORE_WIDENING == 0 and self.cost.widen():
-            self.screener.forget()
-            self.upper = None
-
-    def solution(self) -> Solution:
-        """The plan and its certificate."""
-        if self.solved and self.error > FEASIBLE_TOL:
-            self._polish()
-        plan = self.problem.plan(self.u, self.eps)
-        gap = duality_gap(plan, self.u, self.eps, self.mass)
-        violations = 0 if self.covered else self._count_violations()
-        screen = self.last_screen
-        status = self._status()
-        certificate = Certificate(
-            status=status,
-            marginal_error=self.error,
-            duality_gap=gap,
-            pairs_checked=screen.pairs_checked if screen else 0,
-            violations=violations,
-            n_steps=self.steps,
-            eps=self.eps,
-            n_screens=self.screener.n_passes - self.first_pass,
-            history=tuple(self.history),
-        )
-        return Solution(self.u, plan, certificate, self.problem, self.upper, self.last_screen)
-
-    def _polish(self) -> None:
-        """Meet the marginals so closely that the plan itself is feasible.
-
-        Newton converges quadratically at the end: one step, which costs less than finding a
-        feasible plan nearby.
-        """
-        u, error = self.u, self.error
-        self._newton(FEASIBLE_TOL, POLISH_STEPS)
-        if not self.solved:
-            self.u, self.error = u, error
-
-    @property
-    def solved(self) -> bool:
-        """Whether marginals hold on candidates that miss nothing."""
-        return self.covered and not self.overflow.any() and self.error <= self.tol
-
-    def _status(self) -> Status:
-        if not self.solved:
-            return Status.NOT_CONVERGED
-        complete = self.last_screen is not None and self.last_screen.complete
-        return Status.EXACT if complete else Status.EXACT_ON_CANDIDATES
-
-    def _count_violations(self) -> int:
-        """Pairs outside the candidates that the current potentials would use."""
-        _, self.last_screen = self.screener.screen(self.u, np.zeros_like(self.u))
-        wanted = self.last_screen.pairs.n_pairs
-        return wanted - self.problem.hessian(self.u).n_active // 2
+# Infeasible problems --------------------------------------------------------------------
 
 
-def start_potentials(problem: Restricted, target: FloatArray) -> FloatArray:
-    """Potentials with every row sum at least its target, and not far above.
-
-    Row sums are convex functions of u, so that Newton steps from above stay above and are
-    taken in full, while from below the line search cuts them short.
-    """
-    rows = np.arange(problem.n)
-    u = problem.start(target)
-    for _ in range(START_SWEEPS):
-        u = 0.5 * (u + problem.lift(u, rows, target))
-    return np.maximum(u, problem.lift(u, rows, target))
-
-
-def duality_gap(plan: TransportPlan, u: FloatArray, eps: float, mass: FloatArray) -> float:
-    """Primal value of a feasible plan minus the dual value of ``u``, relative to the former.
-
-    The plan of ``u`` misses the marginals by the tolerance. Scaled to
-    pi_ij (1 + w_i + w_j), with w from one linear system, it meets them to rounding and stays
-    non-negative. Infinite where such a plan was not found.
-    """
-    row_sums = plan.row_sums
-    diagonal = row_sums + plan.loops
-    if np.any(diagonal <= 0.0):
-        return np.inf
-    w, missing = np.zeros_like(mass), mass - row_sums
-    for _ in range(FEASIBLE_SOLVES):  # the residual of each is what the next one corrects
-        missed = float(np.max(np.abs(missing) / mass))
-        if missed <= FEASIBLE_TOL:
-            break
-        step, _ = conjugate_gradients(
-            lambda v: plan.product(v, diagonal),
-            diagonal,
-            missing,
-            rtol=FEASIBLE_CG * FEASIBLE_TOL / missed,
-            max_products=FEASIBLE_PRODUCTS,
-        )
-        w += step
-        missing = mass - row_sums - plan.product(w, diagonal)
-    if np.max(np.abs(missing) / mass) > FEASIBLE_TOL or np.min(w) < -0.5:
-        return np.inf
-    primal = plan.primal_value(w, eps)
-    dual = 2.0 * float(np.sum(u * mass)) - 0.5 * eps * plan.square_sum
-    return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
+def refuse_infeasible(cost: Cost, goal: Goal) -> None:
+    """Raise where the allowed pairs cannot carry the masses; only given candidates can be so."""
+    if not goal.self_loops and (unplaceable := cost.unplaceable(goal.mass)).any():
+        raise InfeasibleError(_infeasible_message(cost.order[unplaceable]))
 
 
 def _infeasible_message(points: LongArray) -> str:

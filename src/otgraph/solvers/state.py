@@ -1,0 +1,176 @@
+"""What the parts of the solver hand to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph.solvers.certificate import Reason
+from otgraph.solvers.newton import marginal_error
+
+if TYPE_CHECKING:
+    from otgraph.costs import Cost, Screen
+    from otgraph.costs.interface import PairSet, Restricted, TransportPlan
+    from otgraph.solvers.certificate import Certificate
+    from otgraph.typing import BoolArray, FloatArray
+
+START_SWEEPS = 2
+# Price of mass that finds no partner on the candidates, in units of what a row's candidates
+# cost. At twice their cost and the row's own mass a pair is nearly always cheaper.
+OVERFLOW_PRICE = 2.0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a solution must satisfy.
+
+    Parameters
+    ----------
+    eps
+        Regularization.
+    mass
+        Wanted row sums.
+    self_loops
+        Whether points may keep mass.
+    tol
+        Largest relative error of a row sum.
+    max_steps
+        Limit of Newton steps in all rounds together.
+    max_missing
+        Largest estimated share of missing pairs, relative to the edges; an approximate search
+        looks further while more are missing.
+    seed
+        Of the rows from which missing pairs are estimated.
+    """
+
+    eps: float
+    mass: FloatArray
+    self_loops: bool
+    tol: float
+    max_steps: int
+    max_missing: float = np.inf
+    seed: int = 0
+
+    @property
+    def target(self) -> FloatArray:
+        """Wanted row sums of (u_i + u_j - c_ij)_+."""
+        return self.eps * self.mass
+
+    def at(self, eps: float) -> Goal:
+        """The same for another eps."""
+        return replace(self, eps=eps)
+
+
+@dataclass(frozen=True)
+class State:
+    """Candidates with potentials on them; everything else is computed from these.
+
+    Parameters
+    ----------
+    problem
+        The problem on the candidates. In a hollow problem its diagonal is the price at which
+        a point may keep mass, so that too few candidates do no harm.
+    u
+        Potentials.
+    reach
+        What a partner of each point may cost before the point keeps its mass instead.
+    screen
+        The pass over all pairs that the candidates come from, None for first candidates.
+    k
+        Number of nearest neighbors that first candidates are, None for others.
+    """
+
+    problem: Restricted
+    u: FloatArray
+    reach: FloatArray
+    screen: Screen | None = None
+    k: int | None = None
+
+    def priced(self, goal: Goal) -> State:
+        """The same candidates with the diagonal that belongs to a goal."""
+        diagonal = np.zeros(self.problem.n)
+        if not goal.self_loops:
+            diagonal = OVERFLOW_PRICE * (self.reach + goal.target)
+        return replace(self, problem=self.problem.with_diagonal(diagonal))
+
+    @property
+    def covered(self) -> bool:
+        """Whether no pair outside the candidates is worth using at these potentials."""
+        return self.screen is not None and bool(np.all(self.u <= self.screen.upper))
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean number of neighbors at these potentials."""
+        return self.problem.hessian(self.u).n_active / self.problem.n
+
+    def overflow(self, goal: Goal) -> BoolArray:
+        """Points that keep mass although they may not: they find too few partners."""
+        if goal.self_loops:
+            return np.zeros(self.problem.n, dtype=np.bool_)
+        return np.asarray(2.0 * self.u > self.problem.diagonal)
+
+    def complete(self, goal: Goal) -> bool:
+        """Whether the solution on the candidates solves the problem on all pairs screened."""
+        return self.covered and not self.overflow(goal).any()
+
+    def solved(self, goal: Goal) -> bool:
+        """Whether the row sums hold, too."""
+        return self.complete(goal) and self.error(goal) <= goal.tol
+
+    def error(self, goal: Goal) -> float:
+        """Largest relative error of a row sum on the candidates."""
+        return marginal_error(self.problem.evaluate(self.u).row_sums, goal.target)
+
+
+@dataclass
+class Effort:
+    """What a solution has cost so far, and why its last Newton iteration ended."""
+
+    steps: int = 0
+    history: list[tuple[float, ...]] = field(default_factory=list)
+    reason: Reason = Reason.NONE
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Potentials, the plan they give, and what was proved about them."""
+
+    state: State
+    plan: TransportPlan
+    certificate: Certificate
+
+    @property
+    def u(self) -> FloatArray:
+        """Potentials."""
+        return self.state.u
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean number of neighbors, a point itself not counted."""
+        return self.plan.mean_degree
+
+
+def first_state(
+    cost: Cost, pairs: PairSet, goal: Goal, *, u0: FloatArray | None = None, k: int | None = None
+) -> State:
+    """First candidates, and potentials on them that are not far off."""
+    problem = cost.restrict(pairs, np.full(cost.n, np.inf))
+    costs = problem.largest_costs()
+    reach = np.maximum(costs, np.median(costs))  # copies of a point cost nothing
+    state = State(problem, np.zeros(cost.n), reach, k=k if cost.samples else None).priced(goal)
+    return replace(state, u=start_potentials(state.problem, goal.target) if u0 is None else u0)
+
+
+def start_potentials(problem: Restricted, target: FloatArray) -> FloatArray:
+    """Potentials with every row sum at least its target, and not far above.
+
+    Row sums are convex functions of u, so that Newton steps from above stay above and are
+    taken in full, while from below the line search cuts them short.
+    """
+    rows = np.arange(problem.n)
+    u = problem.start(target)
+    for _ in range(START_SWEEPS):
+        u = 0.5 * (u + problem.lift(u, rows, target))
+    return np.maximum(u, problem.lift(u, rows, target))

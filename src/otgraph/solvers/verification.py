@@ -1,0 +1,259 @@
+"""Checking a graph against its points, by a path that shares nothing with the solver.
+
+Costs come from scipy's distances in float64, one block of rows at a time; no cells, no float32,
+no compiled kernel of this package. Up to a size every pair is looked at, above it all pairs of
+some random rows; symmetry and row sums are always checked in full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from otgraph.solvers.certificate import Certificate
+    from otgraph.typing import FloatArray, LongArray, SparseMatrix
+
+MOST_POINTS = 5000  # up to here all rows are compared with all points
+SAMPLE_ROWS = 1000
+BLOCK_ENTRIES = 1 << 22
+# Units of rounding by which a sum of two potentials and a cost may be off.
+ROUNDING = 16.0 * np.finfo(np.float64).eps
+# The certificate's row sums were computed in another order.
+SUM_RTOL = 1e-9
+# A mean cost from all pairs; beyond MOST_POINTS powers other than 2 are sampled.
+SCALE_RTOL = 1e-6
+MISSING_MARGIN = 1.5  # a sample may exceed a 95 % bound by chance
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a certificate is about: the plan, its potentials, and how costs are made."""
+
+    method: str
+    weights: SparseMatrix
+    potentials: FloatArray
+    mass: FloatArray
+    metric: str
+    power: float
+    scale: float
+    normalize: bool
+    self_loops: bool
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What an independent check found; true in a condition if nothing contradicts the graph.
+
+    Attributes
+    ----------
+    rows_checked
+        Rows that were compared with all points.
+    pairs_checked
+        Pairs whose cost was computed for that.
+    marginal_error
+        Largest relative error of a row sum, over all rows.
+    wrong_weights
+        Entries of the rows checked that differ from what the potentials say by more than
+        rounding.
+    missing_pairs
+        Pairs of the rows checked that the potentials would use and the graph does not have.
+    problems
+        One sentence for everything that contradicts the certificate.
+    """
+
+    rows_checked: int
+    pairs_checked: int
+    marginal_error: float
+    wrong_weights: int
+    missing_pairs: int
+    problems: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        """The result in a line, and what is wrong in one line each."""
+        head = "verified" if self else "NOT verified"
+        facts = (
+            f"{head}: {self.rows_checked:,} rows against all points ({self.pairs_checked:,} "
+            f"pairs), marginal error {self.marginal_error:.1e}, {self.wrong_weights:,} wrong "
+            f"weights, {self.missing_pairs:,} missing pairs"
+        )
+        return "\n  ".join([facts, *self.problems])
+
+
+def verify(certificate: Certificate, X: Any, *, metric: Any = None, seed: int = 0) -> Verification:
+    """Compare a graph with its points; see `Certificate.verify`."""
+    evidence = certificate.evidence
+    if evidence is None:
+        msg = "This certificate belongs to no graph; take it from `graph.certificate`."
+        raise ValueError(msg)
+    costs = _Costs(X, evidence, metric)
+    n = costs.n
+    rows = np.arange(n)
+    if n > MOST_POINTS:
+        rows = np.sort(np.random.default_rng(seed).choice(n, SAMPLE_ROWS, replace=False))
+    wrong = missing = checked = 0
+    total = 0.0
+    for some, cost, slack in costs.blocks(rows):
+        expected, noise = _expected(evidence, certificate.eps, some, cost, slack)
+        stored = evidence.weights[some].toarray()
+        off = np.abs(stored - expected) > noise
+        lacking = off & (stored == 0.0)
+        missing += int(np.count_nonzero(lacking))
+        wrong += int(np.count_nonzero(off)) - int(np.count_nonzero(lacking))
+        finite = np.isfinite(cost)
+        checked += int(np.count_nonzero(finite))
+        total += float(np.sum(cost, where=finite))
+    row_sums = np.asarray(evidence.weights.sum(axis=1)).ravel()
+    error = float(np.max(np.abs(row_sums - evidence.mass) / evidence.mass))
+    problems = []
+    if (evidence.weights != evidence.weights.T).nnz:
+        problems.append("The weights are not symmetric.")
+    if abs(error - certificate.marginal_error) > SUM_RTOL + 0.01 * certificate.marginal_error:
+        problems.append(
+            f"Row sums are off by {error:.1e}; the certificate says "
+            f"{certificate.marginal_error:.1e}."
+        )
+    if wrong:
+        problems.append(f"{wrong:,} weights are not what the potentials say.")
+    problems += _about_missing(certificate, missing, len(rows), n)
+    if len(rows) == n and evidence.normalize and costs.complete and total > 0.0:
+        mean = total / n**2
+        if abs(mean - 1.0) > SCALE_RTOL:
+            problems.append(f"The mean cost is {mean:.6g} and not 1: `normalize` does not hold.")
+    # Every pair of two rows that were checked was met twice.
+    pairs = checked - len(rows) * (len(rows) - 1) // 2
+    return Verification(len(rows), pairs, error, wrong, missing, tuple(problems))
+
+
+def _about_missing(certificate: Certificate, missing: int, rows: int, n: int) -> list[str]:
+    """Whether the pairs that are missing are fewer than was said."""
+    if certificate.status == "not_converged":
+        return []
+    share = n / rows if rows < n else 0.5  # of all rows each pair is met from both ends
+    allowed = np.nan_to_num(certificate.missing_pairs_bound)
+    if missing * (0.5 * share if rows < n else share) <= MISSING_MARGIN * allowed:
+        return []
+    return [f"{missing:,} pairs of {rows:,} rows are worth using and have no weight."]
+
+
+def _expected(
+    evidence: Evidence, eps: float, rows: LongArray, cost: FloatArray, slack: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Weights that the potentials give, and how far rounding may move them."""
+    u = evidence.potentials
+    size = np.abs(u[rows])[:, None] + np.abs(u)
+    finite = np.where(np.isfinite(cost), cost, 0.0)
+    noise = (ROUNDING * (size + finite) + slack) / eps
+    excess = (u[rows][:, None] + u - cost) / eps
+    if evidence.method == "entropic_ot":
+        with np.errstate(under="ignore"):
+            weights = np.exp(excess)
+            return weights, weights * np.expm1(np.minimum(noise, 1.0)) + np.finfo(float).tiny
+    return np.maximum(excess, 0.0), noise
+
+
+class _Costs:
+    """Scaled costs of rows against all points, with bounds of their rounding errors."""
+
+    def __init__(self, X: Any, evidence: Evidence, metric: Any) -> None:
+        self._evidence = evidence
+        self._metric = self._metric_of(metric)
+        self._precomputed = self._metric == "precomputed"
+        self._sparse = sp.issparse(X)
+        self._X: Any = sp.csr_matrix(X) if self._sparse else np.asarray(X, dtype=np.float64)
+        if self._sparse and self._precomputed:
+            self._X = _both_directions(self._X)
+        self.n = len(evidence.potentials)
+        self.complete = not (self._sparse and self._precomputed)
+        if self._X.ndim != 2 or self._X.shape[0] != self.n:
+            msg = f"`X` must have {self.n} rows, one per point, got shape {self._X.shape}."
+            raise ValueError(msg)
+        if not self._precomputed:
+            self._spread = 2.0 * float(abs(self._X).max())
+
+    def _metric_of(self, given: Any) -> Any:
+        recorded = self._evidence.metric
+        if recorded.startswith("callable "):
+            if not callable(given):
+                msg = f"`metric` must be the function that the graph was built with ({recorded})."
+                raise ValueError(msg)
+            return given
+        return {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}.get(
+            recorded, recorded
+        )
+
+    def blocks(self, rows: LongArray) -> Iterator[tuple[LongArray, FloatArray, FloatArray]]:
+        """Rows, their costs to all points, and the rounding error that these may have."""
+        size = max(1, BLOCK_ENTRIES // self.n)
+        for first in range(0, len(rows), size):
+            some = rows[first : first + size]
+            cost, slack = self._of_rows(some)
+            diagonal = np.arange(len(some))
+            cost[diagonal, some] = 0.0 if self._evidence.self_loops else np.inf
+            yield some, cost, slack
+
+    def _of_rows(self, rows: LongArray) -> tuple[FloatArray, FloatArray]:
+        scale = self._evidence.scale
+        if self._precomputed:
+            if not self._sparse:
+                cost = self._X[rows] / scale
+                return cost, ROUNDING * cost
+            part = self._X[rows]
+            cost = np.full(part.shape, np.inf)
+            here = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
+            cost[here, part.indices] = part.data / scale
+            return cost, np.zeros_like(cost)
+        distance = self._distances(rows)
+        power = self._evidence.power
+        if self._metric == "cosine":
+            shift = np.sqrt(distance) * np.sqrt(self._X.shape[1]) + distance
+        else:
+            shift = self._X.shape[1] * (self._spread + distance)
+        shift = ROUNDING * shift
+        cost = distance**power
+        above = (distance + shift) ** power - cost
+        below = cost - np.maximum(distance - shift, 0.0) ** power
+        return cost / scale, np.maximum(above, below) / scale + ROUNDING * cost / scale
+
+    def _distances(self, rows: LongArray) -> FloatArray:
+        points = self._X.toarray() if self._sparse else self._X
+        if self._metric == "cosine":
+            # Half the squared chord: 1 - cos loses all digits of near directions.
+            unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+            return 0.5 * cdist(unit[rows], unit, "sqeuclidean")
+        keywords: dict[str, Any] = {}
+        if self._metric == "seuclidean":
+            keywords["V"] = np.var(points, axis=0, ddof=1)
+        if self._metric == "mahalanobis":
+            keywords["VI"] = np.linalg.inv(np.cov(points.T)).T
+        # scipy squares differences: points of any size are brought near 1 first.
+        unit = 1.0
+        if self._metric in ("euclidean", "sqeuclidean"):
+            unit = float(2.0 ** np.floor(np.log2(self._spread))) if self._spread else 1.0
+            unit = unit if self._metric == "euclidean" else 1.0
+        return np.asarray(
+            cdist(points[rows] / unit, points / unit, self._metric, **keywords) * unit
+        )
+
+
+def _both_directions(matrix: SparseMatrix) -> SparseMatrix:
+    """Candidate costs at both places of a pair; explicit zeros stay."""
+    coo = matrix.tocoo()
+    apart = coo.row != coo.col
+    i, j, c = coo.row[apart], coo.col[apart], coo.data[apart]
+    n = matrix.shape[0]
+    key = np.concatenate([i.astype(np.int64) * n + j, j.astype(np.int64) * n + i])
+    key, place = np.unique(key, return_index=True)
+    costs = np.concatenate([c, c])[place]
+    indptr = np.searchsorted(key // n, np.arange(n + 1))
+    return sp.csr_matrix((costs, key % n, indptr), shape=(n, n))

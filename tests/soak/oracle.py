@@ -1,0 +1,184 @@
+"""A dense solver and dense judges: slow, plain numpy, nothing from the package.
+
+    F(u) = 1/4 sum (u_i + u_j - C_ij)_+² - <u, target>,   target = eps · mass
+
+is convex and piecewise quadratic. Its gradient is row sums minus target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+
+UNIT = np.finfo(np.float64).eps / 2
+RIDGE = 1e-3  # relative to the Hessian's diagonal and to the misplaced mass
+CONTINUATION = 4.0  # ratio of successive eps when a direct attempt fails
+
+
+def cost_matrix(X, *, metric, power, normalize):
+    """Costs of all pairs from float64 differences, zero on the diagonal, exactly symmetric."""
+    if metric == "precomputed":
+        C = np.array(X, dtype=np.float64)
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        X = X if metric == "cosine" else X - X.mean(axis=0)
+        unit = np.abs(X).max() or 1.0
+        C = cdist(X / unit, X / unit, metric)
+        if metric == "cosine":
+            # Half the squared chord keeps digits that 1 - cos loses for near directions.
+            Y = X / np.linalg.norm(X, axis=1, keepdims=True)
+            C = 0.5 * cdist(Y, Y, "sqeuclidean")
+            unit = 1.0
+        C = (C * unit) ** power
+    np.fill_diagonal(C, 0.0)
+    C = np.triu(C) + np.triu(C, 1).T
+    return C / C.mean() if normalize and C.any() else C
+
+
+def cost_error(X, C, *, metric, power):
+    """Bound of the rounding errors of a cost whose points were centered before they were used."""
+    if metric == "precomputed":
+        return 8 * UNIT * C
+    X = np.asarray(X, dtype=np.float64)
+    if metric == "cosine":
+        return 8 * UNIT * (np.sqrt(C) * np.sqrt(X.shape[1]) + C)
+    spread = np.abs(X - X[0]).max() + np.abs(X).max()
+    distance = cdist(X, X, metric)
+    shift = 8 * UNIT * X.shape[1] * (spread + distance)
+    raw = distance**power
+    scale = np.divide(C, raw, out=np.zeros_like(C), where=(raw > 0) & np.isfinite(C)).max() or 1.0
+    below = np.maximum(distance - shift, 0.0) ** power
+    return scale * np.maximum((distance + shift) ** power - raw, raw - below) + 8 * UNIT * C
+
+
+def excess(C, u):
+    return np.maximum(u[:, None] + u[None, :] - C, 0.0)
+
+
+def rounding_error(C, u, mass, eps):
+    """Largest error of a row sum, relative to its mass, that rounding u and C can cause."""
+    size = np.abs(u)[:, None] + np.abs(u)[None, :]
+    active = u[:, None] + u[None, :] > C
+    return float(np.max(4 * UNIT * np.where(active, size, 0.0).sum(axis=1) / (eps * mass)))
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A dense solution: potentials, plan, and how well its marginals hold."""
+
+    u: np.ndarray
+    plan: np.ndarray
+    error: float
+
+
+def solve(C, eps, mass, *, tol=1e-9, max_iter=400):
+    """The plan by dense Newton with an exact line search, from larger eps where that fails."""
+    u, error = _newton(C, eps * mass, _rowwise(C, eps * mass), tol, max_iter)
+    if error > max(tol, 10 * rounding_error(C, u, mass, eps)):
+        finite = C[np.isfinite(C)]
+        top = max(float(finite.max()) * 10, eps)
+        steps = int(np.ceil(np.log(top / eps) / np.log(CONTINUATION)))
+        v = _rowwise(C, top * mass)
+        for level in np.geomspace(top, eps, steps + 1):
+            v, v_error = _newton(C, level * mass, v, tol, max_iter)
+        if v_error < error:
+            u, error = v, v_error
+    return Dense(u, excess(C, u) / eps, error)
+
+
+def _rowwise(C, target):
+    """2 u_i - C_ij summed over row i equals its target."""
+    u = np.empty(len(C))
+    for i, row in enumerate(C):
+        costs = np.sort(row[np.isfinite(row)])
+        sums = np.cumsum(costs)
+        counts = np.arange(1, len(costs) + 1)
+        level = (target[i] + sums) / counts
+        above = np.flatnonzero(level > costs)  # none where the target drowns in rounding
+        u[i] = 0.5 * level[above[-1] if len(above) else 0]
+    return u
+
+
+def _newton(C, target, u, tol, max_iter):
+    best, best_error, since = u, np.inf, 0
+    for _ in range(max_iter):
+        E = excess(C, u)
+        gradient = E.sum(axis=1) - target
+        error = float(np.max(np.abs(gradient) / target))
+        if error < best_error:
+            best, best_error, since = u, error, 0
+        else:
+            since += 1
+        if error <= tol or since > 100:
+            break
+        S = (E > 0).astype(np.float64)
+        degrees = S.sum(axis=1)
+        ridge = max(RIDGE * min(1.0, np.abs(gradient).sum() / target.sum()), 1e-13)
+        H = S
+        H[np.diag_indices_from(H)] += degrees + ridge * np.maximum(degrees, 1.0)
+        try:
+            direction = np.linalg.solve(H, -gradient)
+        except np.linalg.LinAlgError:
+            direction = np.linalg.lstsq(H, -gradient, rcond=None)[0]
+        u = u + _line_minimum(C, target, u, direction) * direction
+    return best, best_error
+
+
+def _line_minimum(C, target, u, direction):
+    """Step at which the slope of F along the direction vanishes, by bracketing and secants."""
+
+    def slope(step):
+        return float((excess(C, u + step * direction).sum(axis=1) - target) @ direction)
+
+    low, high = 0.0, 1.0
+    at_low, at_high = slope(0.0), slope(1.0)
+    if at_low >= 0:
+        return 0.0
+    while at_high < 0 and high < 1e12:
+        low, at_low, high = high, at_high, 4 * high
+        at_high = slope(high)
+    if abs(at_high) <= 0.1 * abs(at_low):
+        return high
+    for _ in range(40):
+        if at_high <= at_low:  # both are rounding errors
+            break
+        share = min(0.9, max(0.1, -at_low / (at_high - at_low)))
+        step = low + share * (high - low)
+        value = slope(step)
+        if value < 0:
+            low, at_low = step, value
+        else:
+            high, at_high = step, value
+        if high - low <= 1e-3 * high:
+            break
+    return low if low > 0 else high
+
+
+def relative_gap(C, W, u, eps, mass):
+    """Primal value of W minus dual value of u, over the larger of the two.
+
+    W misses its marginals by a little; the terms that would cancel for an exact plan are
+    written so that the miss enters the gap as <u, row sums - mass> and not as rounding.
+    """
+    used = W > 0
+    primal = float((C[used] * W[used]).sum() + 0.5 * eps * (W**2).sum())
+    E = excess(C, u)
+    dual = 2.0 * float(u @ mass) - 0.5 * float((E**2).sum()) / eps
+    return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
+
+
+def feasible(allowed, mass, *, self_loops):
+    """Whether some symmetric plan on the allowed pairs has these row sums (linear program)."""
+    n = len(mass)
+    i, j = np.nonzero(np.triu(allowed, 0 if self_loops else 1))
+    if not len(i):
+        return False
+    A = np.zeros((n, len(i)))
+    A[i, np.arange(len(i))] = 1.0
+    A[j, np.arange(len(i))] = 1.0
+    scaled = mass / mass.max()
+    largest = linprog(-A.sum(axis=0), A_ub=A, b_ub=scaled, method="highs")
+    return -largest.fun >= scaled.sum() * (1 - 1e-7)
