@@ -158,7 +158,10 @@ def test_page_shows_claims_and_small_pictures(tmp_path, rng, monkeypatch):
     for name in ("graphs", "graphs-code"):
         figure.savefig(folder / f"{name}.png", dpi=100)
     assert (folder / "graphs.png").stat().st_size > page.MAX_PICTURE_BYTES
-    claim = {"text": "It holds.", "confirmed": False, "sentence": "It was 3.", "variant": "text"}
+    claim = {
+        "text": "It holds.", "verdict": "not confirmed", "sentence": "It was 3.",
+        "variant": "text", "reason": "It had to be 4.",
+    }  # fmt: skip
     summary = {
         "title": "A curve", "source": "figure 1", "seeds": 5, "quick": False, "claims": [claim],
         "table": [], "figures": [{"name": "graphs", "caption": "Two."},
@@ -166,7 +169,7 @@ def test_page_shows_claims_and_small_pictures(tmp_path, rng, monkeypatch):
     }  # fmt: skip
     (folder / "summary.json").write_text(json.dumps(summary))
     text = page.write_page(tmp_path, tmp_path / "out", docs=tmp_path / "docs").read_text()
-    assert "**Not confirmed** (text): *It holds.*" in text
+    assert "**Not confirmed** (text): *It holds.*\n  It was 3.\n  Why: It had to be 4." in text
     assert "0 of 1" in text
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
     assert pictures == ["images/reproduction/curve-graphs.png"]  # the other looks the same

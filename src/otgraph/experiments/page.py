@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
 from otgraph.exceptions import ExperimentError
-from otgraph.experiments._framework.report import write_files
+from otgraph.experiments._framework.report import QUICK_RUN, tally, write_files
 from otgraph.experiments._framework.runner import NAMES
 from otgraph.experiments._framework.statistics import SYMBOLS
 
@@ -40,6 +40,7 @@ number here is typed by hand.
 *Text* is the experiment as the paper describes it, *code* as the authors' published scripts do it
 where they differ. Numbers are mean ± standard deviation over the seeds. Best parameters are picked
 with the truth in hand, for every method alike, as the paper does: they say what a graph can give.
+Every verdict comes with its reason; a difference within the spread over the samples is a tie.
 """
 
 
@@ -102,8 +103,7 @@ def _overview(summaries: Mapping[str, Any]) -> str:
             "what": summary["title"],
             "in the paper": summary["source"] or "beyond it",
             "seeds": summary["seeds"],
-            "claims confirmed": f"{sum(claim['confirmed'] for claim in summary['claims'])} of "
-            f"{len(summary['claims'])}",
+            "verdicts": tally(claim["verdict"] for claim in summary["claims"]),
         }
         for name, summary in summaries.items()
     ]
@@ -116,11 +116,13 @@ def _section(
     where = f" ({summary['source']})" if summary["source"] else ""
     yield f"\n## {name}\n\n{summary['title']}{where}.\n"
     if summary["quick"]:
-        yield "*A quick run: small samples and thinned grids, which decide nothing.*\n"
+        yield f"*{QUICK_RUN.capitalize()}.*\n"
     for claim in summary["claims"]:
-        verdict = "**Confirmed**" if claim["confirmed"] else "**Not confirmed**"
         variant = f" ({claim['variant']})" if claim["variant"] else ""
-        yield f"* {verdict}{variant}: *{claim['text']}*\n  {claim['sentence']}"
+        yield f"* **{claim['verdict'].capitalize()}**{variant}: *{claim['text']}*"
+        yield f"  {claim['sentence']}"
+        if claim["reason"]:
+            yield f"  Why: {claim['reason']}"
     yield "\n" + markdown_table(summary["table"])
     for figure in figures:
         path = (PICTURES / f"{name}-{figure['name']}.png").as_posix()

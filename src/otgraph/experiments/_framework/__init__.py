@@ -8,6 +8,7 @@ from otgraph.experiments._framework.experiment import (
     Picture,
     Summary,
     Task,
+    Verdict,
 )
 from otgraph.experiments._framework.grids import knn_gaussian_path, log_grid
 from otgraph.experiments._framework.statistics import (
@@ -28,6 +29,7 @@ __all__ = [
     "Picture",
     "Summary",
     "Task",
+    "Verdict",
     "at_best",
     "best_of",
     "best_per_seed",
