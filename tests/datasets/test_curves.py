@@ -170,6 +170,13 @@ class TestLabelMask:
         mask = label_mask(labels, 0.1)
         np.testing.assert_array_equal(np.bincount(labels[mask]), [4, 8, 1])
 
+    @pytest.mark.parametrize(
+        ("fraction", "n", "kept"),
+        [(0.01, 225, 3), (0.01, 250, 3), (0.01, 125, 2), (0.025, 150, 4), (0.07, 100, 7), (1, 9, 9)],
+    )
+    def test_rounded_up_as_published(self, fraction, n, kept):
+        assert label_mask(np.zeros(n, dtype=int), fraction).sum() == kept
+
     def test_other_seed_other_points(self):
         labels = np.zeros(100, dtype=int)
         assert (label_mask(labels, 0.1) != label_mask(labels, 0.1, random_state=1)).any()
