@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 QUADRATIC = "quadratic OT"
 HOLLOW = "quadratic OT, hollow"
 ENTROPIC = "entropic OT"
+HOLLOW_ENTROPIC = "entropic OT, hollow"
 GAUSSIAN = "Gaussian"
 KNN = "kNN"
 KNN_GAUSSIAN = "kNN + Gaussian"
@@ -26,6 +27,7 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
     MAGIC: {"color": "#00a6a6", "linestyle": "-.", "marker": "^"},
     HOLLOW: {"color": "#ee8fa3", "linestyle": "--", "marker": "o"},
     ENTROPIC: {"color": "#f2a900", "linestyle": "--", "marker": "D"},
+    HOLLOW_ENTROPIC: {"color": "#a87400", "linestyle": (0, (2, 1)), "marker": "d"},
 }
 LINE: dict[str, Any] = {"linewidth": 1.6, "markersize": 3.5}
 BAND_ALPHA = 0.18
