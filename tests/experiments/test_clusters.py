@@ -37,7 +37,7 @@ def test_all_graphs_of_the_grid():
         at = [values for values, _ in graphs(Task("text", 0, method, params), X, GRIDS)]
         found[method] = at
     assert set(found) == set(CONTENDERS)
-    assert found[KNN_GAUSSIAN] == [{"eps": 0.1}, {"eps": 1.0}]
+    assert found[KNN_GAUSSIAN] == [{"k": 10, "eps": 0.1}, {"k": 10, "eps": 1.0}]
     assert found["MAGIC"] == [{"k": 5}, {"k": 10}]
     looped, hollow = (
         next(graphs(Task("text", 0, method), X, GRIDS))[1] for method in (QUADRATIC, HOLLOW)
@@ -50,7 +50,7 @@ def test_a_single_graph_is_the_same():
     task = Task("text", 0, KNN_GAUSSIAN, {"k": 10})
     *_, (_, expected) = graphs(task, X, GRIDS)
     ((at, found),) = graphs(task, X, only(GRIDS, {"eps": 1.0, "k": 10}))
-    assert at == {"eps": 1.0}
+    assert at == {"k": 10, "eps": 1.0}
     assert abs(found.weights - expected.weights).max() == 0
 
 

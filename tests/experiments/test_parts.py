@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from matplotlib.figure import Figure
 
 import otgraph
@@ -16,17 +17,20 @@ from otgraph import datasets
 from otgraph.exceptions import ExperimentError
 from otgraph.experiments import page
 from otgraph.experiments._framework import (
+    Verdict,
     at_best,
     best_of,
     best_per_seed,
     circle_variations,
+    judged_lead,
     knn_gaussian_path,
     log_grid,
     paired_sentence,
+    share_within,
     spread,
     table_of_best,
 )
-from otgraph.experiments._framework.figures import heat_map
+from otgraph.experiments._framework.figures import aligned, equal_ink, heat_map
 from otgraph.experiments._framework.report import as_json
 from otgraph.experiments.curve.compute import is_short_cut
 
@@ -59,6 +63,40 @@ def test_best_of_each_seed(scores):
 def test_other_score_at_the_best_parameters(scores):
     np.testing.assert_array_equal(at_best(scores, "a", "error", "size", largest=False), [10, 20])
     np.testing.assert_array_equal(at_best(scores, "b", "error", "error", largest=False), [5, 7])
+
+
+def test_leads_are_judged_with_their_reason():
+    assert judged_lead([0.1, 0.2]) == (Verdict.CONFIRMED, "ahead in 2 of 2 seeds.")
+    verdict, reason = judged_lead([0.1, -0.1, 0.02])
+    assert verdict is Verdict.TIE
+    assert reason == "ahead in 2 of 3 seeds, and the mean lead 0.00667 is within its spread 0.1."
+    assert judged_lead([-0.2, -0.3, -0.25])[0] is Verdict.NOT_CONFIRMED
+    assert judged_lead([0.3, 0.3, 0.3, 0.3, -0.01])[0] is Verdict.CONFIRMED
+
+
+def test_share_of_weight_within():
+    weights = np.array([[9, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 4], [0, 0, 4, 0]], dtype=float)
+    graph = otgraph.Graph.from_weights(sp.csr_matrix(weights))
+    # The first two send 1 to each other, both ways, and 2 away; the loop is no edge.
+    assert share_within(graph, np.array([True, True, False, False])) == pytest.approx(2 / 4)
+    assert share_within(graph, np.ones(4, dtype=bool)) == 1.0
+
+
+def test_alignment_undoes_turns_and_mirrors(rng):
+    X = rng.standard_normal((30, 2))
+    turned = X @ np.array([[0.6, 0.8], [0.8, -0.6]])
+    np.testing.assert_allclose(aligned(turned, X), X, atol=1e-12)
+
+
+def test_equal_ink_for_graphs_of_different_density(rng):
+    X = rng.random((50, 2))
+    few, many = (otgraph.knn_gaussian_graph(X, k) for k in (12, 40))
+
+    def spent(graph):
+        i, j, _ = graph.edges()  # equal weights: all lines have full strength
+        return equal_ink(graph, X) * np.linalg.norm(X[i] - X[j], axis=1).sum()
+
+    assert spent(few) == pytest.approx(spent(many))
 
 
 def test_spread_and_pairs():

@@ -9,6 +9,7 @@ from otgraph.experiments._framework.style import (
     ENTROPIC,
     GAUSSIAN,
     HOLLOW,
+    HOLLOW_ENTROPIC,
     KNN,
     KNN_GAUSSIAN,
     MAGIC,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from otgraph.experiments._framework.experiment import Scores
 
-WITH_EPS = (QUADRATIC, HOLLOW, KNN_GAUSSIAN, ENTROPIC, GAUSSIAN)
+WITH_EPS = (QUADRATIC, HOLLOW, KNN_GAUSSIAN, ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN)
 WITH_K = (KNN, KNN_GAUSSIAN, MAGIC)
 
 

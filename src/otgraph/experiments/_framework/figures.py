@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import orthogonal_procrustes
 
 from otgraph._optional import require
+from otgraph.experiments._framework.style import AROUND
+from otgraph.plots.graph import FAINTEST, FULL_STRENGTH_QUANTILE
+from otgraph.plots.positions import principal_plane as principal_plane
 
 if TYPE_CHECKING:
+    from otgraph import Graph
     from otgraph.experiments._framework.experiment import Scores
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import FloatArray
 
+DRAWN_SEED = 0  # of the sample that figures show
+INK_PER_POINT = 0.1  # a line across a tenth of the picture: shows structure, hides no point
 AXIS_LABELS = {"eps": "ε", "n_per_arm": "points per arm"}
 
 
@@ -21,12 +28,34 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def principal_plane(X: PointsLike) -> FloatArray:
-    """The first two principal components, in which graphs are drawn side by side."""
-    from sklearn.decomposition import PCA
+def cyclic_colors() -> Any:
+    """Color map of a closed curve: it ends where it begins."""
+    colors = require("matplotlib.colors", "plots")
+    return colors.LinearSegmentedColormap.from_list("around", AROUND)
 
-    plane: FloatArray = PCA(2, random_state=0).fit_transform(X)
-    return plane
+
+def aligned(coordinates: FloatArray, reference: FloatArray) -> FloatArray:
+    """Coordinates turned and mirrored onto a reference (Procrustes).
+
+    Eigenvectors have no sign, and those of equal eigenvalues any rotation: without this, equal
+    embeddings look different.
+    """
+    rotation, _ = orthogonal_procrustes(coordinates, reference)
+    return np.asarray(coordinates @ rotation)
+
+
+def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -> float:
+    """Opacity of the heaviest edges that spends the same ink on every graph of these points.
+
+    Ink is opacity times length, in units of the width of the picture. Dense graphs get fainter
+    lines, and nobody has to choose a strength for each method.
+    """
+    edges = graph.edges()
+    lengths = np.linalg.norm(positions[edges.i] - positions[edges.j], axis=1)
+    heaviest = np.quantile(edges.weight, FULL_STRENGTH_QUANTILE)
+    opacity = np.clip(edges.weight / heaviest, FAINTEST, 1.0)
+    spent = float(opacity @ lengths) / np.ptp(positions[:, 0]) / len(positions)
+    return min(1.0, ink / spent)
 
 
 def heat_map(ax: Any, scores: Scores, *, x: str, y: str, label: str, **options: Any) -> Any:

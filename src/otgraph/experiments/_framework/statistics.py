@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from otgraph.experiments._framework.experiment import Verdict
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import ArrayLike
 
+    from otgraph import Graph
     from otgraph.experiments._framework.experiment import Scores
-    from otgraph.typing import FloatArray
+    from otgraph.typing import BoolArray, FloatArray
 
 NOT_PARAMETERS = ("experiment", "variant", "seed", "method", "score", "value")
 SYMBOLS = {"eps": "ε"}  # as printed
@@ -105,6 +108,32 @@ def paired_sentence(better: ArrayLike, worse: ArrayLike, digits: int = 3) -> str
         p = stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue
         sentence += f" (paired t-test over {len(difference)} seeds: p = {p:.1g})"
     return sentence
+
+
+def judged_lead(lead: ArrayLike, of: str = "seeds") -> tuple[Verdict, str]:
+    """Verdict on "is ahead", and its reason, from the lead in every sample.
+
+    Ahead in all of them is confirmed. Otherwise a mean within the standard deviation is a tie.
+    """
+    values = np.asarray(lead, dtype=np.float64)
+    ahead, n = int((values > 0).sum()), len(values)
+    reason = f"ahead in {ahead} of {n} {of}"
+    if ahead == n:
+        return Verdict.CONFIRMED, f"{reason}."
+    std = sample_std(values)
+    numbers = f"the mean lead {values.mean():.3g}"
+    if abs(values.mean()) <= std:
+        return Verdict.TIE, f"{reason}, and {numbers} is within its spread {std:.2g}."
+    verdict = Verdict.CONFIRMED if values.mean() > 0 else Verdict.NOT_CONFIRMED
+    return verdict, f"{reason}, and {numbers} is beyond its spread {std:.2g}."
+
+
+def share_within(graph: Graph, members: BoolArray) -> float:
+    """Share of the weight of edges at some points that stays among them; loops do not count."""
+    i, j, weight = graph.edges()
+    number = members[i].astype(int) + members[j]  # an edge within belongs to both of its ends
+    total = float(number @ weight)
+    return float(2 * weight[number == 2].sum() / total) if total else 0.0
 
 
 def circle_variations(plane: FloatArray) -> tuple[float, float]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 QUADRATIC = "quadratic OT"
 HOLLOW = "quadratic OT, hollow"
+CORRECTED = "quadratic OT, density divided out"
 ENTROPIC = "entropic OT"
 HOLLOW_ENTROPIC = "entropic OT, hollow"
 GAUSSIAN = "Gaussian"
@@ -23,12 +24,16 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
     KNN: {"color": "#5b7db1", "linestyle": (0, (6, 1.5)), "marker": "X"},
     KNN_GAUSSIAN: {"color": "#14213d", "linestyle": "-", "marker": "s"},
     QUADRATIC: {"color": "#b5123b", "linestyle": "-", "marker": "o"},
-    GAUSSIAN: {"color": "#7a7a7a", "linestyle": ":", "marker": "v"},
+    CORRECTED: {"color": "#6a2f99", "linestyle": "-.", "marker": "*"},
+    GAUSSIAN: {"color": "#4c8c2b", "linestyle": ":", "marker": "v"},
     MAGIC: {"color": "#00a6a6", "linestyle": "-.", "marker": "^"},
     HOLLOW: {"color": "#ee8fa3", "linestyle": "--", "marker": "o"},
     ENTROPIC: {"color": "#f2a900", "linestyle": "--", "marker": "D"},
     HOLLOW_ENTROPIC: {"color": "#a87400", "linestyle": (0, (2, 1)), "marker": "d"},
 }
+# Once around for the parameter of a closed curve. Matplotlib's own cyclic maps pass through
+# near-white or through glaring yellow; these colors are all dark enough for small points.
+AROUND = ("#c8374b", "#d98b1f", "#4f9a4a", "#1f8fa8", "#4659b8", "#99429b", "#c8374b")
 LINE: dict[str, Any] = {"linewidth": 1.6, "markersize": 3.5}
 BAND_ALPHA = 0.18
 
