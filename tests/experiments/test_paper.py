@@ -1,4 +1,4 @@
-"""The four experiments on synthetic data: small runs, and claims against made-up scores."""
+"""The curve and the spiral: small runs, and claims against made-up scores."""
 
 from __future__ import annotations
 
@@ -20,25 +20,20 @@ from otgraph.experiments._framework.style import (
     MAGIC,
     QUADRATIC,
 )
-from otgraph.experiments.arms.claims import summarize as judge_arms
 from otgraph.experiments.curve.claims import largest_free_degree, matched
 from otgraph.experiments.curve.claims import summarize as judge_curve
-from otgraph.experiments.density.claims import summarize as judge_density
 from otgraph.experiments.spiral.claims import summarize as judge_spiral
 from otgraph.experiments.spiral.compute import angle_to
+from small_experiments import frame, verdicts
 
 # Smaller still than a quick run, which takes some ten seconds.
 TINY = {
     "curve": {"n": 60, "eps": (0.3, 1.0), "k": (3, 6, 12, 24)},
     "spiral": {"n": 120, "quadratic_eps": (1.0,), "kernel_eps": log_grid(-1, 0, 2), "k": (5,)},
-    "arms": {"n_per_arm": 30, "quadratic_eps": (0.1,), "kernel_eps": (0.1,), "k": (3,)},
-    "density": {"n_per_arm": (30, 40), "text_eps": (0.1, 1.0), "code_eps": (1.0,), "k": (3, 6)},
 }
 FIGURES = {
     "curve": {"graphs", "spurious"},
     "spiral": {"dataset", "graphs", "errors", "embeddings"},
-    "arms": {"data", "accuracy", "labels"},
-    "density": {"heatmap"},
 }
 
 
@@ -55,7 +50,7 @@ def tiny(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [("curve", "both"), ("spiral", "text"), ("arms", "code"), ("density", "both")],
+    [("curve", "both"), ("spiral", "text")],
 )
 def test_small_run(name, variant, tiny, tmp_path):
     report = reproduce(name, out=tmp_path, quick=True, seeds=1, variant=variant, n_jobs=1)
@@ -80,22 +75,6 @@ def test_processes_do_not_change_the_scores(tmp_path):
         reproduce("curve", out=tmp_path / str(n_jobs), quick=True, n_jobs=n_jobs)
     one, two = (tmp_path / str(n) / "curve" / "scores.csv" for n in (1, 2))
     assert one.read_bytes() == two.read_bytes()
-
-
-def frame(rows):
-    """Scores for two seeds: a method, its parameters, and pairs of values for each score."""
-    columns = [
-        {"variant": "text", "seed": seed, "method": method, **params, "score": score,
-         "value": values[seed]}
-        for method, params, scores in rows
-        for score, values in scores.items()
-        for seed in range(2)
-    ]  # fmt: skip
-    return pd.DataFrame(columns)
-
-
-def verdicts(summary):
-    return [claim.confirmed for claim in summary.claims]
 
 
 # Scores of the spiral's methods for two seeds, such that every claim holds.
@@ -142,61 +121,6 @@ class TestSpiralClaims:
         assert self.judged(gaps={QUADRATIC: (0.8, 1.1)})[2] is False
         assert self.judged(radii={QUADRATIC: (0.01, 0.06)})[2] is False
         assert self.judged(gaps={MAGIC: (1.5, 0.9)})[2] is False  # no longer the only one
-
-
-class TestArmsClaims:
-    def judged(self, quadratic=(0.6, 0.62), knn=(0.5, 0.5), between=(0.1, 0.2), variant="text"):
-        scores = frame(
-            [
-                (QUADRATIC, {"eps": 1.0}, {"accuracy": quadratic, "edges between arms": between}),
-                (HOLLOW, {"eps": 1.0}, {"accuracy": (0.7, 0.7), "edges between arms": (0, 0)}),
-                (KNN_GAUSSIAN, {"k": 3, "eps": 1.0},
-                 {"accuracy": knn, "edges between arms": (0.4, 0.4)}),
-            ]
-        )  # fmt: skip
-        return verdicts(judge_arms(scores.assign(variant=variant), None))
-
-    def test_as_in_the_paper(self):
-        assert self.judged() == [True, True, True]
-
-    def test_lead_must_be_significant_and_in_every_seed(self):
-        assert self.judged(quadratic=(0.9, 0.52))[:2] == [False, False]
-        assert self.judged(quadratic=(0.53, 0.532))[:2] == [True, False]
-
-    def test_accuracy_of_the_code(self):
-        assert self.judged(quadratic=(0.95, 0.96), variant="code")[1] is True
-        assert self.judged(quadratic=(0.7, 0.72), variant="code")[1] is False
-
-    def test_edges_between_arms(self):
-        assert self.judged(between=(0.1, 0.5))[2] is False
-
-
-class TestDensityClaims:
-    def judged(self, quadratic, knn):
-        """Rows are densities, columns parameters."""
-        rows = [
-            (method, {name: grid[column], "n_per_arm": row}, {"accuracy": (value, value)})
-            for method, name, grid, table in (
-                (QUADRATIC, "eps", (0.1, 1.0), quadratic), (KNN, "k", (3, 6), knn)
-            )
-            for row, values in enumerate(table, start=50)
-            for column, value in enumerate(values)
-        ]  # fmt: skip
-        return judge_density(frame(rows), None)
-
-    def test_one_for_all(self):
-        summary = self.judged([[0.5, 0.6], [0.7, 0.8]], [[0.6, 0.5], [0.7, 0.9]])
-        assert verdicts(summary) == [True, True]
-        assert "k = 6 loses 0.050 in the mean" in summary.claims[0].sentence
-        assert summary.table[0]["best at"] == {"eps": 1.0}
-
-    def test_both_move(self):
-        summary = self.judged([[0.6, 0.55], [0.7, 0.8]], [[0.6, 0.5], [0.7, 0.9]])
-        assert verdicts(summary) == [True, False]
-
-    def test_k_stays(self):
-        summary = self.judged([[0.6, 0.5], [0.7, 0.8]], [[0.6, 0.5], [0.9, 0.8]])
-        assert verdicts(summary) == [False, False]
 
 
 class TestCurveClaims:
