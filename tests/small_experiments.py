@@ -7,15 +7,16 @@ import io
 import pandas as pd
 
 from otgraph.experiments._framework.report import score_table
-from otgraph.experiments._framework.runner import _run_task
+from otgraph.experiments._framework.runner import _expected_warnings, _run_task
 
 
-def run_small(experiment, parameters, *, seeds=2):
+def run_small(experiment, parameters, *, seeds=2, variant="text"):
     """Scores, summary and the names of the pictures, which were rendered."""
-    tasks = experiment.tasks(parameters, experiment.variants[:1], seeds)
+    tasks = experiment.tasks(parameters, (variant,), seeds)
     finished = {task.key: _run_task(experiment.run, task, parameters)[1] for task in tasks}
     scores = score_table(experiment.name, tasks, finished)
-    pictures = list(experiment.draw(scores, parameters))
+    with _expected_warnings():
+        pictures = list(experiment.draw(scores, parameters))
     for picture in pictures:
         assert picture.caption
         picture.figure.savefig(io.BytesIO(), format="png", dpi=40)

@@ -199,7 +199,8 @@ def _one_is_best(found: dict[str, OneForAll], variant: str) -> Claim:
         f"{'; '.join(_test_sentence(each, method) for method, each in found.items())}.",
         variant,
         "A single value is optimal if at no density the value that is best there beats it in a "
-        f"paired t-test over the seeds (level {LEVEL:g}); the claim also needs that no single k is optimal.",
+        f"paired t-test over the seeds (level {LEVEL:g}). The claim also needs that no single k is "
+        "optimal.",
     )
 
 
