@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from matplotlib.figure import Figure
 
 import otgraph
-from otgraph import datasets
 from otgraph.exceptions import ExperimentError
 from otgraph.experiments import page
 from otgraph.experiments._framework import (
@@ -32,7 +31,6 @@ from otgraph.experiments._framework import (
 )
 from otgraph.experiments._framework.figures import aligned, equal_ink, heat_map
 from otgraph.experiments._framework.report import as_json
-from otgraph.experiments.curve.compute import is_short_cut
 
 
 @pytest.fixture
@@ -93,10 +91,13 @@ def test_equal_ink_for_graphs_of_different_density(rng):
     few, many = (otgraph.knn_gaussian_graph(X, k) for k in (12, 40))
 
     def spent(graph):
-        i, j, _ = graph.edges()  # equal weights: all lines have full strength
-        return equal_ink(graph, X) * np.linalg.norm(X[i] - X[j], axis=1).sum()
+        weights, strength = equal_ink(graph, X)
+        i, j = sp.triu(weights).nonzero()  # equal weights: all lines have full strength
+        return strength * np.linalg.norm(X[i] - X[j], axis=1).sum()
 
     assert spent(few) == pytest.approx(spent(many))
+    dense = otgraph.gaussian_graph(X, 0.02)  # most pairs weigh next to nothing
+    assert 0 < equal_ink(dense, X).weights.nnz < dense.weights.nnz / 2
 
 
 def test_spread_and_pairs():
@@ -138,13 +139,6 @@ def test_log_grid_holds_round_numbers():
     assert len(grid) == 25
     assert grid[12] == 1.0
     assert grid[0] == pytest.approx(10**-1.5, rel=1e-5)
-
-
-def test_short_cuts_across_a_square():
-    corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], dtype=float)
-    i, j = np.array([0, 0, 0]), np.array([1, 2, 3])
-    # Sides are no short cuts, also not the one that closes the curve; the diagonal is.
-    np.testing.assert_array_equal(is_short_cut(i, j, corners), [False, True, False])
 
 
 def test_heat_map_places_cells_around_their_values():
@@ -223,11 +217,3 @@ def test_published_page_is_complete():
     for picture in pictures:
         assert (docs / picture).stat().st_size <= page.MAX_PICTURE_BYTES
     assert "quick run" not in text
-
-
-def test_spiral_sample_is_the_dataset():
-    from otgraph.experiments.spiral.compute import Parameters, sample
-
-    np.testing.assert_array_equal(
-        sample(Parameters(n=50), 3).X, datasets.noisy_spiral(50, random_state=3).X
-    )

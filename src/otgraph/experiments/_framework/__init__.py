@@ -19,6 +19,7 @@ from otgraph.experiments._framework.grids import (
 )
 from otgraph.experiments._framework.statistics import (
     Best,
+    as_title,
     at_best,
     best_of,
     best_per_seed,
@@ -39,6 +40,7 @@ __all__ = [
     "Summary",
     "Task",
     "Verdict",
+    "as_title",
     "at_best",
     "best_of",
     "best_per_seed",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import orthogonal_procrustes
 
 from otgraph._optional import require
@@ -15,10 +16,13 @@ from otgraph.plots.positions import principal_plane as principal_plane
 if TYPE_CHECKING:
     from otgraph import Graph
     from otgraph.experiments._framework.experiment import Scores
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, SparseMatrix
 
 DRAWN_SEED = 0  # of the sample that figures show
 INK_PER_POINT = 0.1  # a line across a tenth of the picture: shows structure, hides no point
+# Edges with less than this share of the typical weight are not drawn: a dense graph has so many of
+# them that the faintest lines together would hide the others.
+NEGLIGIBLE_SHARE = 0.02
 AXIS_LABELS = {"eps": "ε", "n_per_arm": "points per arm"}
 
 
@@ -44,18 +48,29 @@ def aligned(coordinates: FloatArray, reference: FloatArray) -> FloatArray:
     return np.asarray(coordinates @ rotation)
 
 
-def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -> float:
-    """Opacity of the heaviest edges that spends the same ink on every graph of these points.
+class DrawnEdges(NamedTuple):
+    """Weights of the edges that are worth a line, and the opacity of the heaviest."""
+
+    weights: SparseMatrix
+    strength: float
+
+
+def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -> DrawnEdges:
+    """Edges of a graph such that the same ink is spent on every graph of these points.
 
     Ink is opacity times length, in units of the width of the picture. Dense graphs get fainter
     lines, and nobody has to choose a strength for each method.
     """
-    edges = graph.edges()
-    lengths = np.linalg.norm(positions[edges.i] - positions[edges.j], axis=1)
-    heaviest = np.quantile(edges.weight, FULL_STRENGTH_QUANTILE)
-    opacity = np.clip(edges.weight / heaviest, FAINTEST, 1.0)
-    spent = float(opacity @ lengths) / np.ptp(positions[:, 0]) / len(positions)
-    return min(1.0, ink / spent)
+    i, j, weight = graph.edges()
+    typical = weight @ weight / weight.sum()  # of the edge that a unit of mass takes
+    shown = weight >= NEGLIGIBLE_SHARE * typical
+    i, j, weight = i[shown], j[shown], weight[shown]
+    lengths = np.linalg.norm(positions[i] - positions[j], axis=1)
+    heaviest = np.quantile(weight, FULL_STRENGTH_QUANTILE)
+    opacity = np.clip(weight / heaviest, FAINTEST, 1.0)
+    spent = float(opacity @ lengths) / np.ptp(positions[:, 0]) / graph.n
+    upper = sp.coo_matrix((weight, (i, j)), shape=(graph.n, graph.n))
+    return DrawnEdges((upper + upper.T).tocsr(), min(1.0, ink / spent))
 
 
 def heat_map(ax: Any, scores: Scores, *, x: str, y: str, label: str, **options: Any) -> Any:

@@ -10,7 +10,7 @@ from scipy import stats
 from otgraph.experiments._framework.experiment import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import ArrayLike
 
@@ -34,6 +34,11 @@ def best_per_seed(
     return chosen.loc[groups.idxmax() if largest else groups.idxmin()]
 
 
+def as_title(params: Mapping[str, Any]) -> str:
+    """Parameters as in a title."""
+    return ", ".join(f"{SYMBOLS.get(name, name)} = {v:.3g}" for name, v in params.items())
+
+
 class Best(NamedTuple):
     """The best value of a score, and the parameters that gave it."""
 
@@ -41,8 +46,7 @@ class Best(NamedTuple):
     params: dict[str, Any]
 
     def __str__(self) -> str:
-        """The parameters as in a title."""
-        return ", ".join(f"{SYMBOLS.get(k, k)} = {v:.3g}" for k, v in self.params.items())
+        return as_title(self.params)
 
 
 def best_of(scores: Scores, score: str, method: str, *, largest: bool, seed: int = 0) -> Best:
