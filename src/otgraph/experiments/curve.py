@@ -45,7 +45,7 @@ from otgraph.experiments._framework.figures import (
     new_figure,
 )
 from otgraph.experiments._framework.style import CORRECTED, HOLLOW, KNN, METHOD_STYLES, QUADRATIC
-from otgraph.experiments.laplace.compute import corrected
+from otgraph.experiments.laplace import corrected
 from otgraph.plots.colors import INK, POINT
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from otgraph.typing import BoolArray, FloatArray
 
 NOT_PARAMETERS = ("experiment", "variant", "seed", "method", "score", "value")
+CONFIDENCE = 0.95  # of the interval of a rate
 SYMBOLS = {"eps": "ε"}  # as printed
 
 
@@ -138,6 +139,35 @@ def share_within(graph: Graph, members: BoolArray) -> float:
     number = members[i].astype(int) + members[j]  # an edge within belongs to both of its ends
     total = float(number @ weight)
     return float(2 * weight[number == 2].sum() / total) if total else 0.0
+
+
+def rate(table: Scores) -> tuple[float, float]:
+    """The exponent a of error ∝ n^a, and half the width of its confidence interval.
+
+    Least squares on logarithms for every seed, and the mean of them; NaN for a single n.
+    """
+    if table.shape[1] < 2:
+        return np.nan, np.inf
+    log_n = np.log(table.columns.to_numpy(dtype=np.float64))
+    rates = np.polyfit(log_n, np.log(table.to_numpy(dtype=np.float64)).T, 1)[0]
+    if len(rates) == 1:
+        return float(rates[0]), np.inf
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, len(rates) - 1)
+    return float(rates.mean()), float(quantile * rates.std(ddof=1) / np.sqrt(len(rates)))
+
+
+def falls(table: Scores) -> bool:
+    """Whether the whole confidence interval of the exponent lies below zero."""
+    mean, half_width = rate(table)
+    return mean + half_width < 0
+
+
+def course(table: Scores) -> str:
+    """First and last error, and the exponent between them."""
+    mean, half_width = rate(table)
+    first, last = (float(table[n].mean()) for n in (table.columns[0], table.columns[-1]))
+    between = f" ± {half_width:.2f}" if np.isfinite(half_width) else ""
+    return f"{first:.3f} → {last:.3f}, n^({mean:.2f}{between})"
 
 
 def circle_variations(plane: FloatArray) -> tuple[float, float]:
