@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scipy.sparse.linalg import ArpackError
@@ -58,20 +58,11 @@ def contenders(grids: Grids) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield KNN_GAUSSIAN, {"k": k}
 
 
-def graphs(
-    task: Task, X: FloatArray, grids: Grids
-) -> Iterator[tuple[dict[str, Any], Graph]]:
+def graphs(task: Task, X: FloatArray, grids: Grids) -> Iterator[tuple[dict[str, Any], Graph]]:
     """All graphs of a task with their parameters."""
     eps = grids.quadratic_eps if task.method in (QUADRATIC, HOLLOW) else grids.kernel_eps
     k = (task.params["k"],) if task.method == KNN_GAUSSIAN else grids.k
     return graphs_along(task.method, X, eps=eps, k=k)
-
-
-def only(grids: Grids, params: Mapping[str, Any]) -> Grids:
-    """Grids of a single graph."""
-    eps = (params["eps"],) if "eps" in params else ()
-    k = (int(params["k"]),) if "k" in params else ()
-    return replace(grids, quadratic_eps=eps, kernel_eps=eps, k=k)
 
 
 def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:

@@ -53,8 +53,8 @@ from otgraph.experiments._framework.style import (
     HOLLOW_ENTROPIC,
     KNN_GAUSSIAN,
     MAGIC,
-    METHOD_STYLES,
     QUADRATIC,
+    mark_open,
     plot_spread,
 )
 
@@ -405,7 +405,8 @@ def _errors(scores: Scores) -> Any:
         mine = scores[scores["method"] == method]
         best = best_per_seed(mine, ANGLE, largest=False, by=("seed", "eps"))
         plot_spread(ax, best, "eps", method)
-        _mark_undetermined(ax, best, mine[mine["score"] == DETERMINED], method)
+        determined = mine[mine["score"] == DETERMINED]
+        mark_open(ax, best, determined[determined["value"] == 0], "eps", method)
     magic = scores[scores["method"] == MAGIC]
     plot_spread(ax, best_per_seed(magic, ANGLE, largest=False, by=("seed",)), None, MAGIC)
     ax.set(
@@ -416,19 +417,6 @@ def _errors(scores: Scores) -> Any:
     )
     figure.legend(loc="outside right center", frameon=False)
     return figure
-
-
-def _mark_undetermined(ax: Any, best: Scores, determined: Scores, method: str) -> None:
-    """White markers at every eps where some seed has no ten eigenvectors of its own."""
-    at = ["seed", "eps", "k"]
-    both = best.merge(determined[[*at, "value"]], on=at, suffixes=("", " determined"))
-    groups = both.groupby("eps")
-    open_at = groups["value"].mean()[groups["value determined"].min() == 0]
-    style = METHOD_STYLES[method]
-    ax.plot(
-        open_at.index.to_numpy(dtype=float), open_at.to_numpy(), linestyle="", markersize=3.5,
-        marker=style["marker"], markerfacecolor="white", markeredgecolor=style["color"],
-    )  # fmt: skip
 
 
 def _embeddings(

@@ -67,3 +67,29 @@ def plot_spread(ax: Axes, scores: Scores, x: str | None, method: str, label: str
     grid = groups.mean().index.to_numpy(dtype=float)
     ax.plot(grid, groups.mean(), label=label, **style, **LINE)
     ax.fill_between(grid, groups.min(), groups.max(), color=color, alpha=BAND_ALPHA, linewidth=0)
+
+
+def mark_open(ax: Axes, best: Scores, open_rows: Scores, x: str, method: str) -> None:
+    """White markers upon a line of :func:`plot_spread`, at values that some seed qualifies.
+
+    Parameters
+    ----------
+    ax
+        Where the line is.
+    best
+        Rows of the line, one for each seed and value of `x`.
+    open_rows
+        Rows of the graphs to be marked, with the same parameters as those of the line.
+    x
+        Column of the parameter.
+    method
+        Whose colors to take.
+    """
+    at = [name for name in ("seed", "dim", "eps", "k") if name in best and name in open_rows]
+    marked = best[x].isin(best.merge(open_rows[at], on=at)[x])
+    means = best[marked].groupby(x)["value"].mean()
+    style = METHOD_STYLES[method]
+    ax.plot(
+        means.index.to_numpy(dtype=float), means.to_numpy(), linestyle="", marker=style["marker"],
+        markersize=LINE["markersize"], markerfacecolor="white", markeredgecolor=style["color"],
+    )  # fmt: skip
