@@ -208,6 +208,22 @@ def test_page_shows_claims_and_small_pictures(tmp_path, rng, monkeypatch):
     assert (tmp_path / "docs" / pictures[0]).stat().st_size <= page.MAX_PICTURE_BYTES
 
 
+def test_page_shows_every_data_set(tmp_path):
+    for folder, data in (("a", "cells.csv"), ("b", "/elsewhere/other.csv"), ("c", "cells.csv")):
+        out = tmp_path / folder / "cells"
+        out.mkdir(parents=True)
+        summary = {
+            "title": f"Run {folder}", "source": "", "seeds": 1, "quick": False, "claims": [],
+            "table": [], "figures": [], "parameters": {"data": data},
+        }  # fmt: skip
+        (out / "summary.json").write_text(json.dumps(summary))
+    folders = (tmp_path / folder for folder in "abc")
+    text = page.write_page(*folders, docs=tmp_path / "docs").read_text()
+    assert re.findall(r"## (.*)", text) == ["cells", "cells-other"]
+    assert "Run c" in text  # the same data as the first run, and later
+    assert "Run a" not in text
+
+
 def test_published_page_is_complete():
     """Every picture is there and small, and no section comes from a quick run."""
     docs = Path(__file__).parents[2] / "docs"

@@ -51,7 +51,7 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
     ----------
     *out
         Folders that were given to ``reproduce``; of an experiment that is in several of them the
-        last counts.
+        last counts. One that takes data has a section for each data set.
     docs
         Folder of the page.
 
@@ -60,16 +60,8 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
     Path of the page.
     """
     docs = Path(docs)
-    found = {
-        name: Path(folder, name)
-        for name in NAMES
-        for folder in out
-        if Path(folder, name, "summary.json").exists()
-    }
-    summaries = {
-        name: json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        for name, folder in found.items()
-    }
+    found = _found(out)
+    summaries = {name: summary for name, (_, summary) in found.items()}
     if not summaries:
         listed = ", ".join(repr(str(folder)) for folder in out)
         msg = f"There are no summaries in {listed}: run `otgraph reproduce all` first."
@@ -77,13 +69,28 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
     parts = [INTRODUCTION, _overview(summaries)]
     pictures: dict[str, bytes] = {}
     for name, summary in summaries.items():
-        shown = _distinct_pictures(found[name], summary)
+        shown = _distinct_pictures(found[name][0], summary)
         pictures |= {f"{name}-{figure['name']}.png": content for figure, content in shown}
         parts += _section(name, summary, [figure for figure, _ in shown])
     (docs / PICTURES).mkdir(parents=True, exist_ok=True)
     write_files(docs / PICTURES, {file: _small(png) for file, png in pictures.items()})
     text = "\n".join(parts) + "\n"
     return write_files(docs, {PAGE: text.encode()})[0]
+
+
+def _found(out: Sequence[str | Path]) -> dict[str, tuple[Path, dict[str, Any]]]:
+    """Name of each section to its folder and summary; a second data set has its name in it."""
+    found: dict[str, tuple[Path, dict[str, Any]]] = {}
+    for name in NAMES:
+        of_data: dict[str, tuple[Path, dict[str, Any]]] = {}
+        for folder in (Path(each, name) for each in out):
+            if (folder / "summary.json").exists():
+                summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+                data = Path(summary.get("parameters", {}).get("data", "")).stem
+                of_data[data] = folder, summary
+        for number, (data, entry) in enumerate(of_data.items()):
+            found[f"{name}-{data}" if number else name] = entry
+    return found
 
 
 def _distinct_pictures(
