@@ -22,7 +22,6 @@ from otgraph.experiments._framework.style import (
 )
 from small_experiments import frame, run_small, verdicts
 
-
 TINY_ARMS = replace(
     arms.QUICK, n_per_arm=30, quadratic_eps=(0.1,), hollow_eps=(0.01, 0.1), entropic_eps=(0.1,),
     kernel_eps=(0.1,), k=(1, 3),

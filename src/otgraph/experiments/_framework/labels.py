@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MU = 1.0  # weight of the given labels in the paper's objective; the text names none
 AUTHORS_ALPHA = 0.5  # their mu = 1, in the form of Zhou et al. (2004)
+SERIES_RTOL = 1e-6  # terms that are smaller than this everywhere do not change a label
 
 
 class LabeledArms(NamedTuple):
@@ -38,10 +39,15 @@ def inferred_labels(graph: otgraph.Graph, arms: LabeledArms) -> IntArray:
 
 
 def authors_labels(graph: otgraph.Graph, arms: LabeledArms) -> IntArray:
-    """Labels as the authors' script solves for them: (I − αW) F = Y, W not made symmetric."""
-    Y = np.eye(arms.truth.max() + 1)[arms.truth] * arms.known[:, None]
-    W = graph.transition().toarray()
-    F = np.linalg.solve(np.eye(graph.n) - AUTHORS_ALPHA * W, Y)
+    """Labels as the authors' script has them: F = (I − αW)⁻¹ Y, where W is not made symmetric.
+
+    Summed as Y + αWY + (αW)²Y + …, which keeps the proportions of the classes far from all labels.
+    """
+    F = term = np.eye(arms.truth.max() + 1)[arms.truth] * arms.known[:, None]
+    W = AUTHORS_ALPHA * graph.transition()
+    while (term.sum(axis=1) > SERIES_RTOL * F.sum(axis=1)).any():
+        term = W @ term
+        F = F + term
     return np.where(F.any(axis=1), F.argmax(axis=1), -1).astype(np.int32)
 
 
