@@ -2,8 +2,8 @@
 
 Two things in the print cannot be meant and are set right here. The linear system gives a descent
 direction, and the line search follows it (``u + t du``), so that the last line of the loop must add
-it, too: the print subtracts it and moves uphill. And the constants Φ and d of the line search
-are not defined: they are the function whose Newton step this is, and its slope along the step.
+it, too: the print subtracts it and moves uphill. And the Φ and d of the line search are not
+defined: they are the function whose Newton step this is, and its slope along the step.
 """
 
 from __future__ import annotations
@@ -40,4 +40,5 @@ def algorithm1(c, eps, *, tol=1e-10):
             if t * np.abs(du).max() <= np.finfo(float).eps * np.abs(u).max():
                 return pi  # the step is lost in rounding: no better u can be told apart
         u = u + t * du
-    raise AssertionError("algorithm 1 did not converge")
+    msg = f"algorithm 1 did not converge in {MAX_STEPS} steps"
+    raise AssertionError(msg)

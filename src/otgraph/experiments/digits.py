@@ -47,7 +47,7 @@ from otgraph.experiments._framework.statistics import SYMBOLS, sample_std
 from otgraph.experiments._framework.style import HOLLOW, KNN, MAGIC, METHOD_STYLES, QUADRATIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from otgraph.experiments._framework.experiment import Row, Scores
     from otgraph.typing import FloatArray, IntArray
@@ -140,9 +140,7 @@ def _spread(graph: otgraph.Graph, known: IntArray, mu: float) -> IntArray:
     return np.asarray(otgraph.spread_labels(graph, known, mu).labels)
 
 
-def _both_draws(
-    y: IntArray, seed: int, spread_from: Callable[[IntArray], IntArray]
-) -> Iterator[tuple[str, float]]:
+def _both_draws(y: IntArray, seed: int, spread_from: Any) -> Iterator[tuple[str, float]]:
     """Accuracy on the unlabeled digits for the draw of this seed and for one to tune on."""
     for score, draw_seed in ((ACCURACY, seed), (TUNING, FIRST_TUNING_SEED + seed)):
         labeled = datasets.label_mask(y, LABELED, random_state=draw_seed)

@@ -190,8 +190,8 @@ def warn_of_clumps(costs: FloatArray) -> None:
 
 def _warn_of_loops_alone() -> None:
     warnings.warn(
-        "With `k`=1 and `include_self=True` every point is its own and only neighbor: the graph has "
-        "no edges. Raise `k`.",
+        "With `k`=1 and `include_self=True` every point is its own and only neighbor: the graph "
+        "has no edges. Raise `k`.",
         DisconnectedWarning,
         stacklevel=3,
     )
