@@ -12,7 +12,7 @@ Laplace-Beltrami eigenfunctions of the curve, the waves along its length.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,8 +39,7 @@ from otgraph.experiments._framework import (
 )
 from otgraph.experiments._framework.figures import (
     DRAWN_SEED,
-    aligned,
-    cyclic_colors,
+    draw_embeddings,
     equal_ink,
     new_figure,
 )
@@ -74,6 +73,7 @@ ANGLE = "angle to Laplace-Beltrami"
 OF_RIVAL = " of kNN"
 PARAMETER = {QUADRATIC: "eps", HOLLOW: "eps", CORRECTED: "eps", KNN: "k"}
 SHORT_CUT = "#b5123b"
+EMBEDDED = {KNN: KNN, QUADRATIC: QUADRATIC, CORRECTED: "density divided out"}
 CURVE_INK = 0.5  # per point; on a curve lines lie upon each other
 OUTLINE_MARGIN = 5.0  # of the neighborhood around its edges; two standard deviations of the noise
 
@@ -128,12 +128,7 @@ class Places(NamedTuple):
 @cache
 def _polygon(name: str, parameters: Parameters) -> tuple[FloatArray, Places]:
     """Parameters and places of many points on the clean curve; the median density is one."""
-    many = Parameters(
-        n=POLYGON_SIZE,
-        concentration=parameters.concentration,
-        noise=0.0,
-        contrast=parameters.contrast,
-    )
+    many = replace(parameters, n=POLYGON_SIZE, noise=0.0)
     curve = sample(name, many, 0)
     assert curve.t is not None  # curves have parameters
     steps = np.linalg.norm(np.roll(curve.clean, -1, axis=0) - curve.clean, axis=1)
@@ -231,6 +226,12 @@ def at_papers_eps(scores: Scores, method: str, curve: str) -> Scores:
     """The pairs of :func:`matched` at the paper's eps, one row per seed."""
     pairs = matched(scores, method, curve)
     return pairs[pairs["eps"] == PAPERS_EPS]
+
+
+def rivals_k(scores: Scores, curve: str) -> int:
+    """The k with as many edges as quadratic OT at the paper's eps, on the sample that is drawn."""
+    pairs = at_papers_eps(scores, QUADRATIC, curve)
+    return int(pairs[pairs["seed"] == DRAWN_SEED]["k" + OF_RIVAL].iloc[0])
 
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
@@ -359,16 +360,13 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         "(ringed) by quadratic OT, the points that it exchanges mass with. Middle and right: the "
         f"graphs. Red lines are spurious edges (seed {DRAWN_SEED}).",
     )
-    pairs = at_papers_eps(scores, QUADRATIC, PEANUT)
-    k = int(pairs[pairs["seed"] == DRAWN_SEED]["k" + OF_RIVAL].iloc[0])
     yield Picture(
         "peanut",
-        _graphs({QUADRATIC: {"eps": PAPERS_EPS}, KNN: {"k": k}}, peanut,
-                places(PEANUT, peanut, parameters)),
+        _peanut(peanut, places(PEANUT, peanut, parameters), rivals_k(scores, PEANUT)),
         "Quadratic OT and nearest neighbors with about as many edges on a peanut without noise, "
         f"whose points are sparse on the left (seed {DRAWN_SEED}). Red lines are spurious edges: "
         "the way along the curve is longer by more than a tenth.",
-    )  # fmt: skip
+    )
     yield Picture(
         "spurious",
         _spurious(scores),
@@ -386,13 +384,20 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
 
 def _figure_1(elephant: datasets.Sample, at: Places) -> Any:
     figure = new_figure(14, 4.6)
-    first, *others = figure.subplots(1, 3)
+    left, middle, right = figure.subplots(1, 3)
     graph = graph_at(QUADRATIC, elephant.X, {"eps": PAPERS_EPS})
     typical = int(np.abs(at.density - 1).argmin())  # neither crowded nor lonely
-    _neighborhood(first, graph, elephant.X, typical)
-    chosen: dict[str, dict[str, Any]] = {QUADRATIC: {"eps": PAPERS_EPS}, KNN: {"k": PAPERS_K}}
-    for ax, (method, params) in zip(others, chosen.items(), strict=True):
-        _graph_with_short_cuts(ax, method, params, elephant, at)
+    _neighborhood(left, graph, elephant.X, typical)
+    _graph_with_short_cuts(middle, QUADRATIC, {"eps": PAPERS_EPS}, elephant, at)
+    _graph_with_short_cuts(right, KNN, {"k": PAPERS_K}, elephant, at)
+    return figure
+
+
+def _peanut(peanut: datasets.Sample, at: Places, k: int) -> Any:
+    figure = new_figure(12, 4)
+    left, right = figure.subplots(1, 2)
+    _graph_with_short_cuts(left, QUADRATIC, {"eps": PAPERS_EPS}, peanut, at)
+    _graph_with_short_cuts(right, KNN, {"k": k}, peanut, at)
     return figure
 
 
@@ -416,13 +421,6 @@ def _neighborhood(ax: Any, graph: Graph, X: FloatArray, point: int) -> None:
     ax.set(aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     ax.set_title(f"neighborhood of one point: {len(others)} others")
-
-
-def _graphs(chosen: Mapping[str, Mapping[str, Any]], curve: datasets.Sample, at: Places) -> Any:
-    figure = new_figure(12, 4)
-    for ax, (method, params) in zip(figure.subplots(1, 2), chosen.items(), strict=True):
-        _graph_with_short_cuts(ax, method, params, curve, at)
-    return figure
 
 
 def _graph_with_short_cuts(
@@ -467,21 +465,13 @@ def _embeddings(scores: Scores, parameters: Parameters) -> Any:
         curve = sample(name, parameters, DRAWN_SEED)
         at = places(name, curve, parameters)
         truth = np.sqrt(2) * eigenfunctions(at)  # mean square one, as eigenmaps
-        pairs = at_papers_eps(scores, QUADRATIC, name)
-        k = int(pairs[pairs["seed"] == DRAWN_SEED]["k" + OF_RIVAL].iloc[0])
-        panels = {f"the {name} itself\n": truth}
-        for method in (KNN, QUADRATIC, CORRECTED):
-            params = {"eps": PAPERS_EPS, "k": k}
+        params = {"eps": PAPERS_EPS, "k": rivals_k(scores, name)}
+        planes = {f"the {name} itself\n": truth}
+        for method, label in EMBEDDED.items():
             construction = HOLLOW if method == CORRECTED else method
             found = embedding(method, graph_at(construction, curve.X, params, **AUTHORS_KNN))
-            title = f"{method}\n({otgraph.subspace_angle(found, truth):.2f})"
-            panels[title] = aligned(found, truth)
-        reach = 1.05 * max(np.abs(plane).max() for plane in panels.values())
-        for ax, (title, plane) in zip(axes, panels.items(), strict=True):
-            ax.scatter(*plane.T, c=at.position, cmap=cyclic_colors(), vmin=0, vmax=at.length, s=12,
-                       linewidths=0)  # fmt: skip
-            ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
-            ax.set(aspect="equal", title=title)
+            planes[f"{label}\n({otgraph.subspace_angle(found, truth):.2f})"] = found
+        draw_embeddings(axes, planes, at.position)
     return figure
 
 

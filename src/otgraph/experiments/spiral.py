@@ -40,8 +40,7 @@ from otgraph.experiments._framework import (
 from otgraph.experiments._framework.figures import (
     DRAWN_SEED,
     DrawnEdges,
-    aligned,
-    cyclic_colors,
+    draw_embeddings,
     equal_ink,
     new_figure,
     principal_plane,
@@ -423,15 +422,12 @@ def _embeddings(
     found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datasets.Sample
 ) -> Any:
     figure = new_figure(11, 5.9)
-    planes = {name: leading_modes(graph, 2).vectors for name, graph in found.items()}
-    reference = planes["clean data"]
-    planes = {name: aligned(plane, reference) for name, plane in planes.items()}
-    reach = 1.05 * max(np.abs(plane).max() for plane in planes.values())
-    for ax, (name, plane) in zip(figure.subplots(2, 4).ravel(), planes.items(), strict=True):
-        ax.scatter(*plane.T, c=spiral.t, cmap=cyclic_colors(), s=9, linewidths=0)
-        angle = f"\n({best[name].value:.3f})" if name in best else "\n"
-        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
-        ax.set(aspect="equal", title=name + angle)
+    angles = {name: f"({each.value:.3f})" for name, each in best.items()}
+    planes = {
+        f"{name}\n{angles.get(name, '')}": leading_modes(graph, 2).vectors
+        for name, graph in found.items()
+    }
+    draw_embeddings(figure.subplots(2, 4).ravel(), planes, spiral.t)
     return figure
 
 

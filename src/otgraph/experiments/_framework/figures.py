@@ -14,6 +14,8 @@ from otgraph.plots.graph import FAINTEST, FULL_STRENGTH_QUANTILE
 from otgraph.plots.positions import principal_plane as principal_plane
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from otgraph import Graph
     from otgraph.experiments._framework.experiment import Scores
     from otgraph.typing import FloatArray, SparseMatrix
@@ -23,6 +25,7 @@ INK_PER_POINT = 0.1  # a line across a tenth of the picture: shows structure, hi
 # Edges with less than this share of the typical weight are not drawn: a dense graph has so many of
 # them that the faintest lines together would hide the others.
 NEGLIGIBLE_SHARE = 0.02
+EMBEDDED_POINT_AREA = 10  # in square points: a curve of points, not of dots
 AXIS_LABELS = {"eps": "ε", "n_per_arm": "points per arm"}
 
 
@@ -46,6 +49,17 @@ def aligned(coordinates: FloatArray, reference: FloatArray) -> FloatArray:
     """
     rotation, _ = orthogonal_procrustes(coordinates, reference)
     return np.asarray(coordinates @ rotation)
+
+
+def draw_embeddings(axes: Sequence[Any], planes: Mapping[str, FloatArray], color: Any) -> None:
+    """Planes by title, turned onto the first and in one scale, colored around a closed curve."""
+    first = next(iter(planes.values()))
+    turned = {title: aligned(plane, first) for title, plane in planes.items()}
+    reach = 1.05 * max(np.abs(plane).max() for plane in turned.values())
+    for ax, (title, plane) in zip(axes, turned.items(), strict=True):
+        ax.scatter(*plane.T, c=color, cmap=cyclic_colors(), s=EMBEDDED_POINT_AREA, linewidths=0)
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+        ax.set(aspect="equal", title=title)
 
 
 class DrawnEdges(NamedTuple):
