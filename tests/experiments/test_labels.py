@@ -32,7 +32,7 @@ TINY_ARMS = replace(
 def test_arms_small(variant):
     scores, summary, pictures = run_small(arms.EXPERIMENT, TINY_ARMS, seeds=1, variant=variant)
     assert pictures == ["data", "accuracy", "labels"]
-    assert len(summary.claims) == (4 if variant == "text" else 3)
+    assert len(summary.claims) == (5 if variant == "text" else 4)
     assert set(scores["method"]) == set(arms.METHODS)
     assert scores["value"].between(0, 1).all()
     assert len(scores) == 2 * (1 + 2 + 1 + 1 + 2)  # two scores of every graph
@@ -85,13 +85,16 @@ def test_no_two_arms_look_alike_and_none_like_unlabeled_points():
 
 class TestArmsClaims:
     def summary(
-        self, quadratic=(0.6, 0.62), knn=(0.5, 0.5), between=(0.1, 0.2), variant="text", eps=1.0
-    ):
+        self, quadratic=(0.6, 0.62), knn=(0.5, 0.5), between=(0.1, 0.2), variant="text", eps=1.0,
+        hollow=(0.75, 0.76),
+    ):  # fmt: skip
         other = {"accuracy": (0.7, 0.7), "edges between arms": (0, 0)}
+        ours = other | {"accuracy": hollow}
         scores = frame(
             [
                 (QUADRATIC, {"eps": eps}, {"accuracy": quadratic, "edges between arms": between}),
-                *((method, {"eps": 1.0}, other) for method in (HOLLOW, ENTROPIC, HOLLOW_ENTROPIC)),
+                (HOLLOW, {"eps": 1.0}, ours),
+                *((method, {"eps": 1.0}, other) for method in (ENTROPIC, HOLLOW_ENTROPIC)),
                 (KNN_GAUSSIAN, {"k": 3, "eps": 0.1},
                  {"accuracy": knn, "edges between arms": (0.4, 0.4)}),
             ]
@@ -102,12 +105,12 @@ class TestArmsClaims:
         return verdicts(self.summary(**changes))
 
     def test_as_in_the_paper(self):
-        assert self.judged(quadratic=(0.95, 0.96)) == [True, True, True, True]
-        assert self.judged(quadratic=(0.95, 0.96), variant="code") == [True, True, True]
+        assert self.judged(quadratic=(0.95, 0.96)) == [True] * 5
+        assert self.judged(quadratic=(0.95, 0.96), variant="code") == [True] * 4
 
     def test_lead_must_be_significant_and_in_every_seed(self):
-        assert self.judged(quadratic=(0.9, 0.52))[::3] == [False, False]
-        assert self.judged(quadratic=(0.53, 0.532))[::3] == [True, False]
+        assert self.judged(quadratic=(0.9, 0.52))[::4] == [False, False]
+        assert self.judged(quadratic=(0.53, 0.532))[::4] == [True, False]
 
     def test_the_words_of_the_text_need_its_picture(self):
         claim = self.summary().claims[1]
@@ -115,6 +118,10 @@ class TestArmsClaims:
         assert "fail with the text's noise" in claim.reason
         assert "fail" not in self.summary(variant="code").claims[1].reason
         assert self.judged(quadratic=(0.95, 0.96), knn=(0.92, 0.93))[1] is False
+
+    def test_hollow_for_hollow(self):
+        assert self.summary(hollow=(0.69, 0.72)).claims[3].verdict == "a tie"
+        assert self.summary(hollow=(0.6, 0.61)).claims[3].verdict == "not confirmed"
 
     def test_edges_between_arms(self):
         assert self.judged(between=(0.1, 0.5))[2] is False
