@@ -466,7 +466,7 @@ def _embeddings(scores: Scores, parameters: Parameters) -> Any:
         at = places(name, curve, parameters)
         truth = np.sqrt(2) * eigenfunctions(at)  # mean square one, as eigenmaps
         params = {"eps": PAPERS_EPS, "k": rivals_k(scores, name)}
-        planes = {f"the {name} itself\n": truth}
+        planes = {f"{name}:\nLaplace-Beltrami": truth}
         for method, label in EMBEDDED.items():
             construction = HOLLOW if method == CORRECTED else method
             found = embedding(method, graph_at(construction, curve.X, params, **AUTHORS_KNN))
