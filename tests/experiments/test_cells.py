@@ -66,6 +66,9 @@ def test_counts_are_prepared(table):
     assert pictures == ["progression", "correlations"]
     assert len(summary.claims) == 4
     assert all("counts.csv (60 cells, 10 genes" in claim.sentence for claim in summary.claims)
+    table = {row["method"]: row for row in summary.table}
+    assert table[MAGIC][GENE_CORRELATION] == "1 / 1 / 1"  # t = 1, 3, 5
+    assert table[RAW][PERPLEXITY] is None
     values = scores.set_index(["method", "score", "t"])["value"]
     assert values[MAGIC, GENE_CORRELATION, 3] == pytest.approx(1)
     assert values[RAW, VARIANCE, 5] == pytest.approx(1)

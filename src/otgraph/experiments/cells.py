@@ -58,6 +58,11 @@ HUB_SHARE = "share of all weight that the most popular tenth receives"
 DEGREES = ("smallest degree", "largest degree")
 COMPONENTS = "components"
 
+IN_TABLE = (
+    GENE_CORRELATION, LOW_CORRELATION, DISTANCES, VARIANCE, DIMENSION, PERPLEXITY, OWN_SHARE,
+    HUB_SHARE, *DEGREES, COMPONENTS, EPS,
+)  # fmt: skip
+
 # All pairs of so many cells: the rank correlation of 1e5 distances is certain to 1e-2.
 CELLS_IN_DISTANCES = 500
 ENTROPIC_SHARE = 0.5 / 30  # of the authors' two eps
@@ -215,20 +220,19 @@ def _of_perplexity(X: FloatArray, wanted: float) -> Graph:
 
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
-    """All scores as a table, and the claims."""
+    """A row for every graph, and the claims."""
     table = [
-        {"method": method, "score": score, **_columns(group, parameters)}
-        for (method, score), group in scores.groupby(["method", "score"], sort=False)
+        {"method": method, **{score: _entry(scores, method, score) for score in IN_TABLE}}
+        for method in scores["method"].unique()
     ]
     claims = [_preparation(parameters)] if is_papers(parameters.data) else []
     claims += [_nearly_identical(scores, parameters, t) for t in parameters.t]
     return Summary(table, [*claims, _loses_geometry(scores, parameters)])
 
 
-def _columns(group: Scores, parameters: Parameters) -> dict[str, Any]:
-    """Value of the graph itself, and one for each number of steps."""
-    values = dict(zip(group["t"].tolist(), group["value"].tolist(), strict=True))
-    return {(f"t = {t}" if t else "graph"): values.get(t) for t in (0, *parameters.t)}
+def _entry(scores: Scores, method: str, score: str) -> str | None:
+    """The value of a graph, or one for each number of steps; None where there is none."""
+    return " / ".join(f"{value:.3g}" for value in _at(scores, method, score)) or None
 
 
 def _at(scores: Scores, method: str, score: str) -> Any:
