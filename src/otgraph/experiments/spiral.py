@@ -39,6 +39,7 @@ from otgraph.experiments._framework import (
 )
 from otgraph.experiments._framework.figures import (
     DRAWN_SEED,
+    NEGLIGIBLE_SHARE,
     DrawnEdges,
     draw_embeddings,
     equal_ink,
@@ -349,7 +350,8 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         _graphs(found, best, spiral),
         "Graphs at the parameters with the best eigenvectors, over the first two principal "
         f"components of the noisy points (seed {DRAWN_SEED}). The zoom shows where noise is "
-        "largest. All graphs are drawn with the same amount of ink.",
+        "largest. All graphs are drawn with the same amount of ink; edges with less than "
+        f"{NEGLIGIBLE_SHARE:.0%} of the typical weight are left out.",
     )
     yield Picture(
         "errors",

@@ -69,7 +69,7 @@ def reproduce(
         Number of samples: seeds 0, 1, ...
     quick
         Small samples, thinned grids and at most two seeds: to see that it runs, not what it
-        gives.
+        gives. No claim is judged.
     variant
         ``"text"``: as the paper is written. ``"code"``: as the authors' scripts do it where
         they differ. ``"both"``: one after the other. Experiments without a difference run once.
