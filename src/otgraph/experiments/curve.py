@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -44,11 +44,14 @@ from otgraph.experiments._framework.figures import (
     new_figure,
 )
 from otgraph.experiments._framework.style import CORRECTED, HOLLOW, KNN, METHOD_STYLES, QUADRATIC
+from otgraph.experiments._outline import Outline, Places, eigenfunctions, outline_of
 from otgraph.experiments.laplace import corrected
 from otgraph.plots.colors import INK, POINT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from numpy.typing import ArrayLike
 
     from otgraph import Graph
     from otgraph.experiments._framework.experiment import Row, Scores
@@ -56,15 +59,12 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENT"]
 
-ELEPHANT, PEANUT = "elephant", "peanut"
+CURVES = ELEPHANT, PEANUT = "elephant", "peanut"
 AUTHORS_KNN = KNN_OPTIONS["code"]
 PAPERS_EPS, PAPERS_K = 1.0, 15  # of figure 1
 LARGEST_DETOUR = 1.1  # way along the curve over distance of the ends
 N_EIGENVECTORS = 2  # the plane of the embedding, which is a circle for a closed curve
-# The curve itself, as the polygon through so many noiseless points: lengths to four digits.
-POLYGON_SIZE = 20_000
-# Density is counted in a window of this share of the length: 200 points of the polygon.
-WINDOW = 0.01
+OUTLINE_SIZE = 20_000  # points of the curve itself: lengths to four digits
 
 SPURIOUS = "spurious edges"
 ELSEWHERE = "spurious edges elsewhere"
@@ -95,7 +95,7 @@ QUICK = Parameters(n=100, eps=log_grid(-1, 1, 5), k=tuple(range(3, 41, 4)))
 
 def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """A task for each method and curve."""
-    for curve in (ELEPHANT, PEANUT):
+    for curve in CURVES:
         for method in (QUADRATIC, HOLLOW, CORRECTED, KNN):
             yield method, {"curve": curve}
 
@@ -112,51 +112,14 @@ def sample(name: str, parameters: Parameters, seed: int) -> datasets.Sample:
     )
 
 
-class Places(NamedTuple):
-    """Where points lie on their curve: length up to each, length of all, and density per length."""
-
-    position: FloatArray
-    length: float
-    density: FloatArray
-
-    @property
-    def sparse(self) -> BoolArray:
-        """Points of the half of the curve, by length, on which they are sparse."""
-        return np.asarray(self.density < 1)
-
-
 @cache
-def _polygon(name: str, parameters: Parameters) -> tuple[FloatArray, Places]:
-    """Parameters and places of many points on the clean curve; the median density is one."""
-    many = replace(parameters, n=POLYGON_SIZE, noise=0.0)
-    curve = sample(name, many, 0)
-    assert curve.t is not None  # curves have parameters
-    steps = np.linalg.norm(np.roll(curve.clean, -1, axis=0) - curve.clean, axis=1)
-    position, length = np.cumsum(steps) - steps, float(steps.sum())
-    around = np.concatenate([position - length, position, position + length])
-
-    def counted(at: FloatArray) -> FloatArray:
-        half = WINDOW * length / 2
-        before, behind = (np.searchsorted(around, at + way) for way in (half, -half))
-        return (before - behind).astype(np.float64)
-
-    median = np.median(counted(np.linspace(0, length, POLYGON_SIZE)))
-    return curve.t, Places(position, length, counted(position) / median)
+def _outline(name: str, parameters: Parameters) -> Outline:
+    return outline_of(sample(name, replace(parameters, n=OUTLINE_SIZE, noise=0.0), 0))
 
 
 def places(name: str, curve: datasets.Sample, parameters: Parameters) -> Places:
     """Where the points of a sample lie."""
-    t, known = _polygon(name, parameters)
-    assert curve.t is not None  # curves have parameters
-    around = np.concatenate([known.position, [known.length]])
-    position = np.interp(curve.t, np.append(t, t[0] + 2 * np.pi), around)
-    return Places(position, known.length, np.interp(position, known.position, known.density))
-
-
-def eigenfunctions(at: Places) -> FloatArray:
-    """The first two non-constant eigenfunctions of Laplace-Beltrami: one wave around the curve."""
-    angle = 2 * np.pi * at.position / at.length
-    return np.column_stack([np.cos(angle), np.sin(angle)])
+    return _outline(name, parameters).places(curve)
 
 
 def short_cuts(graph: Graph, clean: FloatArray, at: Places) -> BoolArray:
@@ -237,13 +200,12 @@ def rivals_k(scores: Scores, curve: str) -> int:
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Quadratic OT against nearest neighbors at the same mean degree, on both curves."""
     claims = [
-        _more_spurious(scores, ELEPHANT),
-        _more_spurious(scores, PEANUT),
+        *(_more_spurious(scores, curve) for curve in CURVES),
         _free_of_them(scores),
-        *(_geometry(scores, curve) for curve in (ELEPHANT, PEANUT)),
+        _geometry(scores),
         _divided_out(scores),
     ]
-    return Summary([row for curve in (ELEPHANT, PEANUT) for row in _rows(scores, curve)], claims)
+    return Summary([row for curve in CURVES for row in _rows(scores, curve)], claims)
 
 
 def _rows(scores: Scores, curve: str) -> Iterator[dict[str, Any]]:
@@ -311,50 +273,60 @@ def largest_free_degree(scores: Scores, method: str, curve: str) -> FloatArray:
     return np.asarray(degrees.groupby(table["seed"]).max(), dtype=np.float64)
 
 
-def _geometry(scores: Scores, curve: str) -> Claim:
-    shown = at_papers_eps(scores, QUADRATIC, curve)
-    verdict, reason = judged_lead(shown[ANGLE + OF_RIVAL] - shown[ANGLE])
+def _geometry(scores: Scores) -> Claim:
+    shown = {curve: at_papers_eps(scores, QUADRATIC, curve) for curve in CURVES}
+    verdict, reason = _on_both(
+        {curve: pairs[ANGLE + OF_RIVAL] - pairs[ANGLE] for curve, pairs in shown.items()}
+    )
+    numbers = "; ".join(
+        f"{curve} {spread(pairs[ANGLE])}, kNN with as many edges {spread(pairs[ANGLE + OF_RIVAL])}"
+        for curve, pairs in shown.items()
+    )
     return Claim(
-        f"Beyond the paper: on the {curve} quadratic OT is closer to the geometry of the curve "
-        "than kNN.",
+        "Beyond the paper: quadratic OT is closer to the geometry of the curve than kNN.",
         verdict,
-        "Angle between the first two eigenvectors and the Laplace-Beltrami eigenfunctions: "
-        f"quadratic OT at ε = {PAPERS_EPS:g} {spread(shown[ANGLE])}, kNN with as many edges "
-        f"{spread(shown[ANGLE + OF_RIVAL])}. An unweighted kNN graph on a curve knows little more "
-        "than the order of the points: its eigenvectors are waves in their rank, a circle at any "
+        "Angle between the first two eigenvectors and the Laplace-Beltrami eigenfunctions at "
+        f"ε = {PAPERS_EPS:g}: {numbers}. An unweighted kNN graph on a curve knows little more than "
+        "the order of the points: its eigenvectors are waves in their rank, a circle at any "
         "density, but not that of the curve.",
         "text",
-        f"Quadratic OT is {reason}",
+        reason,
     )
 
 
 def _divided_out(scores: Scores) -> Claim:
-    verdicts, sentences, reasons = [], [], []
-    for curve in (ELEPHANT, PEANUT):
-        plain, divided = (
-            at_papers_eps(scores, method, curve)[ANGLE].to_numpy() for method in (HOLLOW, CORRECTED)
-        )
-        rival = at_papers_eps(scores, HOLLOW, curve)[ANGLE + OF_RIVAL].to_numpy()
-        verdict, reason = judged_lead(np.minimum(plain, rival) - divided)
-        verdicts.append(verdict)
+    leads, sentences = {}, []
+    for curve in CURVES:
+        pairs = at_papers_eps(scores, HOLLOW, curve)
+        plain, rival = pairs[ANGLE].to_numpy(), pairs[ANGLE + OF_RIVAL].to_numpy()
+        divided = at_papers_eps(scores, CORRECTED, curve)[ANGLE].to_numpy()
+        leads[curve] = np.minimum(plain, rival) - divided
         sentences.append(
             f"{curve} {spread(divided)} against {spread(plain)} without it and {spread(rival)} "
             "of kNN with as many edges"
         )
-        reasons.append(f"{curve.capitalize()}: {reason}")
+    verdict, reason = _on_both(leads)
     return Claim(
         "Beyond the paper: with the density divided out, which the potentials of quadratic OT "
         "make possible, the geometry is met best.",
-        verdicts[0] if verdicts[0] == verdicts[1] else Verdict.NOT_CONFIRMED,
+        verdict,
         f"Angle to Laplace-Beltrami at ε = {PAPERS_EPS:g}: {'; '.join(sentences)}.",
         "text",
-        " ".join(reasons),
+        reason,
     )
+
+
+def _on_both(leads: Mapping[str, ArrayLike]) -> tuple[Verdict, str]:
+    """One verdict from the leads on both curves: the less favorable one."""
+    order = (Verdict.CONFIRMED, Verdict.TIE, Verdict.NOT_CONFIRMED)
+    judged = {curve: judged_lead(lead) for curve, lead in leads.items()}
+    reasons = (f"{curve.capitalize()}: {reason}" for curve, (_, reason) in judged.items())
+    return max((verdict for verdict, _ in judged.values()), key=order.index), " ".join(reasons)
 
 
 def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     """Figure 1 as the authors drew it, the peanut, both in numbers, and what eigenvectors see."""
-    elephant, peanut = (sample(name, parameters, DRAWN_SEED) for name in (ELEPHANT, PEANUT))
+    elephant, peanut = (sample(name, parameters, DRAWN_SEED) for name in CURVES)
     yield Picture(
         "figure-1",
         _figure_1(elephant, places(ELEPHANT, elephant, parameters)),
@@ -445,7 +417,7 @@ def _graph_with_short_cuts(
 def _spurious(scores: Scores) -> Any:
     figure = new_figure(10, 4)
     axes = figure.subplots(1, 2)
-    for ax, curve in zip(axes, (ELEPHANT, PEANUT), strict=True):
+    for ax, curve in zip(axes, CURVES, strict=True):
         for method in (QUADRATIC, HOLLOW, KNN):
             table = one_row_per_graph(scores, method, curve).sort_values(MEAN_DEGREE)
             for number, (_, group) in enumerate(table.groupby("seed")):
@@ -463,7 +435,7 @@ def _spurious(scores: Scores) -> Any:
 
 def _embeddings(scores: Scores, parameters: Parameters) -> Any:
     figure = new_figure(11, 5.8)
-    for axes, name in zip(figure.subplots(2, 4), (ELEPHANT, PEANUT), strict=True):
+    for axes, name in zip(figure.subplots(2, 4), CURVES, strict=True):
         curve = sample(name, parameters, DRAWN_SEED)
         at = places(name, curve, parameters)
         truth = np.sqrt(2) * eigenfunctions(at)  # mean square one, as eigenmaps
