@@ -70,11 +70,15 @@ RANK_EFFECT = (
 
 STYLES: dict[str, dict[str, Any]] = {
     HOLLOW: METHOD_STYLES[HOLLOW],
-    FIXED: {**METHOD_STYLES[QUADRATIC], "linestyle": ":", "markerfacecolor": "white"},
+    # Nearly the same as the line above: a ring behind its points.
+    FIXED: {
+        **METHOD_STYLES[QUADRATIC], "linestyle": ":", "markerfacecolor": "white", "markersize": 7,
+        "zorder": 1.5,
+    },
     CORRECTED: {**METHOD_STYLES[CORRECTED], "markersize": 7},
     KNN: METHOD_STYLES[KNN],
     HOLLOW_ENTROPIC: METHOD_STYLES[HOLLOW_ENTROPIC],
-}
+}  # fmt: skip
 GUIDE = "rate of the radius squared"
 LABELS = {FIXED: "quadratic OT, hollow, fixed ε"}
 ROOM_BELOW = 3.0  # factor by which panels reach below the errors, for the legend
