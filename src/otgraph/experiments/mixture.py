@@ -231,7 +231,7 @@ def _curves(scores: Scores, parameters: Parameters) -> Any:
 
 def _clusters(scores: Scores, dim: int, parameters: Parameters) -> Any:
     sample = _sample(parameters, dim, DRAWN_SEED)
-    figure = new_figure(7.6, 7)
+    figure = new_figure(7.6, 6)
     axes = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
     panels: list[tuple[str, Any]] = [("true groups", _groups(sample))]
     for method in DRAWN:
