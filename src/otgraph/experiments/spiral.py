@@ -79,7 +79,8 @@ SHOWN = (QUADRATIC, HOLLOW, KNN_GAUSSIAN, MAGIC, ENTROPIC, HOLLOW_ENTROPIC, GAUS
 WITH_EPS = tuple(method for method in SHOWN if method != MAGIC)
 
 # Eigenvalues closer than this are equal to rounding: any basis of their space will do, and where
-# to cut after ten vectors is arbitrary. It happens to graphs in more than eleven pieces.
+# to cut after ten vectors is arbitrary. It happens to graphs in more than eleven pieces, and to
+# those with loops whose edges underflow.
 SMALLEST_GAP = 1e-10
 # What this reproduction must reach (radians, and the ratio to the best kNN graph).
 LARGEST_ANGLE = 0.10
@@ -358,8 +359,8 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         _errors(scores),
         "Mean principal angle between the ten leading eigenvectors and those of the clean data "
         "(mean over the seeds, range shaded). kNN: best k for every ε; MAGIC has no ε, its best "
-        "k is shown. White markers: in some seed the graph is in so many pieces that ten leading "
-        "eigenvectors are not determined.",
+        "k is shown. White markers: in some seed ten leading eigenvectors are not determined, "
+        "because the graph is in many pieces, or so nearly that eigenvalues agree to rounding.",
     )
     yield Picture(
         "embeddings",
