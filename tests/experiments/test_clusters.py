@@ -89,7 +89,7 @@ def test_subsamples_of_the_digits():
     assert len(np.unique(X, axis=0)) == 200  # no digit twice
     assert set(y) == set(range(10))
     np.testing.assert_array_equal(X, again)
-    assert (X != other).any()
+    assert (other != X).any()
 
 
 def test_parameters_are_chosen_on_other_draws():
