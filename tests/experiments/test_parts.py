@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.figure import Figure
 
 import otgraph
 from otgraph.exceptions import ExperimentError
-from otgraph.experiments import page
+from otgraph.experiments import laplace, page
 from otgraph.experiments._framework import (
     Verdict,
     at_best,
@@ -29,8 +30,9 @@ from otgraph.experiments._framework import (
     spread,
     table_of_best,
 )
-from otgraph.experiments._framework.figures import aligned, equal_ink, heat_map
+from otgraph.experiments._framework.figures import aligned, cyclic_colors, equal_ink, heat_map
 from otgraph.experiments._framework.report import as_json
+from otgraph.experiments._framework.style import AROUND, KNN, METHOD_STYLES
 
 
 @pytest.fixture
@@ -139,6 +141,24 @@ def test_log_grid_holds_round_numbers():
     assert len(grid) == 25
     assert grid[12] == 1.0
     assert grid[0] == pytest.approx(10**-1.5, rel=1e-5)
+
+
+def test_methods_have_one_color_each_and_none_is_grey():
+    colors = {method: style["color"] for method, style in METHOD_STYLES.items()}
+    assert len(set(colors.values())) == len(colors)
+    for color in (*colors.values(), *AROUND):
+        _, saturation, _ = rgb_to_hsv(to_rgb(color))
+        assert saturation > 0.3
+    shared = colors.keys() & laplace.STYLES.keys()
+    assert KNN in shared
+    assert {laplace.STYLES[method]["color"] for method in shared} == {colors[m] for m in shared}
+
+
+def test_cyclic_colors_end_where_they_begin_and_are_never_near_white():
+    around = cyclic_colors()(np.linspace(0, 1, 200))
+    np.testing.assert_allclose(around[0], around[-1])
+    luminance = around[:, :3] @ [0.2126, 0.7152, 0.0722]
+    assert luminance.max() < 0.7
 
 
 def test_heat_map_places_cells_around_their_values():

@@ -15,7 +15,7 @@ import otgraph
 from otgraph import datasets, plots
 from otgraph._optional import require
 from otgraph.experiments._framework import share_within
-from otgraph.experiments._framework.figures import equal_ink, principal_plane
+from otgraph.experiments._framework.figures import color_bar, equal_ink, principal_plane
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,7 +99,8 @@ def draw(graph: Graph, rival: Graph, spiral: datasets.Sample) -> Figure:
     figure = require("matplotlib.figure", "plots").Figure(figsize=(15, 5), layout="constrained")
     titles = (f"quadratic OT, ε = {EPS:g}", f"nearest neighbors, k = {rival.params['k']}")
     plane = principal_plane(spiral.X)
-    for ax, drawn, title in zip(figure.subplots(1, 2), (graph, rival), titles, strict=True):
+    axes = figure.subplots(1, 2)
+    for ax, drawn, title in zip(axes, (graph, rival), titles, strict=True):
         edges = equal_ink(drawn, plane)
         plots.draw_graph(
             edges.weights,
@@ -109,8 +110,10 @@ def draw(graph: Graph, rival: Graph, spiral: datasets.Sample) -> Figure:
             edge_strength=edges.strength,
             zoom=ZOOM,
             zoom_bounds=ZOOM_BOUNDS,
+            legend=False,
             title=title,
         )
+    color_bar(figure, axes, spiral.noise_level, "size of the noise")
     return figure
 
 

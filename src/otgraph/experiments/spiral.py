@@ -41,6 +41,7 @@ from otgraph.experiments._framework.figures import (
     DRAWN_SEED,
     NEGLIGIBLE_SHARE,
     DrawnEdges,
+    color_bar,
     draw_embeddings,
     equal_ink,
     new_figure,
@@ -395,9 +396,7 @@ def _graphs(found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datase
             edges.weights, plane, color=spiral.noise_level, ax=ax, zoom=ZOOM,
             zoom_bounds=ZOOM_BOUNDS, legend=False, edge_strength=edges.strength, title=title,
         )  # fmt: skip
-    points = axes[0, 0].collections[-1]
-    points.set(array=spiral.noise_level, cmap="viridis")
-    figure.colorbar(points, ax=axes, label="size of the noise", shrink=0.6)
+    color_bar(figure, axes, spiral.noise_level, "size of the noise")
     return figure
 
 

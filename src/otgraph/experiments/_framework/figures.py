@@ -35,6 +35,13 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def color_bar(figure: Any, axes: Any, values: FloatArray, label: str) -> None:
+    """One bar for all panels whose points are colored by these values."""
+    norm = require("matplotlib.colors", "plots").Normalize(values.min(), values.max())
+    mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, "viridis")
+    figure.colorbar(mappable, ax=axes, label=label, shrink=0.6)
+
+
 def cyclic_colors() -> Any:
     """Color map of a closed curve: it ends where it begins."""
     colors = require("matplotlib.colors", "plots")
