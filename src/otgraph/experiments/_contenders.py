@@ -75,6 +75,7 @@ def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:
         # Graphs that fall apart lose by it; no need to say so every time.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         warnings.filterwarnings("ignore", message="Number of distinct clusters")
+        warnings.filterwarnings("ignore", message="Exited")  # eigenvectors short of their accuracy
         try:
             return clustering.fit_predict(weights)
         except (ArpackError, RuntimeError):  # the latter from a singular factorization
