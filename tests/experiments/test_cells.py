@@ -65,7 +65,10 @@ def test_counts_are_prepared(table):
     scores, summary, pictures = run_small(EXPERIMENT, parameters, seeds=1)
     assert pictures == ["progression", "correlations"]
     assert len(summary.claims) == 4
-    assert all("counts.csv (60 cells, 10 genes" in claim.sentence for claim in summary.claims)
+    assert all(
+        "counts.csv (not the paper's cells: 60 cells, 10 genes)" in claim.sentence
+        for claim in summary.claims
+    )
     table = {row["method"]: row for row in summary.table}
     assert table[MAGIC][GENE_CORRELATION] == "1 / 1 / 1"  # t = 1, 3, 5
     assert table[RAW][PERPLEXITY] is None

@@ -23,6 +23,12 @@ GENES = {
     "pbmc68k_reduced": ("LYZ", "CD3D", "NKG7"),  # monocytes, T cells, natural killer cells
     "emt_subset.csv": ("VIM", "CDH1", "ZEB1"),  # of MAGIC's paper: mesenchymal, epithelial, driver
 }
+# What is known by name, in words.
+ABOUT = {
+    PAPER: "the paper's cells",
+    "pbmc68k_reduced": "not the paper's cells, but blood cells that come with scanpy",
+    "emt_subset.csv": "not the paper's cells, but a part of those of MAGIC's paper",
+}
 FEWEST_CELLS = 30  # MAGIC looks at fifteen neighbors of each
 
 

@@ -8,6 +8,7 @@ that keeps the same share (:data:`LAZY`).
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 import otgraph
 from otgraph.exceptions import ConvergenceWarning
 from otgraph.experiments._cells_data import (
+    ABOUT,
+    PAPER,
     Parameters,
     compared_columns,
     expression,
@@ -245,10 +248,9 @@ def _course(scores: Scores, method: str, score: str) -> str:
 
 
 def _where(parameters: Parameters) -> str:
-    n, m = parameters.n_cells, parameters.n_genes
-    name = parameters.data.replace("\\", "/").rpartition("/")[2]
-    other = "" if is_papers(parameters.data) else "; not the paper's cells"
-    return f"On {name} ({n} cells, {m} genes{other})"
+    name = Path(parameters.data.replace("\\", "/")).name
+    about = ABOUT.get(PAPER if is_papers(parameters.data) else name, "not the paper's cells")
+    return f"On {name} ({about}: {parameters.n_cells} cells, {parameters.n_genes} genes)"
 
 
 def _preparation(parameters: Parameters) -> Claim:

@@ -34,8 +34,9 @@ INTRODUCTION = """\
 
 What Matsumoto, Zhang and Schiebinger (2022, *Beyond kNN: Adaptive, Sparse Neighborhood Graphs via
 Optimal Transport*) claim, beside what this package measures. `otgraph reproduce all --variant both`
-computes everything, and `python -m otgraph.experiments.page` makes this page from its summaries: no
-number here is typed by hand.
+computes everything but the second set of cells (`otgraph reproduce cells --data FILE`), and
+`python -m otgraph.experiments.page` makes this page from the summaries: no number here is typed by
+hand.
 
 *Text* is the experiment as the paper describes it, *code* as the authors' published scripts do it
 where they differ. Numbers are mean ± standard deviation over the seeds. Best parameters are picked
