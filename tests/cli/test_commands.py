@@ -371,7 +371,7 @@ class TestReproduce:
             )
         ]  # fmt: skip
         facts = cli("reproduce", "spiral", "--json").json
-        assert facts["claims"][0]["confirmed"] is True
+        assert facts["claims"][0]["verdict"] == "confirmed"
         assert facts["written"] == ["out/scores.csv"]
 
     def test_unknown_name(self, cli):

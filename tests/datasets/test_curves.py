@@ -4,9 +4,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.integrate import quad
 
-from otgraph.datasets import closed_curve, label_mask, noisy_spiral, spiral_arms
+from otgraph.datasets import (
+    closed_curve,
+    elephant_curve,
+    label_mask,
+    noisy_spiral,
+    spiral_arms,
+)
 from otgraph.datasets.curves import _peanut, _peanut_speed, _spiral, _spiral_speed
 
 # Arc lengths below come from an adaptive quadrature that is good to about 1e-10.
@@ -164,11 +171,60 @@ class TestClosedCurve:
             closed_curve(contrast=0.5)
 
 
+class TestElephantCurve:
+    def test_lies_on_the_curve_of_its_four_parameters(self):
+        """Fourier sums of complex coefficients, as the elephant was published."""
+        p1, p2, p3, p4 = 50 - 30j, 18 + 8j, 12 - 10j, -14 - 60j
+        down = {1: p1.real * 1j, 2: p2.real * 1j, 3: p3.real, 5: p4.real}
+        right = {1: p4.imag + p1.imag * 1j, 2: p2.imag * 1j, 3: p3.imag * 1j}
+        elephant = elephant_curve(n=300)
+
+        def fourier(coefficients):
+            return sum(
+                c.real * np.cos(k * elephant.t) + c.imag * np.sin(k * elephant.t)
+                for k, c in ((k, complex(c)) for k, c in coefficients.items())
+            )
+
+        expected = np.column_stack([fourier(right), -fourier(down)])
+        np.testing.assert_allclose(elephant.clean, expected, atol=1e-12)
+
+    def test_angles_follow_the_von_mises_distribution(self):
+        angles = elephant_curve(n=20_000).t
+        centered = (angles + np.pi) % (2 * np.pi) - np.pi
+        assert stats.kstest(centered, stats.vonmises(1.1).cdf).pvalue > 0.01
+        assert np.all(np.diff(angles) >= 0)  # ordered along the curve
+
+    def test_noise_is_gaussian_of_the_given_size(self):
+        elephant = elephant_curve(n=20_000, noise=3.0)
+        noise = (elephant.X - elephant.clean).ravel()
+        assert stats.kstest(noise, stats.norm(0, 3).cdf).pvalue > 0.01
+        np.testing.assert_array_equal(elephant.noise_level, 3.0)
+
+    @pytest.mark.parametrize("name", ["concentration", "noise"])
+    def test_negative_numbers_are_named(self, name):
+        with pytest.raises(ValueError, match=f"`{name}` must be a number >= 0, got -1"):
+            elephant_curve(**{name: -1})
+
+
 class TestLabelMask:
     def test_every_group_keeps_the_same_share(self):
         labels = np.repeat([0, 1, 2], [40, 80, 3])
         mask = label_mask(labels, 0.1)
         np.testing.assert_array_equal(np.bincount(labels[mask]), [4, 8, 1])
+
+    @pytest.mark.parametrize(
+        ("fraction", "n", "kept"),
+        [
+            (0.01, 225, 3),
+            (0.01, 250, 3),
+            (0.01, 125, 2),
+            (0.025, 150, 4),
+            (0.07, 100, 7),
+            (1, 9, 9),
+        ],
+    )
+    def test_rounded_up_as_published(self, fraction, n, kept):
+        assert label_mask(np.zeros(n, dtype=int), fraction).sum() == kept
 
     def test_other_seed_other_points(self):
         labels = np.zeros(100, dtype=int)
@@ -180,7 +236,7 @@ class TestLabelMask:
             label_mask([0, 1], fraction)
 
 
-@pytest.mark.parametrize("make", [noisy_spiral, spiral_arms, closed_curve])
+@pytest.mark.parametrize("make", [noisy_spiral, spiral_arms, closed_curve, elephant_curve])
 class TestSeeds:
     def test_same_seed_same_points(self, make):
         np.testing.assert_array_equal(make(30).X, make(30, random_state=0).X)

@@ -11,23 +11,31 @@ import otgraph
 from otgraph.datasets import _downloads
 from otgraph.exceptions import ExperimentError
 from otgraph.experiments import reproduce
+from otgraph.experiments._cells_data import Parameters, with_data
 from otgraph.experiments._framework.style import ENTROPIC, HOLLOW, MAGIC
-from otgraph.experiments.cells import EXPERIMENT
-from otgraph.experiments.cells.compute import (
+from otgraph.experiments.cells import (
+    COMPONENTS,
+    DEGREES,
     DIMENSION,
     DISTANCES,
+    EXPERIMENT,
     GENE_CORRELATION,
+    HUB_SHARE,
+    LAZY,
+    LOW_CORRELATION,
+    LOWEST_CORRELATION,
     MATCHED,
     OWN_SHARE,
     PERPLEXITY,
     RAW,
     VARIANCE,
+    WIDER,
     compare,
     gene_correlations,
     graph,
+    lazy,
     perplexity,
 )
-from otgraph.experiments.cells.preparation import Parameters, with_data
 from small_experiments import run_small
 
 EMT = Path(__file__).parents[3] / "shared" / "data" / "emt_subset.csv"
@@ -56,8 +64,14 @@ def test_counts_are_prepared(table):
     assert parameters.eps is None  # distances of another size than the paper's
     scores, summary, pictures = run_small(EXPERIMENT, parameters, seeds=1)
     assert pictures == ["progression", "correlations"]
-    assert len(summary.claims) == 2
-    assert all("counts.csv (60 cells, 10 genes" in claim.sentence for claim in summary.claims)
+    assert len(summary.claims) == 4
+    assert all(
+        "counts.csv (not the paper's cells: 60 cells, 10 genes)" in claim.sentence
+        for claim in summary.claims
+    )
+    table = {row["method"]: row for row in summary.table}
+    assert table[MAGIC][GENE_CORRELATION] == "1 / 1 / 1"  # t = 1, 3, 5
+    assert table[RAW][PERPLEXITY] is None
     values = scores.set_index(["method", "score", "t"])["value"]
     assert values[MAGIC, GENE_CORRELATION, 3] == pytest.approx(1)
     assert values[RAW, VARIANCE, 5] == pytest.approx(1)
@@ -65,6 +79,10 @@ def test_counts_are_prepared(table):
     assert values[HOLLOW, GENE_CORRELATION, 3] > values[RAW, GENE_CORRELATION, 3]
     assert values[HOLLOW, DIMENSION, 3] < values[RAW, DIMENSION, 3]
     assert values[HOLLOW, OWN_SHARE, 0] == 0 < values[MAGIC, OWN_SHARE, 0] < 1
+    assert values[LAZY, OWN_SHARE, 0] == pytest.approx(values[MAGIC, OWN_SHARE, 0])
+    # Mass balance: six of sixty cells get a tenth of the weight, more of it in MAGIC's graph.
+    assert values[HOLLOW, HUB_SHARE, 0] == pytest.approx(0.1, rel=1e-5)
+    assert values[MAGIC, HUB_SHARE, 0] > 0.1
     assert values[MATCHED, PERPLEXITY, 0] == pytest.approx(values[HOLLOW, PERPLEXITY, 0], rel=0.02)
     assert values[ENTROPIC, "eps", 0] == pytest.approx(values[HOLLOW, "eps", 0] / 60)
 
@@ -97,6 +115,50 @@ def test_scores_by_hand():
     assert found[VARIANCE] == pytest.approx(0.25)
     assert found[DIMENSION] == pytest.approx(1)  # points on a line
     assert found[DISTANCES] == pytest.approx(1)
+
+
+def test_lazy_plan_keeps_the_share_and_the_masses(rng):
+    X = rng.standard_normal((50, 4))
+    plan, magic = otgraph.quadratic_ot_graph(X, 1.0), otgraph.magic_graph(X)
+    found = lazy(plan, magic).transition().toarray()
+    share = magic.transition().diagonal().mean()
+    np.testing.assert_allclose(np.diag(found), share, rtol=1e-5)
+    np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-5)
+    np.testing.assert_allclose(
+        found - np.diag(np.diag(found)), (1 - share) * plan.weights.toarray(), atol=1e-6
+    )
+
+
+class TestClaims:
+    def judged(self, lazy, wider, pieces=1):
+        """The first claim at t = 1; all other scores are one half."""
+        rows = [
+            {"method": method, "t": t, "score": score, "value": 0.5}
+            for method in (MAGIC, HOLLOW, LAZY, WIDER, ENTROPIC, MATCHED, RAW)
+            for t, scores in (
+                (0, (PERPLEXITY, OWN_SHARE, HUB_SHARE, *DEGREES, COMPONENTS)),
+                (1, (GENE_CORRELATION, LOW_CORRELATION, LOWEST_CORRELATION, DISTANCES, VARIANCE,
+                     DIMENSION)),
+            )
+            for score in scores
+        ]  # fmt: skip
+        scores = pd.DataFrame(rows).set_index(["method", "score", "t"]).sort_index()
+        scores.loc[(LAZY, GENE_CORRELATION, 1), "value"] = lazy
+        scores.loc[(WIDER, GENE_CORRELATION, 1), "value"] = wider
+        scores.loc[(HOLLOW, COMPONENTS, 0), "value"] = pieces
+        summary = EXPERIMENT.summarize(scores.reset_index(), Parameters(data="other.csv", t=(1,)))
+        return summary.claims[0]
+
+    def test_threshold_or_yardstick(self):
+        assert self.judged(lazy=0.96, wider=0.99).confirmed
+        assert self.judged(lazy=0.91, wider=0.90).confirmed
+        assert not self.judged(lazy=0.90, wider=0.92).confirmed
+
+    def test_a_failure_has_its_reason(self):
+        claim = self.judged(lazy=0.5, wider=0.92, pieces=5)
+        assert "MAGIC has hubs: a tenth of the cells receives 50 % of all weight" in claim.reason
+        assert "in 5 pieces" in claim.reason
+        assert "hubs" not in self.judged(lazy=0.96, wider=0.92).reason
 
 
 def test_perplexity_counts_neighbors():
@@ -165,5 +227,6 @@ def test_the_others_do_not_need_one(tmp_path):
 
 @pytest.mark.skipif(not EMT.exists(), reason="the table of cells is not here")
 def test_emt_time_course():
-    parameters = with_data(Parameters(), str(EMT), ("VIM", "CDH1", "ZEB1"))
+    parameters = with_data(Parameters(), str(EMT), None)
+    assert parameters.genes == ("VIM", "CDH1", "ZEB1")  # known by the name of the file
     assert (parameters.n_cells, parameters.n_genes) == (500, 197)

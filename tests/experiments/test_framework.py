@@ -19,11 +19,13 @@ from otgraph.experiments._framework import (
     Experiment,
     Picture,
     Summary,
+    Verdict,
     best_per_seed,
     runner,
     spread,
     table_of_best,
 )
+from otgraph.experiments._framework.report import tally
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ class Toy:
 
     def summarize(self, scores, grid):
         best = best_per_seed(scores, "size", largest=True)
-        claim = Claim("All is well.", True, f"It is {spread(best['value'])}.")
+        claim = Claim(
+            "All is well.", True, f"It is {spread(best['value'])}.", reason="It had to be."
+        )
         return Summary(table_of_best(best), [claim])
 
     def draw(self, scores, grid):
@@ -104,6 +108,7 @@ def test_everything_is_written(toy, tmp_path):
     assert summary["table"][0]["mean"] == pytest.approx(1.5)
     assert [figure["name"] for figure in summary["figures"]] == ["line", "line-code"]
     assert "[confirmed] All is well." in str(report)
+    assert "Why: It had to be." in str(report)
 
 
 def test_runs_are_the_same_to_the_last_byte(toy, tmp_path):
@@ -190,9 +195,15 @@ def test_scores_of_other_settings_are_not_mixed(toy, tmp_path, change):
     assert len(toy.calls) == 4
 
 
-def test_quick_runs_say_so_and_take_few_seeds(toy, tmp_path):
+def test_quick_runs_judge_nothing_and_take_few_seeds(toy, tmp_path):
     report = run(tmp_path, quick=True, seeds=5)
     assert "quick run" in str(report)
+    assert "[not judged] All is well." in str(report)
+    assert "confirmed" not in str(report)
+    assert "Why" not in str(report)
+    summary = json.loads((tmp_path / "toy" / "summary.json").read_text())
+    assert summary["claims"][0]["verdict"] == "not judged"
+    assert run(tmp_path, "all", quick=True).title == "2 claims, none judged"
     assert pd.read_csv(tmp_path / "toy" / "scores.csv")["seed"].nunique() == runner.QUICK_SEEDS
 
 
@@ -208,6 +219,14 @@ def test_names_are_those_of_the_paper_and_beyond():
     assert NAMES == (
         "curve", "spiral", "arms", "density", "cells", "mixture", "digits", "laplace"
     )  # fmt: skip
+
+
+def test_verdicts():
+    assert Claim("", False, "").verdict is Verdict.NOT_CONFIRMED
+    assert str(Claim("It is.", Verdict.TIE, "Half.", "code")) == "[a tie, code] It is.\n    Half."
+    assert not Claim("", Verdict.TIE, "").confirmed
+    verdicts = (Verdict.CONFIRMED, Verdict.TIE, Verdict.NOT_CONFIRMED)
+    assert tally(verdicts) == "1 of 3 claims confirmed, 1 a tie"
 
 
 class TestBadInput:

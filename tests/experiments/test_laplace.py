@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 
 import otgraph
-from otgraph.experiments.laplace import EXPERIMENT
-from otgraph.experiments.laplace.compute import (
+from otgraph.experiments._framework.statistics import course, falls, rate
+from otgraph.experiments._manifolds import MANIFOLDS, mode_values, modes
+from otgraph.experiments.laplace import (
     CORRECTED,
     EIGENFUNCTIONS,
+    EXPERIMENT,
     OWN_EIGENFUNCTIONS,
     STEP_RATIO,
     Parameters,
@@ -18,8 +20,6 @@ from otgraph.experiments.laplace.compute import (
     fitted_step,
     support_radius,
 )
-from otgraph.experiments.laplace.manifolds import MANIFOLDS, mode_values, modes
-from otgraph.experiments.laplace.rates import course, falls, rate
 from small_experiments import run_small
 
 KNOWN = {
@@ -105,7 +105,8 @@ def test_small_run():
         Parameters(), manifolds=("circle", "sphere"), n=(150, 300), dense_n=150, degree=40.0
     )
     scores, summary, pictures = run_small(EXPERIMENT, parameters)
-    assert len(summary.claims) == 6
+    assert len(summary.claims) == 7
+    assert all(claim.reason for claim in summary.claims)
     assert pictures == ["even", "uneven-eigenfunctions", "uneven-eigenvalues"]
     assert scores["value"].notna().all()
     means = scores.groupby(["score", "density", "method", "n"])["value"].mean()

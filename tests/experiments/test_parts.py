@@ -9,26 +9,30 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.figure import Figure
 
 import otgraph
-from otgraph import datasets
 from otgraph.exceptions import ExperimentError
-from otgraph.experiments import page
+from otgraph.experiments import laplace, page
 from otgraph.experiments._framework import (
+    Verdict,
     at_best,
     best_of,
     best_per_seed,
     circle_variations,
+    judged_lead,
     knn_gaussian_path,
     log_grid,
     paired_sentence,
+    share_within,
     spread,
     table_of_best,
 )
-from otgraph.experiments._framework.figures import heat_map
+from otgraph.experiments._framework.figures import aligned, cyclic_colors, equal_ink, heat_map
 from otgraph.experiments._framework.report import as_json
-from otgraph.experiments.curve.compute import is_short_cut
+from otgraph.experiments._framework.style import AROUND, KNN, METHOD_STYLES
 
 
 @pytest.fixture
@@ -59,6 +63,43 @@ def test_best_of_each_seed(scores):
 def test_other_score_at_the_best_parameters(scores):
     np.testing.assert_array_equal(at_best(scores, "a", "error", "size", largest=False), [10, 20])
     np.testing.assert_array_equal(at_best(scores, "b", "error", "error", largest=False), [5, 7])
+
+
+def test_leads_are_judged_with_their_reason():
+    assert judged_lead([0.1, 0.2]) == (Verdict.CONFIRMED, "ahead in 2 of 2 seeds.")
+    verdict, reason = judged_lead([0.1, -0.1, 0.02])
+    assert verdict is Verdict.TIE
+    assert reason == "ahead in 2 of 3 seeds, and the mean lead 0.00667 is within its spread 0.1."
+    assert judged_lead([-0.2, -0.3, -0.25])[0] is Verdict.NOT_CONFIRMED
+    assert judged_lead([0.3, 0.3, 0.3, 0.3, -0.01])[0] is Verdict.CONFIRMED
+
+
+def test_share_of_weight_within():
+    weights = np.array([[9, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 4], [0, 0, 4, 0]], dtype=float)
+    graph = otgraph.Graph.from_weights(sp.csr_matrix(weights))
+    # The first two send 1 to each other, both ways, and 2 away; the loop is no edge.
+    assert share_within(graph, np.array([True, True, False, False])) == pytest.approx(2 / 4)
+    assert share_within(graph, np.ones(4, dtype=bool)) == 1.0
+
+
+def test_alignment_undoes_turns_and_mirrors(rng):
+    X = rng.standard_normal((30, 2))
+    turned = X @ np.array([[0.6, 0.8], [0.8, -0.6]])
+    np.testing.assert_allclose(aligned(turned, X), X, atol=1e-12)
+
+
+def test_equal_ink_for_graphs_of_different_density(rng):
+    X = rng.random((50, 2))
+    few, many = (otgraph.knn_gaussian_graph(X, k) for k in (12, 40))
+
+    def spent(graph):
+        weights, strength = equal_ink(graph, X)
+        i, j = sp.triu(weights).nonzero()  # equal weights: all lines have full strength
+        return strength * np.linalg.norm(X[i] - X[j], axis=1).sum()
+
+    assert spent(few) == pytest.approx(spent(many))
+    dense = otgraph.gaussian_graph(X, 0.02)  # most pairs weigh next to nothing
+    assert 0 < equal_ink(dense, X).weights.nnz < dense.weights.nnz / 2
 
 
 def test_spread_and_pairs():
@@ -102,11 +143,22 @@ def test_log_grid_holds_round_numbers():
     assert grid[0] == pytest.approx(10**-1.5, rel=1e-5)
 
 
-def test_short_cuts_across_a_square():
-    corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], dtype=float)
-    i, j = np.array([0, 0, 0]), np.array([1, 2, 3])
-    # Sides are no short cuts, also not the one that closes the curve; the diagonal is.
-    np.testing.assert_array_equal(is_short_cut(i, j, corners), [False, True, False])
+def test_methods_have_one_color_each_and_none_is_grey():
+    colors = {method: style["color"] for method, style in METHOD_STYLES.items()}
+    assert len(set(colors.values())) == len(colors)
+    for color in (*colors.values(), *AROUND):
+        _, saturation, _ = rgb_to_hsv(to_rgb(color))
+        assert saturation > 0.3
+    shared = colors.keys() & laplace.STYLES.keys()
+    assert KNN in shared
+    assert {laplace.STYLES[method]["color"] for method in shared} == {colors[m] for m in shared}
+
+
+def test_cyclic_colors_end_where_they_begin_and_are_never_near_white():
+    around = cyclic_colors()(np.linspace(0, 1, 200))
+    np.testing.assert_allclose(around[0], around[-1])
+    luminance = around[:, :3] @ [0.2126, 0.7152, 0.0722]
+    assert luminance.max() < 0.7
 
 
 def test_heat_map_places_cells_around_their_values():
@@ -158,7 +210,10 @@ def test_page_shows_claims_and_small_pictures(tmp_path, rng, monkeypatch):
     for name in ("graphs", "graphs-code"):
         figure.savefig(folder / f"{name}.png", dpi=100)
     assert (folder / "graphs.png").stat().st_size > page.MAX_PICTURE_BYTES
-    claim = {"text": "It holds.", "confirmed": False, "sentence": "It was 3.", "variant": "text"}
+    claim = {
+        "text": "It holds.", "verdict": "not confirmed", "sentence": "It was 3.",
+        "variant": "text", "reason": "It had to be 4.",
+    }  # fmt: skip
     summary = {
         "title": "A curve", "source": "figure 1", "seeds": 5, "quick": False, "claims": [claim],
         "table": [], "figures": [{"name": "graphs", "caption": "Two."},
@@ -166,11 +221,27 @@ def test_page_shows_claims_and_small_pictures(tmp_path, rng, monkeypatch):
     }  # fmt: skip
     (folder / "summary.json").write_text(json.dumps(summary))
     text = page.write_page(tmp_path, tmp_path / "out", docs=tmp_path / "docs").read_text()
-    assert "**Not confirmed** (text): *It holds.*" in text
+    assert "**Not confirmed** (text): *It holds.*\n  It was 3.\n  Why: It had to be 4." in text
     assert "0 of 1" in text
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
     assert pictures == ["images/reproduction/curve-graphs.png"]  # the other looks the same
     assert (tmp_path / "docs" / pictures[0]).stat().st_size <= page.MAX_PICTURE_BYTES
+
+
+def test_page_shows_every_data_set(tmp_path):
+    for folder, data in (("a", "cells.csv"), ("b", "/elsewhere/other.csv"), ("c", "cells.csv")):
+        out = tmp_path / folder / "cells"
+        out.mkdir(parents=True)
+        summary = {
+            "title": f"Run {folder}", "source": "", "seeds": 1, "quick": False, "claims": [],
+            "table": [], "figures": [], "parameters": {"data": data},
+        }  # fmt: skip
+        (out / "summary.json").write_text(json.dumps(summary))
+    folders = (tmp_path / folder for folder in "abc")
+    text = page.write_page(*folders, docs=tmp_path / "docs").read_text()
+    assert re.findall(r"## (.*)", text) == ["cells", "cells-other"]
+    assert "Run c" in text  # the same data as the first run, and later
+    assert "Run a" not in text
 
 
 def test_published_page_is_complete():
@@ -182,11 +253,3 @@ def test_published_page_is_complete():
     for picture in pictures:
         assert (docs / picture).stat().st_size <= page.MAX_PICTURE_BYTES
     assert "quick run" not in text
-
-
-def test_spiral_sample_is_the_dataset():
-    from otgraph.experiments.spiral.compute import Parameters, sample
-
-    np.testing.assert_array_equal(
-        sample(Parameters(n=50), 3).X, datasets.noisy_spiral(50, random_state=3).X
-    )

@@ -132,16 +132,22 @@ class TestKernels:
         rows = knn_gaussian_graph(X, 7, eps).extend(new)
         np.testing.assert_allclose(rows.toarray(), expected, rtol=1e-10)
 
-    def test_magic_against_graphtools(self, X, new):
+    @pytest.mark.parametrize("thresh", [1e-4, 0.1])
+    def test_magic_against_graphtools(self, X, new, thresh):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import graphtools
 
-            oracle = graphtools.Graph(
-                X.copy(), knn=4, knn_max=12, decay=1, thresh=1e-4, n_jobs=1, verbose=0
-            ).build_kernel_to_data(new, knn=4, knn_max=12)
-        rows = magic_graph(X, 4).extend(new)
-        np.testing.assert_allclose(rows.toarray(), oracle.toarray(), rtol=1e-5)
+            graph = graphtools.Graph(
+                X.copy(), knn=4, knn_max=12, decay=1, thresh=thresh, n_jobs=1, verbose=0
+            )
+            kernel, operator = graph.build_kernel_to_data(new), graph.extend_to_data(new)
+        rows = magic_graph(X, 4, thresh=thresh).extend(new)
+        assert rows.nnz == kernel.nnz
+        assert np.diff(rows.indptr).max() > 12  # knn_max is for the points of the graph
+        np.testing.assert_allclose(rows.toarray(), kernel.toarray(), rtol=1e-5)
+        P = rows.toarray() / rows.sum(axis=1)
+        np.testing.assert_allclose(P, operator.toarray(), rtol=1e-5)
 
     def test_magic_with_principal_components(self, X, new):
         graph = magic_graph(X, 4, n_pca=2)

@@ -109,6 +109,13 @@ class TestNearestNeighbors:
         np.testing.assert_allclose(graph.weights.toarray(), (kernel + kernel.T) / 2, rtol=1e-11)
         assert_canonical(graph.weights, 80)
 
+    @pytest.mark.parametrize("options", [{}, {"eps": 0.4}, {"metric": "cityblock"}])
+    def test_one_neighbor_which_is_the_point(self, X, options):
+        with pytest.warns(DisconnectedWarning, match=r"its own and only neighbor.*Raise `k`"):
+            graph = knn_gaussian_graph(X, 1, include_self=True, **options)
+        np.testing.assert_array_equal(graph.weights.toarray(), np.eye(80))
+        assert graph.n_components == 80
+
     def test_all_pairs_are_the_gaussian_graph(self, X):
         full, nearest = gaussian_graph(X, 0.5), knn_gaussian_graph(X, 79, 0.5)
         np.testing.assert_allclose(nearest.weights.toarray(), full.weights.toarray(), rtol=1e-11)

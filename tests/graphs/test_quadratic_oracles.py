@@ -12,6 +12,7 @@ import pytest
 import regot
 
 import reference
+from algorithm1 import algorithm1
 from otgraph import quadratic_ot_graph
 
 FORBIDDEN = 1e3  # costs have mean 1
@@ -76,6 +77,17 @@ def test_generic_quadratic_program(rng, n, eps, self_loops, masses):
     np.testing.assert_allclose(theirs.sum(axis=1), mass, rtol=1e-8)
     W = ours(X, C, eps, mass, self_loops)
     assert np.abs(W - theirs).max() <= 1e-7
+
+
+@pytest.mark.parametrize("n", [3, 8, 40, 90])
+@pytest.mark.parametrize("eps", [0.02, 0.3, 1.0, 20.0])
+def test_algorithm_of_the_paper(rng, n, eps, self_loops):
+    X, C, mass = problem(rng, n, masses="uniform")
+    theirs = algorithm1(reference.with_diagonal(C, self_loops=self_loops), eps)
+    accuracy = np.abs(theirs.sum(axis=1) - 1).max()
+    assert accuracy < 1e-7  # or the oracle has failed
+    W = ours(X, C, eps, mass, self_loops)
+    assert np.abs(W - theirs).max() <= 10 * (TOL + accuracy) + 1e-8
 
 
 def test_first_term_of_the_objective_alone(rng):

@@ -56,6 +56,17 @@ class TestMinimizer:
         for _ in range(20):
             assert objective(W, Q + 1e-3 * rng.standard_normal(Q.shape), P, 0.7) > best
 
+    def test_mu_two_is_the_published_alpha_of_one_half(self, rng):
+        """F = β (I - α S)⁻¹ Y with α = 1/2, on a doubly stochastic S."""
+        graph = otgraph.quadratic_ot_graph(rng.standard_normal((60, 3)), eps=1.0, tol=1e-10)
+        y = some_labels(60, 3, rng)
+        Y = (y[:, None] == np.arange(3)).astype(float)
+        for mu, alpha in ((2.0, 1 / 2), (1.0, 2 / 3)):
+            F = np.linalg.solve(np.eye(60) - alpha * graph.weights.toarray(), Y)
+            spread = spread_labels(graph, y, mu)
+            expected = F / F.sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(spread.probabilities, expected, atol=TOL)
+
     def test_doubly_stochastic(self, rng):
         graph = otgraph.quadratic_ot_graph(rng.standard_normal((60, 3)), eps=1.0, tol=1e-10)
         y = some_labels(60, 3, rng)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from otgraph.datasets.cells import Cells, load_cells
 from otgraph.datasets.clouds import gaussian_mixture, noisy_manifold
-from otgraph.datasets.curves import closed_curve, label_mask, noisy_spiral, spiral_arms
+from otgraph.datasets.curves import (
+    closed_curve,
+    elephant_curve,
+    label_mask,
+    noisy_spiral,
+    spiral_arms,
+)
 from otgraph.datasets.expression import (
     keep_common_genes,
     keep_large_cells,
@@ -22,6 +28,7 @@ __all__ = [
     "SimulatedCells",
     "circle",
     "closed_curve",
+    "elephant_curve",
     "flat_torus",
     "gaussian_mixture",
     "keep_common_genes",

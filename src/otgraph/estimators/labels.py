@@ -27,7 +27,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
     Parameters
     ----------
     mu
-        How firmly known labels are held.
+        How firmly known labels are held; see :func:`otgraph.spread_labels`.
     graph
         Where the graph comes from: a transformer from points to weights (a pipeline will
         do), a :class:`otgraph.Graph` on the points, or ``"precomputed"``, where X itself holds

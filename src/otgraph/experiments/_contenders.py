@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scipy.sparse.linalg import ArpackError
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import normalized_mutual_info_score
 
-import otgraph
-from otgraph.experiments._framework import knn_gaussian_path, log_grid
+from otgraph.experiments._framework import graphs_along, log_grid
 from otgraph.experiments._framework.style import (
     ENTROPIC,
     GAUSSIAN,
     HOLLOW,
+    HOLLOW_ENTROPIC,
     KNN,
     KNN_GAUSSIAN,
     MAGIC,
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from otgraph import Graph
     from otgraph.experiments._framework import Task
     from otgraph.typing import FloatArray
 
-CONTENDERS = (QUADRATIC, HOLLOW, ENTROPIC, GAUSSIAN, KNN_GAUSSIAN, KNN, MAGIC)
+CONTENDERS = (
+    QUADRATIC, HOLLOW, ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN, KNN_GAUSSIAN, KNN, MAGIC
+)  # fmt: skip
 NMI = "NMI"
 
 # Graphs with more of all pairs than this are faster to decompose as dense matrices.
@@ -49,41 +52,20 @@ class Grids:
 
 def contenders(grids: Grids) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Methods with the parts of the grid that make a task each, the dense ones first."""
-    for method in (ENTROPIC, GAUSSIAN, QUADRATIC, HOLLOW, KNN, MAGIC):
+    for method in (ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN, QUADRATIC, HOLLOW, KNN, MAGIC):
         yield method, {}
     for k in grids.gaussian_k:
         yield KNN_GAUSSIAN, {"k": k}
 
 
-def graphs(
-    task: Task, X: FloatArray, grids: Grids
-) -> Iterator[tuple[dict[str, Any], otgraph.Graph]]:
-    """All graphs of a task with the parameters that the task does not name."""
-    if task.method in (QUADRATIC, HOLLOW):
-        loops = task.method == QUADRATIC
-        for graph in otgraph.eps_path(X, grids.quadratic_eps, self_loops=loops, n_jobs=1):
-            yield {"eps": graph.params["eps"]}, graph
-    elif task.method == KNN_GAUSSIAN:
-        for graph in knn_gaussian_path(X, task.params["k"], grids.kernel_eps, n_jobs=1):
-            yield {"eps": graph.params["eps"]}, graph
-    elif task.method in (KNN, MAGIC):
-        build: Any = otgraph.knn_gaussian_graph if task.method == KNN else otgraph.magic_graph
-        for k in grids.k:
-            yield {"k": k}, build(X, k, n_jobs=1)
-    else:
-        build = {ENTROPIC: otgraph.entropic_ot_graph, GAUSSIAN: otgraph.gaussian_graph}[task.method]
-        for eps in grids.kernel_eps:
-            yield {"eps": eps}, build(X, eps, self_loops=True, n_jobs=1)
+def graphs(task: Task, X: FloatArray, grids: Grids) -> Iterator[tuple[dict[str, Any], Graph]]:
+    """All graphs of a task with their parameters."""
+    eps = grids.quadratic_eps if task.method in (QUADRATIC, HOLLOW) else grids.kernel_eps
+    k = (task.params["k"],) if task.method == KNN_GAUSSIAN else grids.k
+    return graphs_along(task.method, X, eps=eps, k=k)
 
 
-def only(grids: Grids, params: Mapping[str, Any]) -> Grids:
-    """Grids of a single graph."""
-    eps = (params["eps"],) if "eps" in params else ()
-    k = (int(params["k"]),) if "k" in params else ()
-    return replace(grids, quadratic_eps=eps, kernel_eps=eps, k=k)
-
-
-def clusters(graph: otgraph.Graph, n_clusters: int, *, seed: int) -> Any:
+def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:
     """Spectral clustering as scikit-learn does it; None where its eigenvectors are not found."""
     weights = graph.weights
     if weights.nnz > DENSE_SHARE * graph.n**2:
@@ -93,13 +75,14 @@ def clusters(graph: otgraph.Graph, n_clusters: int, *, seed: int) -> Any:
         # Graphs that fall apart lose by it; no need to say so every time.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         warnings.filterwarnings("ignore", message="Number of distinct clusters")
+        warnings.filterwarnings("ignore", message="Exited")  # eigenvectors short of their accuracy
         try:
             return clustering.fit_predict(weights)
         except (ArpackError, RuntimeError):  # the latter from a singular factorization
             return None
 
 
-def clustering_score(graph: otgraph.Graph, labels: ArrayLike, *, n: int, seed: int) -> float:
+def clustering_score(graph: Graph, labels: ArrayLike, *, n: int, seed: int) -> float:
     """Normalized mutual information of clusters and groups; 0 where there are no clusters."""
     found = clusters(graph, n, seed=seed)
     return 0.0 if found is None else float(normalized_mutual_info_score(labels, found))

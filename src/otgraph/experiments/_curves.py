@@ -9,10 +9,12 @@ from otgraph.experiments._framework.style import (
     ENTROPIC,
     GAUSSIAN,
     HOLLOW,
+    HOLLOW_ENTROPIC,
     KNN,
     KNN_GAUSSIAN,
     MAGIC,
     QUADRATIC,
+    mark_open,
     plot_spread,
 )
 
@@ -21,17 +23,23 @@ if TYPE_CHECKING:
 
     from otgraph.experiments._framework.experiment import Scores
 
-WITH_EPS = (QUADRATIC, HOLLOW, KNN_GAUSSIAN, ENTROPIC, GAUSSIAN)
+COMPONENTS = "components"
+WITH_EPS = (QUADRATIC, HOLLOW, KNN_GAUSSIAN, ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN)
 WITH_K = (KNN, KNN_GAUSSIAN, MAGIC)
 
 
 def draw_curves(axes: Sequence[Any], scores: Scores, score: str) -> None:
-    """Best value for every eps in the first panel and for every k in the second."""
+    """Best value for every eps in the first panel and for every k in the second.
+
+    White markers tell that a graph is in several pieces, if scores say so.
+    """
     for ax, x, methods in zip(axes, ("eps", "k"), (WITH_EPS, WITH_K), strict=True):
         for method in methods:
             mine = scores[scores["method"] == method]
             best = best_per_seed(mine, score, largest=True, by=("seed", x))
             plot_spread(ax, best, x, method)
+            pieces = mine[mine["score"] == COMPONENTS]
+            mark_open(ax, best, pieces[pieces["value"] > 1], x, method)
         ax.set(ylim=(0, 1))
         ax.grid(color="0.92", linewidth=0.6)
         ax.set_axisbelow(True)

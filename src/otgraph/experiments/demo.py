@@ -14,6 +14,8 @@ import numpy as np
 import otgraph
 from otgraph import datasets, plots
 from otgraph._optional import require
+from otgraph.experiments._framework import share_within
+from otgraph.experiments._framework.figures import color_bar, equal_ink, principal_plane
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,9 +28,6 @@ PICTURE = Path("out", "demo", "spiral.png")
 # One lobe of the star in the plane of the two principal components, enlarged beside it.
 ZOOM = (0.7, 1.7, -0.5, 0.5)
 ZOOM_BOUNDS = (1.05, 0.22, 0.56, 0.56)
-# Opacity of the heaviest edges. All edges of the rival are equally heavy, those of the OT graph
-# have some 40 % of the strength of the heaviest: this gives both pictures the same ink.
-EDGE_STRENGTHS = (0.5, 0.2)
 
 
 def main() -> None:
@@ -78,8 +77,6 @@ def findings(graph: Graph, spiral: datasets.Sample) -> str:
     clean, noisy = spiral.noise_level <= clean_level, spiral.noise_level >= noisy_level
     pairs = graph.weights.tocoo()
     steps = steps_along_curve(pairs.row, pairs.col, len(degrees))
-    from_noisy = noisy[pairs.row]
-    kept = pairs.data[from_noisy & noisy[pairs.col]].sum() / pairs.data[from_noisy].sum()
     return (
         f"  degrees {degrees.min()} / {degrees.mean():.1f} / {degrees.max()} (min / mean / max), "
         f"{degrees[clean].mean():.1f} in the cleanest quarter, "
@@ -87,7 +84,7 @@ def findings(graph: Graph, spiral: datasets.Sample) -> str:
         f"  {graph.n_components} connected component(s)\n"
         f"  neighbors are {np.average(steps, weights=pairs.data):.1f} steps along the curve away "
         f"on average, {steps.max()} at most\n"
-        f"  the noisiest quarter keeps {kept:.0%} of its weight to itself"
+        f"  the noisiest quarter keeps {share_within(graph, noisy):.0%} of its weight to itself"
     )
 
 
@@ -101,18 +98,22 @@ def draw(graph: Graph, rival: Graph, spiral: datasets.Sample) -> Figure:
     """Both graphs side by side over the two principal components of the points."""
     figure = require("matplotlib.figure", "plots").Figure(figsize=(15, 5), layout="constrained")
     titles = (f"quadratic OT, ε = {EPS:g}", f"nearest neighbors, k = {rival.params['k']}")
-    panels = zip(figure.subplots(1, 2), (graph, rival), titles, EDGE_STRENGTHS, strict=True)
-    for ax, drawn, title, strength in panels:
+    plane = principal_plane(spiral.X)
+    axes = figure.subplots(1, 2)
+    for ax, drawn, title in zip(axes, (graph, rival), titles, strict=True):
+        edges = equal_ink(drawn, plane)
         plots.draw_graph(
-            drawn,
-            X=spiral.X,
+            edges.weights,
+            plane,
             color=spiral.noise_level,
             ax=ax,
-            edge_strength=strength,
+            edge_strength=edges.strength,
             zoom=ZOOM,
             zoom_bounds=ZOOM_BOUNDS,
+            legend=False,
             title=title,
         )
+    color_bar(figure, axes, spiral.noise_level, "size of the noise")
     return figure
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
 from otgraph.exceptions import ExperimentError
-from otgraph.experiments._framework.report import write_files
+from otgraph.experiments._framework.report import QUICK_RUN, tally, write_files
 from otgraph.experiments._framework.runner import NAMES
 from otgraph.experiments._framework.statistics import SYMBOLS
 
@@ -34,12 +34,14 @@ INTRODUCTION = """\
 
 What Matsumoto, Zhang and Schiebinger (2022, *Beyond kNN: Adaptive, Sparse Neighborhood Graphs via
 Optimal Transport*) claim, beside what this package measures. `otgraph reproduce all --variant both`
-computes everything, and `python -m otgraph.experiments.page` makes this page from its summaries: no
-number here is typed by hand.
+computes everything but the second set of cells (`otgraph reproduce cells --data FILE`), and
+`python -m otgraph.experiments.page` makes this page from the summaries: no number here is typed by
+hand.
 
 *Text* is the experiment as the paper describes it, *code* as the authors' published scripts do it
 where they differ. Numbers are mean ± standard deviation over the seeds. Best parameters are picked
 with the truth in hand, for every method alike, as the paper does: they say what a graph can give.
+Every verdict comes with its reason; a difference within the spread over the samples is a tie.
 """
 
 
@@ -50,7 +52,7 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
     ----------
     *out
         Folders that were given to ``reproduce``; of an experiment that is in several of them the
-        last counts.
+        last counts. One that takes data has a section for each data set.
     docs
         Folder of the page.
 
@@ -59,16 +61,8 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
     Path of the page.
     """
     docs = Path(docs)
-    found = {
-        name: Path(folder, name)
-        for name in NAMES
-        for folder in out
-        if Path(folder, name, "summary.json").exists()
-    }
-    summaries = {
-        name: json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        for name, folder in found.items()
-    }
+    found = _found(out)
+    summaries = {name: summary for name, (_, summary) in found.items()}
     if not summaries:
         listed = ", ".join(repr(str(folder)) for folder in out)
         msg = f"There are no summaries in {listed}: run `otgraph reproduce all` first."
@@ -76,13 +70,28 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
     parts = [INTRODUCTION, _overview(summaries)]
     pictures: dict[str, bytes] = {}
     for name, summary in summaries.items():
-        shown = _distinct_pictures(found[name], summary)
+        shown = _distinct_pictures(found[name][0], summary)
         pictures |= {f"{name}-{figure['name']}.png": content for figure, content in shown}
         parts += _section(name, summary, [figure for figure, _ in shown])
     (docs / PICTURES).mkdir(parents=True, exist_ok=True)
     write_files(docs / PICTURES, {file: _small(png) for file, png in pictures.items()})
     text = "\n".join(parts) + "\n"
     return write_files(docs, {PAGE: text.encode()})[0]
+
+
+def _found(out: Sequence[str | Path]) -> dict[str, tuple[Path, dict[str, Any]]]:
+    """Name of each section to its folder and summary; a second data set has its name in it."""
+    found: dict[str, tuple[Path, dict[str, Any]]] = {}
+    for name in NAMES:
+        of_data: dict[str, tuple[Path, dict[str, Any]]] = {}
+        for folder in (Path(each, name) for each in out):
+            if (folder / "summary.json").exists():
+                summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+                data = Path(summary.get("parameters", {}).get("data", "")).stem
+                of_data[data] = folder, summary
+        for number, (data, entry) in enumerate(of_data.items()):
+            found[f"{name}-{data}" if number else name] = entry
+    return found
 
 
 def _distinct_pictures(
@@ -102,8 +111,7 @@ def _overview(summaries: Mapping[str, Any]) -> str:
             "what": summary["title"],
             "in the paper": summary["source"] or "beyond it",
             "seeds": summary["seeds"],
-            "claims confirmed": f"{sum(claim['confirmed'] for claim in summary['claims'])} of "
-            f"{len(summary['claims'])}",
+            "verdicts": tally(claim["verdict"] for claim in summary["claims"]),
         }
         for name, summary in summaries.items()
     ]
@@ -116,11 +124,13 @@ def _section(
     where = f" ({summary['source']})" if summary["source"] else ""
     yield f"\n## {name}\n\n{summary['title']}{where}.\n"
     if summary["quick"]:
-        yield "*A quick run: small samples and thinned grids, which decide nothing.*\n"
+        yield f"*{QUICK_RUN.capitalize()}.*\n"
     for claim in summary["claims"]:
-        verdict = "**Confirmed**" if claim["confirmed"] else "**Not confirmed**"
         variant = f" ({claim['variant']})" if claim["variant"] else ""
-        yield f"* {verdict}{variant}: *{claim['text']}*\n  {claim['sentence']}"
+        yield f"* **{claim['verdict'].capitalize()}**{variant}: *{claim['text']}*"
+        yield f"  {claim['sentence']}"
+        if claim["reason"]:
+            yield f"  Why: {claim['reason']}"
     yield "\n" + markdown_table(summary["table"])
     for figure in figures:
         path = (PICTURES / f"{name}-{figure['name']}.png").as_posix()

@@ -39,12 +39,12 @@ def gaussian_in_place(costs: FloatArray, eps: float) -> None:
 
 
 def decayed(distances: FloatArray, k: int, decay: float, thresh: float) -> FloatArray:
-    """exp(−(d/σ)^decay) per row of sorted distances, σ the k-th of them; small values become 0.
+    """exp(−(d/σ)^decay) per row, σ the k-th smallest of its distances; small values become 0.
 
     Among more than k duplicates σ is zero. Then duplicates have weight one and all else none,
     which is the limit of small σ.
     """
-    bandwidth = distances[:, k - 1 : k]
+    bandwidth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         ratio = np.where(distances == 0.0, 0.0, distances / bandwidth)
         weights = np.exp(-(ratio**decay))

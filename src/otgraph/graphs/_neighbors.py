@@ -40,6 +40,8 @@ def own_neighbors(costs: PairCosts, k: int, n_jobs: int) -> tuple[LongArray, Flo
     By index, because among duplicates a point need not come first in its own list, nor be
     in it at all. Rows are ordered by cost, then index.
     """
+    if k == 0:  # a point that counts as its own and only neighbor has no other
+        return np.empty((costs.n, 0), dtype=np.int64), np.empty((costs.n, 0))
     rows = np.arange(costs.n)
     return _nearest(costs, costs.own, k, n_jobs, own=rows)
 

@@ -83,7 +83,10 @@ def _knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) 
 
 
 def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
-    """exp(−(d*_j / σ*)^α) for the nearest points, σ* the distance to the k-th of them."""
+    """exp(−(d*_j / σ*)^α) where it reaches `thresh`, σ* the distance to the k-th nearest point.
+
+    As graphtools extends its graph: `knn_max` bounds the neighbors of the points of the graph only.
+    """
     params: dict[str, Any] = dict(graph.params)
     metric = _metric(graph, metric)
     points: Any = graph.points
@@ -92,9 +95,8 @@ def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> Spar
         points, X_new = project(points, X_new, params["n_pca"], params["random_state"])
     costs = MatrixCosts(np.empty((graph.n, 0))) if points is None else pair_costs(points, metric, 1)
     queries = costs.queries(X_new)
-    indices, values = new_neighbors(costs, queries, params["knn_max"], Workers().n_threads)
-    weights = decayed(values, params["k"], params["decay"], params["thresh"])
-    return kernel_rows(indices, weights, graph.n)
+    kernel = params["k"], params["decay"], params["thresh"]
+    return _stacked(costs, queries, lambda block, a, b: decayed(block, *kernel))
 
 
 _ROWS_OF: dict[str, Callable[[Graph, PointsLike, Any, Any], SparseMatrix]] = {

@@ -63,7 +63,7 @@ def knn_gaussian_graph(
         The cost c_ij, as in :func:`otgraph.entropic_ot_graph`.
     include_self
         Count a point as the first of its own k neighbors: it keeps a self-loop of weight one
-        and has k − 1 others. The published comparisons do so.
+        and has k − 1 others, none for ``k=1``. The published comparisons do so.
     symmetrize
         ``"union"``: an edge found from one side has its full weight. ``"average"``:
         (K + Kᵀ)/2, so that an edge found from one side has half of it, as in the published
@@ -108,7 +108,10 @@ def knn_gaussian_graph(
         "symmetrize": symmetrize,
     }  # fmt: skip
     graph = Graph(with_small_indices(weights.tocsr()), plain_params(params), points=costs.points)
-    _warn_of_underflow(graph, eps)
+    if k - include_self > 0:
+        _warn_of_underflow(graph, eps)
+    else:
+        _warn_of_loops_alone()
     return graph
 
 
@@ -183,6 +186,15 @@ def warn_of_clumps(costs: FloatArray) -> None:
             DisconnectedWarning,
             stacklevel=3,
         )
+
+
+def _warn_of_loops_alone() -> None:
+    warnings.warn(
+        "With `k`=1 and `include_self=True` every point is its own and only neighbor: the graph "
+        "has no edges. Raise `k`.",
+        DisconnectedWarning,
+        stacklevel=3,
+    )
 
 
 def _warn_of_underflow(graph: Graph, eps: float | None) -> None:

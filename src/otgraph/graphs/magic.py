@@ -58,7 +58,7 @@ def magic_graph(
         The exponent α: larger values give a kernel that falls off more sharply at σ_i.
     knn_max
         Neighbors with a weight, 3 k by default as in MAGIC. A large number leaves the cut to
-        `thresh`.
+        `thresh`, as for new points in ``extend``, where graphtools does not bound their number.
     thresh
         Smaller values of K are dropped.
     metric

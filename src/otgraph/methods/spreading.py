@@ -137,7 +137,9 @@ def spread_labels(
         or None for unknown.
     mu
         How firmly known labels are held. Small values let labels travel far and be outvoted by
-        their surroundings; the paper uses one.
+        their surroundings. On doubly stochastic W this is the α of Zhou et al., the share of a
+        point's label that comes from its neighbors, with α = 2/(2 + mu): 2/3 for the default. The
+        paper names no mu; its authors' scripts take α = 1/2, which is ``mu=2``.
     tol
         Largest error of a probability.
     max_steps

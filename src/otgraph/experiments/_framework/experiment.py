@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -43,6 +44,15 @@ class Task:
         return json.dumps([self.variant, self.seed, self.method, dict(self.params)])
 
 
+class Verdict(StrEnum):
+    """What a run says about a claim."""
+
+    CONFIRMED = "confirmed"
+    NOT_CONFIRMED = "not confirmed"
+    TIE = "a tie"  # a comparison whose difference is within the spread over the samples
+    NOT_JUDGED = "not judged"  # a quick run decides nothing
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper, or an aim, and what the run says about it.
@@ -51,23 +61,41 @@ class Claim:
     ----------
     text
         What is claimed, in the paper's words where they are short enough.
-    confirmed
-        Whether every number agrees.
+    verdict
+        What the run says. True and False are short for confirmed and not confirmed.
     sentence
-        What was measured, with mean and spread.
+        What was measured, with mean and spread. It judges nothing: a quick run prints it, too.
     variant
         The variant it was measured on; empty where it is about several.
+    reason
+        Why the verdict is what it is: which numbers had to be how large.
     """
 
     text: str
-    confirmed: bool
+    verdict: Verdict | bool
     sentence: str
     variant: str = ""
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.verdict, Verdict):
+            verdict = Verdict.CONFIRMED if self.verdict else Verdict.NOT_CONFIRMED
+            object.__setattr__(self, "verdict", verdict)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether every number agrees."""
+        return self.verdict is Verdict.CONFIRMED
+
+    def without_verdict(self) -> Claim:
+        """The claim with what was measured, and no judgment."""
+        return dataclasses.replace(self, verdict=Verdict.NOT_JUDGED, reason="")
 
     def __str__(self) -> str:
-        verdict = "confirmed" if self.confirmed else "NOT confirmed"
+        verdict = "NOT confirmed" if self.verdict is Verdict.NOT_CONFIRMED else str(self.verdict)
         where = f", {self.variant}" if self.variant else ""
-        return f"[{verdict}{where}] {self.text}\n    {self.sentence}"
+        why = f"\n    Why: {self.reason}" if self.reason else ""
+        return f"[{verdict}{where}] {self.text}\n    {self.sentence}{why}"
 
 
 @dataclass(frozen=True)

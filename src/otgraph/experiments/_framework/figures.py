@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import orthogonal_procrustes
 
 from otgraph._optional import require
+from otgraph.experiments._framework.style import AROUND
+from otgraph.plots.graph import FAINTEST, FULL_STRENGTH_QUANTILE
+from otgraph.plots.positions import principal_plane as principal_plane
 
 if TYPE_CHECKING:
-    from otgraph.experiments._framework.experiment import Scores
-    from otgraph.typing import FloatArray, PointsLike
+    from collections.abc import Mapping, Sequence
 
+    from otgraph import Graph
+    from otgraph.experiments._framework.experiment import Scores
+    from otgraph.typing import FloatArray, SparseMatrix
+
+DRAWN_SEED = 0  # of the sample that figures show
+INK_PER_POINT = 0.1  # a line across a tenth of the picture: shows structure, hides no point
+# Edges with less than this share of the typical weight are not drawn: a dense graph has so many of
+# them that the faintest lines together would hide the others.
+NEGLIGIBLE_SHARE = 0.02
+EMBEDDED_POINT_AREA = 10  # in square points: a curve of points, not of dots
 AXIS_LABELS = {"eps": "ε", "n_per_arm": "points per arm"}
 
 
@@ -21,12 +35,63 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def principal_plane(X: PointsLike) -> FloatArray:
-    """The first two principal components, in which graphs are drawn side by side."""
-    from sklearn.decomposition import PCA
+def color_bar(figure: Any, axes: Any, values: FloatArray, label: str) -> None:
+    """One bar for all panels whose points are colored by these values."""
+    norm = require("matplotlib.colors", "plots").Normalize(values.min(), values.max())
+    mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, "viridis")
+    figure.colorbar(mappable, ax=axes, label=label, shrink=0.6)
 
-    plane: FloatArray = PCA(2, random_state=0).fit_transform(X)
-    return plane
+
+def cyclic_colors() -> Any:
+    """Color map of a closed curve: it ends where it begins."""
+    colors = require("matplotlib.colors", "plots")
+    return colors.LinearSegmentedColormap.from_list("around", AROUND)
+
+
+def aligned(coordinates: FloatArray, reference: FloatArray) -> FloatArray:
+    """Coordinates turned and mirrored onto a reference (Procrustes).
+
+    Eigenvectors have no sign, and those of equal eigenvalues any rotation: without this, equal
+    embeddings look different.
+    """
+    rotation, _ = orthogonal_procrustes(coordinates, reference)
+    return np.asarray(coordinates @ rotation)
+
+
+def draw_embeddings(axes: Sequence[Any], planes: Mapping[str, FloatArray], color: Any) -> None:
+    """Planes by title, turned onto the first and in one scale, colored around a closed curve."""
+    first = next(iter(planes.values()))
+    turned = {title: aligned(plane, first) for title, plane in planes.items()}
+    reach = 1.05 * max(np.abs(plane).max() for plane in turned.values())
+    for ax, (title, plane) in zip(axes, turned.items(), strict=True):
+        ax.scatter(*plane.T, c=color, cmap=cyclic_colors(), s=EMBEDDED_POINT_AREA, linewidths=0)
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+        ax.set(aspect="equal", title=title)
+
+
+class DrawnEdges(NamedTuple):
+    """Weights of the edges that are worth a line, and the opacity of the heaviest."""
+
+    weights: SparseMatrix
+    strength: float
+
+
+def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -> DrawnEdges:
+    """Edges of a graph such that the same ink is spent on every graph of these points.
+
+    Ink is opacity times length, in units of the width of the picture. Dense graphs get fainter
+    lines, and nobody has to choose a strength for each method.
+    """
+    i, j, weight = graph.edges()
+    typical = weight @ weight / weight.sum()  # of the edge that a unit of mass takes
+    shown = weight >= NEGLIGIBLE_SHARE * typical
+    i, j, weight = i[shown], j[shown], weight[shown]
+    lengths = np.linalg.norm(positions[i] - positions[j], axis=1)
+    heaviest = np.quantile(weight, FULL_STRENGTH_QUANTILE)
+    opacity = np.clip(weight / heaviest, FAINTEST, 1.0)
+    spent = float(opacity @ lengths) / np.ptp(positions[:, 0]) / graph.n
+    upper = sp.coo_matrix((weight, (i, j)), shape=(graph.n, graph.n))
+    return DrawnEdges((upper + upper.T).tocsr(), min(1.0, ink / spent))
 
 
 def heat_map(ax: Any, scores: Scores, *, x: str, y: str, label: str, **options: Any) -> Any:

@@ -7,14 +7,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import otgraph
+from otgraph.experiments._framework.style import (
+    ENTROPIC,
+    GAUSSIAN,
+    HOLLOW,
+    HOLLOW_ENTROPIC,
+    KNN,
+    KNN_GAUSSIAN,
+    MAGIC,
+    QUADRATIC,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from otgraph.typing import PointsLike
 
 # Enough digits that a grid printed to a table still names the same graphs.
 GRID_DIGITS = 6
+# The authors count a point among its own neighbors, and average the two directions.
+KNN_OPTIONS: dict[str, dict[str, Any]] = {
+    "text": {},
+    "code": {"include_self": True, "symmetrize": "average"},
+}
+WITH_LOOPS = (QUADRATIC, ENTROPIC, GAUSSIAN)
 
 
 def log_grid(low: float, high: float, n: int) -> tuple[float, ...]:
@@ -38,3 +54,48 @@ def knn_gaussian_path(
         weights.data *= decay ** (1.0 / value)
         weights.eliminate_zeros()
         yield otgraph.Graph(weights, {**unit.params, "eps": value}, points=unit.points)
+
+
+def graphs_along(
+    method: str, X: PointsLike, *, eps: Iterable[float] = (), k: Iterable[int] = (), **knn: Any
+) -> Iterator[tuple[dict[str, Any], otgraph.Graph]]:
+    """All graphs of a method over its grid, each with the parameters that tell it apart.
+
+    Parameters
+    ----------
+    method
+        Name of the method, as in tables and legends.
+    X
+        The points.
+    eps, k
+        The grid; a method takes of it what it knows.
+    **knn
+        Options of the nearest-neighbor graphs, such as ``KNN_OPTIONS["code"]``.
+    """
+    loops = method in WITH_LOOPS
+    if method in (QUADRATIC, HOLLOW):
+        for graph in otgraph.eps_path(X, tuple(eps), self_loops=loops, n_jobs=1):
+            yield {"eps": graph.params["eps"]}, graph
+    elif method in (ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN):
+        build = otgraph.gaussian_graph if method == GAUSSIAN else otgraph.entropic_ot_graph
+        for value in eps:
+            yield {"eps": value}, build(X, value, self_loops=loops, n_jobs=1)
+    elif method == KNN_GAUSSIAN:
+        values = tuple(eps)
+        for count in k:
+            for graph in knn_gaussian_path(X, count, values, n_jobs=1, **knn):
+                yield {"k": count, "eps": graph.params["eps"]}, graph
+    else:
+        for count in k:
+            if method == KNN:
+                yield {"k": count}, otgraph.knn_gaussian_graph(X, count, None, n_jobs=1, **knn)
+            else:
+                assert method == MAGIC
+                yield {"k": count}, otgraph.magic_graph(X, count, n_jobs=1)
+
+
+def graph_at(method: str, X: PointsLike, params: Mapping[str, Any], **knn: Any) -> otgraph.Graph:
+    """The one graph of a method at given parameters, such as the best of a grid."""
+    eps = (float(params["eps"]),) if "eps" in params else ()
+    k = (int(params["k"]),) if "k" in params else ()
+    return next(graphs_along(method, X, eps=eps, k=k, **knn))[1]

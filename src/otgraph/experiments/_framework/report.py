@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from otgraph._atomic import replacing
 from otgraph._optional import require
+from otgraph.experiments._framework.experiment import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 FIGURE_DPI = 150
 # Without the date the same scores give the same bytes.
 FIGURE_FORMATS: dict[str, dict[str, Any]] = {"png": {}, "pdf": {"CreationDate": None}}
+QUICK_RUN = "quick run: small samples and thinned grids, which decide nothing"
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Report:
     files
         Everything that was written.
     quick
-        Whether sizes and grids were thinned; then the claims decide nothing.
+        Whether sizes and grids were thinned; then no claim is judged.
     parts
         The reports of the single experiments, if there are several.
     """
@@ -56,10 +59,11 @@ class Report:
         """One report of several."""
         parts = tuple(parts)
         claims = [claim for part in parts for claim in part.claims]
-        confirmed = sum(claim.confirmed for claim in claims)
-        title = f"{confirmed} of {len(claims)} claims confirmed"
         files = [file for part in parts for file in part.files]
-        return cls("all", title, claims, files, any(part.quick for part in parts), parts)
+        quick = any(part.quick for part in parts)
+        return cls(
+            "all", tally(str(claim.verdict) for claim in claims), claims, files, quick, parts
+        )
 
     def __str__(self) -> str:
         if self.parts:
@@ -68,8 +72,19 @@ class Report:
         names = ", ".join(file.name for file in self.files)
         title = f"{self.name}: {self.title}"
         if self.quick:
-            title += " (quick run: small samples and thinned grids, which decide nothing)"
+            title += f" ({QUICK_RUN})"
         return "\n".join([title, *map(str, self.claims), f"{folder}: {names}"])
+
+
+def tally(verdicts: Iterable[str]) -> str:
+    """How many claims there are of which verdict, in words."""
+    counts = Counter(verdicts)
+    n = counts.total()
+    if counts[Verdict.NOT_JUDGED] == n:
+        return f"{n} claims, none judged"
+    ties = counts[Verdict.TIE]
+    remark = f", {ties} a tie" if ties else ""
+    return f"{counts[Verdict.CONFIRMED]} of {n} claims confirmed{remark}"
 
 
 def score_table(name: str, tasks: Iterable[Task], finished: Mapping[str, Any]) -> Scores:

@@ -69,7 +69,7 @@ def reproduce(
         Number of samples: seeds 0, 1, ...
     quick
         Small samples, thinned grids and at most two seeds: to see that it runs, not what it
-        gives.
+        gives. No claim is judged.
     variant
         ``"text"``: as the paper is written. ``"code"``: as the authors' scripts do it where
         they differ. ``"both"``: one after the other. Experiments without a difference run once.
@@ -166,20 +166,19 @@ class _Run:
         scores = score_table(experiment.name, self.tasks, self.checkpoint.finished)
         with _expected_warnings():
             summary = experiment.summarize(scores, parameters)
+            claims = summary.claims
+            if self.about["quick"]:
+                claims = [claim.without_verdict() for claim in claims]
             pictures = list(self._pictures(scores))
         figures = [{"name": picture.name, "caption": picture.caption} for picture in pictures]
         contents = {
             "scores.csv": scores.to_csv(index=False).encode(),
-            "summary.json": as_json(
-                summary.claims, **self.about, table=summary.table, figures=figures
-            ),
+            "summary.json": as_json(claims, **self.about, table=summary.table, figures=figures),
             **rendered(pictures),
         }
         with _clear_errors(self.folder):
             files = write_files(self.folder, contents)
-        return Report(
-            experiment.name, experiment.title, summary.claims, files, quick=self.about["quick"]
-        )
+        return Report(experiment.name, experiment.title, claims, files, quick=self.about["quick"])
 
     def _pictures(self, scores: Scores) -> Iterator[Picture]:
         """Those of the first variant, then those of the other under names of its own."""

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from otgraph.experiments._framework.experiment import Verdict
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import ArrayLike
 
+    from otgraph import Graph
     from otgraph.experiments._framework.experiment import Scores
-    from otgraph.typing import FloatArray
+    from otgraph.typing import BoolArray, FloatArray
 
 NOT_PARAMETERS = ("experiment", "variant", "seed", "method", "score", "value")
+CONFIDENCE = 0.95  # of the interval of a rate
 SYMBOLS = {"eps": "ε"}  # as printed
 
 
@@ -31,6 +35,11 @@ def best_per_seed(
     return chosen.loc[groups.idxmax() if largest else groups.idxmin()]
 
 
+def as_title(params: Mapping[str, Any]) -> str:
+    """Parameters as in a title."""
+    return ", ".join(f"{SYMBOLS.get(name, name)} = {v:.3g}" for name, v in params.items())
+
+
 class Best(NamedTuple):
     """The best value of a score, and the parameters that gave it."""
 
@@ -38,8 +47,7 @@ class Best(NamedTuple):
     params: dict[str, Any]
 
     def __str__(self) -> str:
-        """The parameters as in a title."""
-        return ", ".join(f"{SYMBOLS.get(k, k)} = {v:.3g}" for k, v in self.params.items())
+        return as_title(self.params)
 
 
 def best_of(scores: Scores, score: str, method: str, *, largest: bool, seed: int = 0) -> Best:
@@ -105,6 +113,61 @@ def paired_sentence(better: ArrayLike, worse: ArrayLike, digits: int = 3) -> str
         p = stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue
         sentence += f" (paired t-test over {len(difference)} seeds: p = {p:.1g})"
     return sentence
+
+
+def judged_lead(lead: ArrayLike, of: str = "seeds") -> tuple[Verdict, str]:
+    """Verdict on "is ahead", and its reason, from the lead in every sample.
+
+    Ahead in all of them is confirmed. Otherwise a mean within the standard deviation is a tie.
+    """
+    values = np.asarray(lead, dtype=np.float64)
+    ahead, n = int((values > 0).sum()), len(values)
+    reason = f"ahead in {ahead} of {n} {of}"
+    if ahead == n:
+        return Verdict.CONFIRMED, f"{reason}."
+    std = sample_std(values)
+    numbers = f"the mean lead {values.mean():.3g}"
+    if abs(values.mean()) <= std:
+        return Verdict.TIE, f"{reason}, and {numbers} is within its spread {std:.2g}."
+    verdict = Verdict.CONFIRMED if values.mean() > 0 else Verdict.NOT_CONFIRMED
+    return verdict, f"{reason}, and {numbers} is beyond its spread {std:.2g}."
+
+
+def share_within(graph: Graph, members: BoolArray) -> float:
+    """Share of the weight of edges at some points that stays among them; loops do not count."""
+    i, j, weight = graph.edges()
+    number = members[i].astype(int) + members[j]  # an edge within belongs to both of its ends
+    total = float(number @ weight)
+    return float(2 * weight[number == 2].sum() / total) if total else 0.0
+
+
+def rate(table: Scores) -> tuple[float, float]:
+    """The exponent a of error ∝ n^a, and half the width of its confidence interval.
+
+    Least squares on logarithms for every seed, and the mean of them; NaN for a single n.
+    """
+    if table.shape[1] < 2:
+        return np.nan, np.inf
+    log_n = np.log(table.columns.to_numpy(dtype=np.float64))
+    rates = np.polyfit(log_n, np.log(table.to_numpy(dtype=np.float64)).T, 1)[0]
+    if len(rates) == 1:
+        return float(rates[0]), np.inf
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, len(rates) - 1)
+    return float(rates.mean()), float(quantile * rates.std(ddof=1) / np.sqrt(len(rates)))
+
+
+def falls(table: Scores) -> bool:
+    """Whether the whole confidence interval of the exponent lies below zero."""
+    mean, half_width = rate(table)
+    return mean + half_width < 0
+
+
+def course(table: Scores) -> str:
+    """First and last error, and the exponent between them."""
+    mean, half_width = rate(table)
+    first, last = (float(table[n].mean()) for n in (table.columns[0], table.columns[-1]))
+    between = f" ± {half_width:.2f}" if np.isfinite(half_width) else ""
+    return f"{first:.3f} → {last:.3f}, n^({mean:.2f}{between})"
 
 
 def circle_variations(plane: FloatArray) -> tuple[float, float]:

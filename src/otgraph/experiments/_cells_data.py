@@ -21,6 +21,13 @@ PAPER_FILE = "BMMC_myeloid.csv.gz"  # under which a local copy is recognized
 GENES = {
     PAPER: ("Mpo", "Klf1", "Ifitm1"),  # the authors': two branches and where they part
     "pbmc68k_reduced": ("LYZ", "CD3D", "NKG7"),  # monocytes, T cells, natural killer cells
+    "emt_subset.csv": ("VIM", "CDH1", "ZEB1"),  # of MAGIC's paper: mesenchymal, epithelial, driver
+}
+# What is known by name, in words.
+ABOUT = {
+    PAPER: "the paper's cells",
+    "pbmc68k_reduced": "not the paper's cells, but blood cells that come with scanpy",
+    "emt_subset.csv": "not the paper's cells, but a part of those of MAGIC's paper",
 }
 FEWEST_CELLS = 30  # MAGIC looks at fifteen neighbors of each
 
@@ -68,7 +75,7 @@ def with_data(
 ) -> Parameters:
     """Parameters for the data of the user, or the paper's; whatever does not fit is said now."""
     data = PAPER if data is None else data
-    genes = GENES.get(PAPER if is_papers(data) else data) if genes is None else genes
+    genes = GENES.get(PAPER if is_papers(data) else Path(data).name) if genes is None else genes
     if genes is None:
         msg = f"Name three genes of {data!r} to show, such as --genes Mpo,Klf1,Ifitm1."
         raise ExperimentError(msg)

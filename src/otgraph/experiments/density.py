@@ -1,0 +1,286 @@
+"""Section 3.2, last figure: one parameter for every density of points.
+
+The authors' notebook of this figure is not readable where it is published. Its siblings do not
+divide costs by their mean and forbid self-loops (:data:`OT_OPTIONS`). Nearest neighbors have equal
+weights in both variants, so that k is the only parameter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+import otgraph
+from otgraph import datasets
+from otgraph.experiments._framework import Claim, Experiment, Picture, Summary, Task, log_grid
+from otgraph.experiments._framework.figures import heat_map, new_figure
+from otgraph.experiments._framework.labels import LabeledArms, accuracy, with_known
+from otgraph.experiments._framework.style import KNN, QUADRATIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from otgraph.experiments._framework.experiment import Row, Scores
+
+__all__ = ["EXPERIMENT"]
+
+OT_OPTIONS: dict[str, dict[str, Any]] = {
+    "text": {"normalize": True, "self_loops": True},
+    "code": {"normalize": False, "self_loops": False},
+}
+ACCURACY = "accuracy"
+PARAMETER = {QUADRATIC: "eps", KNN: "k"}
+SYMBOL = {QUADRATIC: "ε", KNN: "k"}
+PAPERS_EPS = 1.0  # the caption calls it optimal
+LEVEL = 0.05  # of the paired test
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Sizes and grids of the heat map.
+
+    The mean cost is about 17, so that the eps of the text and of the code are that far apart.
+    """
+
+    n_arms: int = 10
+    n_per_arm: tuple[int, ...] = tuple(range(50, 251, 25))
+    t_range: tuple[float, float] = (0.5, 5.0)
+    labeled: float = 0.01
+    text_eps: tuple[float, ...] = log_grid(-3, 1, 25)
+    code_eps: tuple[float, ...] = log_grid(-2, 2, 25)
+    k: tuple[int, ...] = tuple(range(1, 26))
+
+
+QUICK = Parameters(
+    n_per_arm=(50, 100), text_eps=log_grid(-3, 0, 4), code_eps=log_grid(-1, 1, 3), k=(3, 6, 12)
+)
+
+
+def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The largest samples first, so that the last tasks are short."""
+    for n_per_arm in reversed(parameters.n_per_arm):
+        for method in (QUADRATIC, KNN):
+            yield method, {"n_per_arm": n_per_arm}
+
+
+def run(task: Task, parameters: Parameters) -> Iterator[Row]:
+    """Accuracy along the grid of the method."""
+    arms = _labeled_arms(parameters, task.params["n_per_arm"], task.seed)
+    X = arms.sample.X
+    if task.method == KNN:
+        for k in parameters.k:
+            graph = otgraph.knn_gaussian_graph(X, k, None, n_jobs=1)
+            yield {"k": k, "score": ACCURACY, "value": accuracy(graph, arms)}
+    else:
+        grid = parameters.text_eps if task.variant == "text" else parameters.code_eps
+        for graph in otgraph.eps_path(X, grid, n_jobs=1, **OT_OPTIONS[task.variant]):
+            eps = graph.params["eps"]
+            yield {"eps": eps, "score": ACCURACY, "value": accuracy(graph, arms)}
+
+
+def _labeled_arms(parameters: Parameters, n_per_arm: int, seed: int) -> LabeledArms:
+    """Arms in the plane, without noise."""
+    arms = datasets.spiral_arms(
+        n_per_arm, n_arms=parameters.n_arms, t_range=parameters.t_range, spacing="uniform", dim=2,
+        noise=0.0, random_state=seed,
+    )  # fmt: skip
+    return with_known(arms, parameters.labeled, seed)
+
+
+class OneForAll(NamedTuple):
+    """How a method fares with the best parameter of each density, and with one for all.
+
+    Attributes
+    ----------
+    means
+        Mean accuracy over the seeds: a row for each density, a column for each parameter.
+    p
+        For the same cells, the p-value of a paired t-test over the seeds: whether the best
+        parameter of the density is better than this one.
+    single
+        The parameter that does best where it does worst: its smallest p over the densities is the
+        largest; of equal ones that with the best mean.
+    """
+
+    means: Any
+    p: Any
+    single: float
+
+    @property
+    def best_at(self) -> Any:
+        """Density to best parameter."""
+        return self.means.idxmax(axis="columns")
+
+    def loss(self, parameter: float) -> Any:
+        """Density to accuracy that is lost with this parameter."""
+        return self.means.max(axis="columns") - self.means[parameter]
+
+
+def one_for_all(scores: Scores, method: str) -> OneForAll:
+    """Compare every parameter with the best of its density, on the same samples."""
+    table = scores[scores["method"] == method].pivot_table(
+        index=["n_per_arm", "seed"], columns=PARAMETER[method], values="value"
+    )
+    means = table.groupby("n_per_arm").mean()
+    p = means.copy()
+    for density, values in table.groupby("n_per_arm"):
+        best = values[means.loc[density].idxmax()]
+        p.loc[density] = [_p_value(best - values[parameter]) for parameter in values]
+    worst = p.min(axis="index")
+    equal = worst[np.isclose(worst, worst.max())].index
+    return OneForAll(means, p, float(means[equal].mean(axis="index").idxmax()))
+
+
+def _p_value(loss: Any) -> float:
+    """One-sided paired t-test; a loss that is the same in all samples is certain, or none."""
+    if np.ptp(loss) == 0:
+        return 1.0 if loss.iloc[0] == 0 else 0.0
+    return float(stats.ttest_1samp(loss, 0.0, alternative="greater").pvalue)
+
+
+def summarize(scores: Scores, parameters: Parameters) -> Summary:
+    """Where the best parameter of every density lies, and what one for all of them loses."""
+    table: list[dict[str, Any]] = []
+    claims = []
+    for variant in scores["variant"].unique():
+        mine = scores[scores["variant"] == variant]
+        found = {method: one_for_all(mine, method) for method in (QUADRATIC, KNN)}
+        table += [row for method in found for row in _rows(found[method], method, variant)]
+        claims += [
+            _comparable(found, variant), _one_is_best(found, variant), _papers_eps(found, variant)
+        ]  # fmt: skip
+    return Summary(table, claims)
+
+
+def _rows(found: OneForAll, method: str, variant: str) -> Iterator[dict[str, Any]]:
+    at_one = PAPERS_EPS if method == QUADRATIC else None
+    for n, means in found.means.iterrows():
+        yield {
+            "variant": variant,
+            "points per arm": int(n),
+            "method": method,
+            "best at": {PARAMETER[method]: float(means.idxmax())},
+            "accuracy": float(means.max()),
+            "with one for all": float(means[found.single]),
+            f"with ε = {PAPERS_EPS:g}": None if at_one is None else float(means.get(at_one)),
+        }
+
+
+def _comparable(found: dict[str, OneForAll], variant: str) -> Claim:
+    """One parameter for all densities costs quadratic OT less than kNN."""
+    loss = {method: each.loss(each.single) for method, each in found.items()}
+    numbers = "; ".join(
+        f"{method} with {SYMBOL[method]} = {found[method].single:.3g} loses {each.mean():.3f} in "
+        f"the mean over the densities and {each.max():.3f} at most"
+        for method, each in loss.items()
+    )
+    ours, theirs = loss[QUADRATIC], loss[KNN]
+    return Claim(
+        "Quadratic OT achieves comparable performance across problem scales with one ε; for kNN "
+        "the best k changes with the number of points per arm.",
+        bool(ours.max() < theirs.max() and ours.mean() < theirs.mean()),
+        f"Accuracy lost with one parameter for all densities: {numbers}.",
+        variant,
+        "Confirmed if quadratic OT loses less than kNN, both in the mean and at most.",
+    )
+
+
+def _one_is_best(found: dict[str, OneForAll], variant: str) -> Claim:
+    """No density has a parameter that is measurably better than the one for all."""
+    serves = {method: bool((each.p[each.single] >= LEVEL).all()) for method, each in found.items()}
+    densities = found[KNN].means.index
+    return Claim(
+        "For quadratic OT a single value of ε is optimal at every density, while the best k moves.",
+        serves[QUADRATIC] and not serves[KNN],
+        f"From {densities.min()} to {densities.max()} points per arm: "
+        f"{'; '.join(_test_sentence(each, method) for method, each in found.items())}.",
+        variant,
+        "A single value is optimal if at no density the value that is best there beats it in a "
+        f"paired t-test over the seeds (level {LEVEL:g}). The claim also needs that no single k is "
+        "optimal.",
+    )
+
+
+def _test_sentence(found: OneForAll, method: str) -> str:
+    p, best_at = found.p[found.single], found.best_at
+    n_beaten = int((p < LEVEL).sum())
+    beaten = f"beaten at {n_beaten} of {len(p)} densities" if n_beaten else "beaten nowhere"
+    return (
+        f"{method} with {SYMBOL[method]} = {found.single:.3g} is {beaten} (smallest p = "
+        f"{p.min():.2g}); the best values lie between {best_at.min():.3g} and {best_at.max():.3g}, "
+        f"a factor of {best_at.max() / best_at.min():.2g}"
+    )
+
+
+def _papers_eps(found: dict[str, OneForAll], variant: str) -> Claim:
+    """The number of the caption, in the units of the variant."""
+    quadratic = found[QUADRATIC]
+    loss, p = quadratic.loss(PAPERS_EPS), quadratic.p[PAPERS_EPS]
+    units = {"text": "the mean cost", "code": "squared length"}[variant]
+    return Claim(
+        f"The single value is ε = {PAPERS_EPS:g}.",
+        bool((p >= LEVEL).all()),
+        f"In units of {units}, ε = {PAPERS_EPS:g} loses {loss.mean():.3f} in the mean over the "
+        f"densities, between {loss.min():.3f} and {loss.max():.3f}; a better value is significant "
+        f"at {int((p < LEVEL).sum())} of {len(p)} densities. ε = {quadratic.single:.3g} loses "
+        f"{quadratic.loss(quadratic.single).mean():.3f}.",
+        variant,
+        "Confirmed if no other ε is significantly better at any density.",
+    )
+
+
+def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
+    """Accuracy over points per arm and parameter, for both methods."""
+    labels = ", ".join(
+        f"{_n_labeled(parameters, n)} at {n}"
+        for before, n in zip((0, *parameters.n_per_arm), parameters.n_per_arm, strict=False)
+        if _n_labeled(parameters, n) != _n_labeled(parameters, before)
+    )
+    yield Picture(
+        "heatmap",
+        _heat_maps(scores),
+        "Accuracy over the number of points per arm and the parameter, mean over the seeds. Rings "
+        "mark the best parameter of each density, the dashed line the one for all of them, the "
+        f"dotted line ε = {PAPERS_EPS:g}. Steps come from the number of labels per arm, {labels} "
+        "points per arm.",
+    )
+
+
+def _n_labeled(parameters: Parameters, n: int) -> int:
+    return int(datasets.label_mask(np.zeros(n), parameters.labeled).sum()) if n else 0
+
+
+def _heat_maps(scores: Scores) -> Any:
+    figure = new_figure(11, 4.2)
+    limits = {"vmin": scores["value"].min(), "vmax": 1.0}
+    for ax, method in zip(figure.subplots(1, 2), (QUADRATIC, KNN), strict=True):
+        name = PARAMETER[method]
+        mine = scores[scores["method"] == method]
+        heat_map(ax, mine, x=name, y="n_per_arm", label="accuracy", **limits)
+        found = one_for_all(scores, method)
+        best = found.best_at
+        ax.plot(
+            best, best.index, "o", markersize=7, markerfacecolor="none", markeredgecolor="white",
+            markeredgewidth=1.5,
+        )  # fmt: skip
+        ax.axvline(found.single, color="white", linestyle="--", linewidth=1.4)
+        if method == QUADRATIC:
+            ax.axvline(PAPERS_EPS, color="white", linestyle=":", linewidth=1.8)
+        ax.set(title=method, yticks=best.index.tolist())
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="density",
+    title="Labels of spiral arms in the plane as their points become denser",
+    source="section 3.2, last figure",
+    parameters=Parameters(),
+    quick=QUICK,
+    methods=methods,
+    run=run,
+    summarize=summarize,
+    draw=draw,
+)
