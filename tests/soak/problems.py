@@ -83,10 +83,8 @@ def random_problem(seed, *, smallest=2, largest=150):
         eps=float(10 ** rng.uniform(-6, 6)),
         mean_degree=float(np.exp(rng.uniform(0.0, np.log(max(n - 1, 1.0))))),
         candidates=candidates,
-        extra={
-            "u0": rng.normal(size=n) * 10 ** rng.uniform(-3, 3),
-            "steps": int(rng.integers(1, 30)),
-        },
+        u0=rng.normal(size=n) * 10 ** rng.uniform(-3, 3),
+        max_steps=int(rng.integers(1, 30)),
     )
 
 
