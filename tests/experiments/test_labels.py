@@ -155,14 +155,23 @@ class TestDensityClaims:
         assert summary.table[0]["best at"] == {"eps": 1.0}
         assert summary.table[0]["with ε = 1"] == pytest.approx(0.6)
 
-    def test_a_better_value_that_is_not_significant(self):
+    def test_a_loss_within_its_standard_error(self):
         """The best eps moves, but within the spread over the seeds; that of k moves for sure."""
         summary = self.judged(
             [[(0.62, 0.58), (0.55, 0.64)], [(0.7, 0.7), (0.8, 0.8)]],
             [[(0.6, 0.6), (0.5, 0.5)], [(0.7, 0.7), (0.9, 0.9)]],
         )
         assert verdicts(summary) == [True, True, True]
-        assert "beaten nowhere" in summary.claims[1].sentence
+        assert "more than its standard error at 0 of 2 densities" in summary.claims[1].sentence
+
+    def test_a_loss_beyond_its_standard_error(self):
+        """A loss of 0.01 and 0.05 has the mean 0.03 and the standard error 0.02."""
+        summary = self.judged(
+            [[(0.6, 0.6), (0.59, 0.55)], [(0.7, 0.7), (0.8, 0.8)]],
+            [[(0.6, 0.6), (0.5, 0.5)], [(0.7, 0.7), (0.9, 0.9)]],
+        )
+        assert verdicts(summary) == [True, False, False]
+        assert "1.5 of them at most" in summary.claims[1].sentence
 
     def test_both_move(self):
         summary = self.judged(
