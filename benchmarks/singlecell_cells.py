@@ -115,7 +115,7 @@ def run(spec: dict[str, Any]) -> dict[str, Any]:
         result |= {
             "graph": {
                 "mean_degree": graph.mean_degree,
-                "n_components": graph.n_components,
+                "n_connected": graph.n_connected,
                 "status": status,
             },
             "leiden": leiden(adata, labels),

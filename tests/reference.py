@@ -15,19 +15,19 @@ from scipy.spatial.distance import cdist
 ROUNDING = 1e-12
 
 
-def cost_matrix(X, *, metric="euclidean", p=2.0, normalize=True):
+def cost_matrix(X, *, metric="euclidean", power=2.0, normalize=True):
     """Costs of all pairs from differences in float64: no product trick, no cancellation."""
     X = np.asarray(X, dtype=np.float64)
     # No more digits are lost than by subtracting: offsets and scales stay harmless.
     X = X - X.mean(axis=0) if metric != "cosine" else X
     unit = 2.0 ** np.floor(np.log2(max(np.abs(X).max(), np.finfo(float).tiny)))
-    C = cdist(X / unit, X / unit, metric) ** p
+    C = cdist(X / unit, X / unit, metric) ** power
     np.fill_diagonal(C, 0.0)
     C = np.triu(C) + np.triu(C, 1).T
     if normalize:
         return C / C.mean() if C.any() else C
     homogeneity = {"cosine": 0.0, "sqeuclidean": 2.0}.get(metric, 1.0)
-    return C * unit ** (homogeneity * p)
+    return C * unit ** (homogeneity * power)
 
 
 def with_diagonal(C, *, self_loops):

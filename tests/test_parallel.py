@@ -22,7 +22,7 @@ def test_row_blocks_cover_every_row_once():
 
 def test_thread_count(monkeypatch):
     monkeypatch.setattr("otgraph._parallel.cpu_count", lambda: 8)
-    assert [thread_count(n) for n in (None, 1, 3, -1, -2, -8, -99)] == [8, 1, 3, 8, 7, 1, 1]
+    assert [thread_count(n) for n in (None, 1, 3, -1, -2, -8, -99)] == [1, 1, 3, 8, 7, 1, 1]
     with pytest.raises(ValueError, match="`n_jobs` must be"):
         thread_count(0)
 

@@ -27,14 +27,13 @@ S = TypeVar("S")
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Number of threads: all cores for ``None``, as joblib counts for negative numbers."""
-    cores = cpu_count()
-    if n_jobs is None:
-        return int(cores)
+    """Number of threads as scikit-learn counts: -1 are all cores, None is one."""
     if n_jobs == 0:
         msg = "`n_jobs` must be None, a positive or a negative integer, got 0."
         raise ValueError(msg)
-    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+    if n_jobs is None:
+        return 1
+    return max(1, int(cpu_count()) + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
 
 
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
@@ -45,7 +44,7 @@ def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
 class Workers:
     """A small pool; created once per call of a public function, closed with it."""
 
-    def __init__(self, n_jobs: int | None = None, *, progress: bool = False) -> None:
+    def __init__(self, n_jobs: int | None = -1, *, progress: bool = False) -> None:
         self.n_threads = thread_count(n_jobs)
         self.progress = progress
         self._pool: ThreadPoolExecutor | None = None

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SYMMETRY_RTOL = 1e-8
 
 
+MOST_SEED = 2**31 - 1  # numpy's legacy generators take no larger seed
+
+
 def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any:
     """Points as a finite C-ordered float64 array, or as canonical float64 CSR if sparse."""
     if sp.issparse(X):
@@ -147,6 +150,17 @@ def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
         msg = f"`{name}` must be an integer >= {minimum}, got {value!r}."
         raise ValueError(msg)
     return number
+
+
+def check_seed(random_state: Any, name: str = "random_state") -> int:
+    """A seed from what scikit-learn takes: an integer, a generator to draw it from, or None."""
+    if random_state is None:
+        random_state = np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(MOST_SEED))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(MOST_SEED))
+    return check_count(random_state, name, minimum=0)
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:

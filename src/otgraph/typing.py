@@ -17,6 +17,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 # scipy's sparse classes carry no useful shape or index types yet.
 SparseMatrix: TypeAlias = Any
+# A seed, a generator that gives one, or None for a different result every time.
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 # What users may hand over as points: dense array, data frame, scipy sparse matrix.
 PointsLike: TypeAlias = Any
 
@@ -25,7 +27,7 @@ class HasComponents(Protocol):
     """A graph that knows its connected components."""
 
     @property
-    def n_components(self) -> int:
+    def n_connected(self) -> int:
         """Number of components."""
 
     @property

@@ -39,7 +39,7 @@ class TestPath:
         assert header == ["eps", "mean", "min", "max", "components", "status"]
         assert [row[0] for row in rows] == ["0.1", "1", "10"]
         assert [row[1] for row in rows] == [f"{degree:.2f}" for degree in path.mean_degree]
-        assert [int(row[4]) for row in rows] == list(path.n_components)
+        assert [int(row[4]) for row in rows] == list(path.n_connected)
 
     @pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
     def test_writes_a_table(self, cli, points, X, suffix):
@@ -72,7 +72,7 @@ class TestPath:
         assert "eps" in done.err
 
     def test_not_converged(self, cli, points):
-        done = cli("path", points, "--eps", 0.01, "--max-steps", 1, "--tol", 1e-9, "-o", "p.csv")
+        done = cli("path", points, "--eps", 0.01, "--max-iter", 1, "--tol", 1e-9, "-o", "p.csv")
         assert done.code == 3
         assert "not_converged" in Path("p.csv").read_text()
 

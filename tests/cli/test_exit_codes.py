@@ -212,7 +212,7 @@ def test_a_full_disk_leaves_nothing(cli, points, monkeypatch):
 
 
 class TestNotConverged:
-    OPTIONS = ("--eps", 0.01, "--max-steps", 1, "--tol", 1e-9)
+    OPTIONS = ("--eps", 0.01, "--max-iter", 1, "--tol", 1e-9)
 
     def test_is_written_and_says_so(self, cli, points):
         done = cli(*graph(points, *self.OPTIONS))
@@ -230,7 +230,7 @@ class TestNotConverged:
 
     def test_raise_writes_nothing(self, cli, points):
         done = cli(*graph(points, *self.OPTIONS, "--on-failure", "raise"))
-        assert_refused(done, r"row sums are off by .* A larger --max-steps, a larger --eps")
+        assert_refused(done, r"row sums are off by .* steps was reached; raise --max-iter")
         assert files() == {"points.npy"}
 
 

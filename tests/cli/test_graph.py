@@ -13,10 +13,11 @@ from otgraph.cli.options import GraphOptions, Method
 
 METHODS = {
     "quadratic": (["--eps", 1], {"eps": 1.0}),
-    "entropic": (["--eps", 0.5, "-p", 1], {"eps": 0.5, "p": 1.0}),
-    "knn": (["-k", 4, "--symmetrize", "average"], {"k": 4, "symmetrize": "average"}),
+    "entropic": (["--eps", 0.5, "-p", 1], {"eps": 0.5, "power": 1.0}),
+    "knn": (["-k", 4, "--symmetrize", "average"], {"n_neighbors": 4, "symmetrize": "average"}),
     "gaussian": (["--eps", 0.3, "--no-normalize"], {"eps": 0.3, "normalize": False}),
-    "magic": (["-k", 3, "--decay", 2, "--thresh", 0.01], {"k": 3, "decay": 2.0, "thresh": 0.01}),
+    "magic": (["-k", 3, "--decay", 2, "--thresh", 0.01],
+              {"n_neighbors": 3, "decay": 2.0, "thresh": 0.01}),
 }  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def test_all_solver_options_arrive(cli, points, X):
     done = cli(
         "graph", points, "-o", "g.otg", "--mean-degree", 6, "--metric", "manhattan", "-p", 1,
         "--mass", "mass.csv", "--self-loops", "--tol", 1e-8, "--search", "exact",
-        "--n-candidates", 20, "--max-steps", 500, "--on-failure", "raise", "--n-jobs", 1,
+        "--n-candidates", 20, "--max-iter", 500, "--on-failure", "raise", "--n-jobs", 1,
         "--random-state", 3,
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
@@ -144,7 +145,7 @@ class TestReport:
         facts = done.json
         assert list(facts) == [
             "command", "points", "n_features", "n_points", "n_edges", "n_self_loops", "degree",
-            "n_components", "n_isolated", "params", "certificate", "written", "converged",
+            "n_connected", "n_isolated", "params", "certificate", "written", "converged",
             "warnings", "seconds", "peak_memory_bytes",
         ]  # fmt: skip
         assert facts["command"] == "graph"

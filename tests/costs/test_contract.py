@@ -22,21 +22,21 @@ def taxi(a, b):
 
 
 def _euclidean(X, p, normalize):
-    return problems.cost_of(X, p=p, normalize=normalize), reference.cost_matrix(
-        X, p=p, normalize=normalize
+    return problems.cost_of(X, power=p, normalize=normalize), reference.cost_matrix(
+        X, power=p, normalize=normalize
     )
 
 
 def _metric(name, metric=None):
     def build(X, p, normalize):
-        C = reference.cost_matrix(X, metric=name, p=p, normalize=normalize)
-        return problems.cost_of(X, metric=metric or name, p=p, normalize=normalize), C
+        C = reference.cost_matrix(X, metric=name, power=p, normalize=normalize)
+        return problems.cost_of(X, metric=metric or name, power=p, normalize=normalize), C
 
     return build
 
 
 def _precomputed(X, p, normalize):
-    C = reference.cost_matrix(X, p=p, normalize=False)
+    C = reference.cost_matrix(X, power=p, normalize=False)
     cost = problems.cost_of(C, metric="precomputed", normalize=normalize)
     return cost, C / C.mean() if normalize else C
 
@@ -45,15 +45,15 @@ def _sparse_points(metric):
     def build(X, p, normalize):
         X = np.where(np.abs(X) > 0.8, X, 0.0)
         X[:, 0] = 1.0  # no row of zeros, which has no direction
-        C = reference.cost_matrix(X, metric=metric, p=p, normalize=normalize)
-        return problems.cost_of(sp.csr_array(X), metric=metric, p=p, normalize=normalize), C
+        C = reference.cost_matrix(X, metric=metric, power=p, normalize=normalize)
+        return problems.cost_of(sp.csr_array(X), metric=metric, power=p, normalize=normalize), C
 
     return build
 
 
 def _sparse_candidates(X, p, normalize):
     """All pairs as candidates: only what the mean is taken over differs."""
-    C = reference.cost_matrix(X, p=p, normalize=False)
+    C = reference.cost_matrix(X, power=p, normalize=False)
     cost = problems.cost_of(sp.csr_matrix(C), metric="precomputed", normalize=normalize)
     return cost, C / (C.sum() / (N * (N - 1))) if normalize else C
 
@@ -187,7 +187,7 @@ def test_every_metric_of_sklearn(rng, metric):
         X[:, 0] = True
     C = pairwise_distances(X, metric=metric)
     np.fill_diagonal(C, 0.0)
-    cost = problems.cost_of(X, metric=metric, p=1.0)
+    cost = problems.cost_of(X, metric=metric, power=1.0)
     assert cost.scale == pytest.approx(C.mean(), rel=1e-12)
     upper = np.quantile(C / C.mean(), 0.1) * rng.uniform(0.3, 0.8, size=N)
     for pairs in (cost.screen(upper).pairs, cost.neighbors(7)):
@@ -202,7 +202,7 @@ def test_every_metric_of_sklearn(rng, metric):
 def test_boolean_metric(rng):
     X = rng.uniform(size=(N, 12)) < 0.4
     X[:, 0] = True
-    cost = problems.cost_of(X.astype(float), metric="jaccard", p=1.0)
+    cost = problems.cost_of(X.astype(float), metric="jaccard", power=1.0)
     C = cdist(X, X, "jaccard")
     upper = rng.uniform(0.2, 0.6, size=N)
     found = problems.as_mask(cost.screen(upper).pairs)

@@ -60,7 +60,7 @@ def test_screen_equals_brute_force(rng, route, name):
 @pytest.mark.parametrize("name", ["random", "clustered", "outlier", "heavy_tails"])
 def test_screen_of_other_powers(rng, route, name, p):
     X = problems.CLOUDS[name](rng, N)
-    cost, C = problems.cost_of(X, p=p), reference.cost_matrix(X, p=p)
+    cost, C = problems.cost_of(X, power=p), reference.cost_matrix(X, power=p)
     for degree in (1, 25):
         assert_screened(cost, C, potentials(rng, C, degree), BAND.get(name, 1e-12))
 
@@ -69,8 +69,8 @@ def test_screen_of_other_powers(rng, route, name, p):
 def test_screen_of_other_metrics(rng, route, metric):
     X = problems.random(rng, N) + 1.0
     cost, C = (
-        problems.cost_of(X, metric=metric, p=1.0),
-        reference.cost_matrix(X, metric=metric, p=1),
+        problems.cost_of(X, metric=metric, power=1.0),
+        reference.cost_matrix(X, metric=metric, power=1),
     )
     # 1 - cos computed directly loses digits that the chord of unit vectors keeps.
     assert_screened(cost, C, potentials(rng, C, 15), 1e-10)
@@ -220,7 +220,7 @@ def test_search_auto_decides_by_what_exact_would_cost(rng, monkeypatch):
 @pytest.mark.parametrize("scale", [1e154, 1e-160, 2.0**300, 1e20])
 def test_scale_of_the_points_does_not_matter(rng, scale, p):
     X = problems.random(rng, 300)
-    plain, scaled = problems.cost_of(X, p=p), problems.cost_of(scale * X, p=p)
+    plain, scaled = problems.cost_of(X, power=p), problems.cost_of(scale * X, power=p)
     upper = np.full(300, 0.1)
     a, b = plain.screen(upper).pairs, scaled.screen(upper).pairs
     np.testing.assert_array_equal(a.indices, b.indices)
@@ -232,7 +232,7 @@ def test_sampled_mean_of_many_points(rng, monkeypatch):
     from otgraph.costs import build
 
     X = problems.random(rng, N)
-    exact = problems.cost_of(X, p=1.0).scale
+    exact = problems.cost_of(X, power=1.0).scale
     monkeypatch.setattr(build, "EXACT_MEAN_POINTS", 100)
-    assert problems.cost_of(X, p=1.0).scale == pytest.approx(exact, rel=2e-3)
-    assert problems.cost_of(X, p=1.0).scale == problems.cost_of(X, p=1.0).scale
+    assert problems.cost_of(X, power=1.0).scale == pytest.approx(exact, rel=2e-3)
+    assert problems.cost_of(X, power=1.0).scale == problems.cost_of(X, power=1.0).scale

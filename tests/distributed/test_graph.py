@@ -37,7 +37,7 @@ def there(X, client):
 def test_facts(here, there):
     assert there.n == N
     assert there.mean_degree == here.mean_degree
-    assert there.n_components == here.n_components > 1
+    assert there.n_connected == here.n_connected > 1
     np.testing.assert_array_equal(there.component_labels, here.component_labels)
     np.testing.assert_allclose(there.row_sums, 1.0, rtol=1e-5)
     assert repr(there).startswith(f"DistributedGraph(n={N}, edges=")

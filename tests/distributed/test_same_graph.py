@@ -43,8 +43,8 @@ def test_blocks_and_workers(request, build, X, which, n_blocks):
 OPTIONS = {
     "degree": {"mean_degree": 8},
     "loops": {"eps": 0.5, "self_loops": True},
-    "cosine": {"eps": 0.5, "metric": "cosine", "p": 1},
-    "power": {"eps": 0.5, "p": 1.5, "normalize": False},
+    "cosine": {"eps": 0.5, "metric": "cosine", "power": 1},
+    "power": {"eps": 0.5, "power": 1.5, "normalize": False},
     "any_metric": {"eps": 0.5, "metric": "manhattan"},
     "few_candidates": {"eps": 5.0, "n_candidates": 3},  # screens, also of single points
 }

@@ -42,8 +42,8 @@ DECLARED = [
     (QuadraticOTTransformer(), dict.fromkeys(REFIT_CHECKS, NO_TWIN)),
     (EntropicOTTransformer(), dict.fromkeys(REFIT_CHECKS, NO_TWIN)),
     (GaussianTransformer(), dict.fromkeys(REFIT_CHECKS, NO_TWIN)),
-    (KNNGaussianTransformer(k=3), dict.fromkeys(REFIT_CHECKS, ONE_SIDED)),
-    (MAGICTransformer(k=2), dict.fromkeys(REFIT_CHECKS, ONE_SIDED)),
+    (KNNGaussianTransformer(n_neighbors=3), dict.fromkeys(REFIT_CHECKS, ONE_SIDED)),
+    (MAGICTransformer(n_neighbors=2), dict.fromkeys(REFIT_CHECKS, ONE_SIDED)),
     (GraphEigenmaps(n_components=1), dict.fromkeys(REFIT_CHECKS, NO_TWIN)),
     (GraphDenoiser(), {}),  # after three steps the first one hardly shows: within tolerance
     (GraphLabelSpreading(), {"check_classifiers_classes": MINUS_ONE}),

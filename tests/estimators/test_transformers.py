@@ -23,9 +23,9 @@ TRANSFORMERS = [
     (QuadraticOTTransformer(0.7), otgraph.quadratic_ot_graph, {"eps": 0.7}),
     (QuadraticOTTransformer(mean_degree=6), otgraph.quadratic_ot_graph, {"mean_degree": 6}),
     (EntropicOTTransformer(0.7), otgraph.entropic_ot_graph, {"eps": 0.7}),
-    (KNNGaussianTransformer(4, 0.5), otgraph.knn_gaussian_graph, {"k": 4, "eps": 0.5}),
+    (KNNGaussianTransformer(4, 0.5), otgraph.knn_gaussian_graph, {"n_neighbors": 4, "eps": 0.5}),
     (GaussianTransformer(0.7), otgraph.gaussian_graph, {"eps": 0.7}),
-    (MAGICTransformer(3), otgraph.magic_graph, {"k": 3}),
+    (MAGICTransformer(3), otgraph.magic_graph, {"n_neighbors": 3}),
 ]
 EACH = pytest.mark.parametrize(
     ("transformer", "function", "options"),

@@ -98,12 +98,12 @@ def test_a_copy_of_the_papers_file(table):
 def test_settings_of_the_paper(rng):
     X = 10 * rng.standard_normal((40, 5))
     quadratic = graph(HOLLOW, X, Parameters())
-    assert (quadratic.params["eps"], quadratic.params["p"]) == (30.0, 1.0)
+    assert (quadratic.params["eps"], quadratic.params["power"]) == (30.0, 1.0)
     assert quadratic.params["normalize"] is False
     assert quadratic.weights.diagonal().max() == 0
     entropic = graph(ENTROPIC, X, Parameters())
     assert entropic.params["eps"] == 0.5
-    same = otgraph.entropic_ot_graph(X, 0.5, p=1, normalize=False)
+    same = otgraph.entropic_ot_graph(X, 0.5, power=1, normalize=False)
     np.testing.assert_allclose(entropic.weights.toarray(), same.weights.toarray(), atol=1e-5)
 
 
@@ -162,7 +162,7 @@ class TestClaims:
 
 
 def test_perplexity_counts_neighbors():
-    ring = otgraph.knn_gaussian_graph(np.eye(12)[:, :2] @ np.eye(2), k=11)
+    ring = otgraph.knn_gaussian_graph(np.eye(12)[:, :2] @ np.eye(2), n_neighbors=11)
     assert perplexity(ring) == pytest.approx(11)
 
 

@@ -31,7 +31,8 @@ def test_rival_has_the_closest_mean_degree(rng):
     wanted = 9.0
     found = demo.knn_of_mean_degree(X, wanted)
     errors = [
-        abs(otgraph.knn_gaussian_graph(X, k=k, eps=None).mean_degree - wanted) for k in range(1, 20)
+        abs(otgraph.knn_gaussian_graph(X, n_neighbors=k, eps=None).mean_degree - wanted)
+        for k in range(1, 20)
     ]
     assert abs(found.mean_degree - wanted) == min(errors)
 

@@ -174,7 +174,7 @@ def test_eps_not_a_number(X, name, eps):
     ("k", "error"), [(0, ValueError), (-3, ValueError), (2.5, TypeError), ("5", TypeError)]
 )
 def test_bad_k(X, name, k, error):
-    with pytest.raises(error, match="`k` must be an integer"):
+    with pytest.raises(error, match="`n_neighbors` must be an integer"):
         WITH_K[name](X, k)
 
 
@@ -190,8 +190,8 @@ def test_bad_options(X):
         knn_gaussian_graph(X, symmetrize="both")
     with pytest.raises(ValueError, match="`on_failure` must be one of"):
         entropic_ot_graph(X, on_failure="ignore")
-    with pytest.raises(ValueError, match="`p` must be a positive"):
-        gaussian_graph(X, p=0)
+    with pytest.raises(ValueError, match="`power` must be a positive"):
+        gaussian_graph(X, power=0)
 
 
 def test_zero_rows_have_no_direction(build, X):

@@ -34,7 +34,7 @@ OPTIONS = [
     {"eps": 0.1, "self_loops": True},
     {"mean_degree": 10},
     {"eps": 1.0, "search": "approximate"},
-    {"eps": 1.0, "p": 1},
+    {"eps": 1.0, "power": 1},
     {"eps": 1.0, "metric": "cosine"},
     {"eps": 1.0, "metric": "manhattan"},
 ]

@@ -185,18 +185,18 @@ class TestHardCases:
 
     def test_not_converging_is_said(self, X):
         with pytest.warns(ConvergenceWarning, match=r"after \d passes, more than `tol`=1e-06"):
-            graph = entropic_ot_graph(X, 0.05, max_steps=3)
+            graph = entropic_ot_graph(X, 0.05, max_iter=3)
         assert graph.certificate.status == "not_converged"
         assert graph.certificate.n_steps <= 4  # and one to see where it stands
         assert graph.certificate.marginal_error > 1e-6
         assert np.all(np.isfinite(graph.weights.data))
-        with pytest.raises(ConvergenceError, match="`max_steps`"):
-            entropic_ot_graph(X, 0.05, max_steps=3, on_failure="raise")
+        with pytest.raises(ConvergenceError, match="`max_iter`"):
+            entropic_ot_graph(X, 0.05, max_iter=3, on_failure="raise")
 
     def test_hopeless_eps_ends(self, X):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            graph = entropic_ot_graph(X, 1e-14, max_steps=300)
+            graph = entropic_ot_graph(X, 1e-14, max_iter=300)
         assert graph.certificate.n_steps <= 330
         assert np.all(np.isfinite(graph.potentials))
 
@@ -205,7 +205,7 @@ def test_gap_is_that_of_a_feasible_plan(X):
     """The gap formula against the two objective values themselves, far from the optimum."""
     eps = 0.3
     with pytest.warns(ConvergenceWarning):
-        graph = entropic_ot_graph(X, eps, max_steps=7, tol=1e-12)
+        graph = entropic_ot_graph(X, eps, max_iter=7, tol=1e-12)
     C, W, u = cost_of(X, self_loops=True), graph.weights.toarray(), graph.potentials
     sums = W.sum(axis=1)
     d = np.linalg.solve(np.diag(sums) + W, 1.0 - sums)

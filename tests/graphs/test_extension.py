@@ -178,7 +178,7 @@ class TestAll:
         C, D = cdist(X, X), cdist(new, X)
         graph = BUILDERS[method](C, metric="precomputed")
         rows = graph.extend(D)
-        options = {} if method == "magic" else {"p": 1.0}
+        options = {} if method == "magic" else {"power": 1.0}
         direct = BUILDERS[method](X, **options).extend(new)
         atol = 1e-5 if method in TRANSPORT else 1e-10  # two solutions, each within tol
         np.testing.assert_allclose(rows.toarray(), direct.toarray(), atol=atol)

@@ -79,7 +79,7 @@ def test_fault_02_beyond_float32(X):
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("scale", [1e154, 1e200, 1e300, 1e-160, 1e-200, 1e-300])
 def test_fault_03_04_scale(X, scale, p):
-    plain, scaled = (quadratic_ot_graph(s * X, 0.5, p=p, tol=1e-9) for s in (1.0, scale))
+    plain, scaled = (quadratic_ot_graph(s * X, 0.5, power=p, tol=1e-9) for s in (1.0, scale))
     assert_same(scaled, plain, 1e-7)
 
 
@@ -87,7 +87,7 @@ def test_fault_03_04_scale(X, scale, p):
 @pytest.mark.parametrize("kind", ["sparse", "manhattan", "cosine"])
 def test_fault_03_04_scale_of_other_costs(X, scale, kind):
     points = {"sparse": sp.csr_matrix}.get(kind, np.asarray)
-    options = {"metric": "euclidean" if kind == "sparse" else kind, "p": 1, "tol": 1e-9}
+    options = {"metric": "euclidean" if kind == "sparse" else kind, "power": 1, "tol": 1e-9}
     plain, scaled = (quadratic_ot_graph(points(s * X), 0.5, **options) for s in (1.0, scale))
     assert_same(scaled, plain, 1e-7)
 
@@ -133,7 +133,7 @@ def test_fault_06_sparse_copies(X):
 def test_fault_07_more_copies_than_candidates(X):
     X[:80] = 3.0
     graph = quadratic_ot_graph(X, 100.0, n_candidates=5)
-    assert graph.n_components == 1
+    assert graph.n_connected == 1
     reference.assert_optimal(graph, reference.cost_matrix(X), 100.0)
     with pytest.warns(DisconnectedWarning, match=r"80 points fall into 1 group\(s\) of exact"):
         graph = quadratic_ot_graph(X, 0.01, n_candidates=5)
@@ -303,7 +303,7 @@ def test_fault_19_disconnected(rng):
     X[:80, 0] += 1e6
     graph = quadratic_ot_graph(X, 1.0)
     assert graph.certificate.status == "exact"
-    assert graph.n_components == 2
+    assert graph.n_connected == 2
     np.testing.assert_array_equal(graph.component_labels, np.repeat([0, 1], [80, 120]))
 
 
@@ -316,7 +316,7 @@ def test_fault_20_density_ratio(rng, ratio):
 
 def test_fault_20_not_converged_is_said_and_usable(X):
     with pytest.warns(ConvergenceWarning, match="row sums are off"):
-        graph = quadratic_ot_graph(X, 1e-3, max_steps=2)
+        graph = quadratic_ot_graph(X, 1e-3, max_iter=2)
     assert graph.certificate.status == "not_converged"
     assert graph.certificate.marginal_error > 1e-6
     again = quadratic_ot_graph(X, 1e-3, u0=graph.potentials)

@@ -38,7 +38,7 @@ def test_degrees_do_not_count_the_point_itself(graph):
 
 
 def test_components(graph):
-    assert graph.n_components == 4
+    assert graph.n_connected == 4
     assert graph.component_labels.tolist() == [0, 0, 0, 1, 1, 2, 3]
 
 
@@ -75,7 +75,7 @@ def test_laplacian_has_one_zero_eigenvalue_per_component(graph, normalized):
     laplacian = graph.laplacian(normalized=normalized)
     assert laplacian.format == "csr"
     eigenvalues = np.linalg.eigvalsh(laplacian.toarray())
-    assert np.count_nonzero(np.abs(eigenvalues) < 1e-12) == graph.n_components
+    assert np.count_nonzero(np.abs(eigenvalues) < 1e-12) == graph.n_connected
     assert eigenvalues.min() > -1e-12
 
 

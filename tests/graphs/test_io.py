@@ -117,7 +117,7 @@ class TestRoundTrip:
         graph.save(path)
         loaded = load_graph(path)
         assert_same(graph, loaded)
-        assert loaded.n_components == graph.n_components
+        assert loaded.n_connected == graph.n_connected
 
     def test_the_same_graph_gives_the_same_bytes(self, path, tmp_path):
         small_graph().save(path)

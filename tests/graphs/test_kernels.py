@@ -54,7 +54,7 @@ class TestGaussian:
     def test_other_costs(self, X, metric, p):
         C = cdist(X, X, "euclidean" if metric == "l2" else metric) ** p
         expected = np.exp(-C / C.mean() / 0.5)
-        weights = gaussian_graph(X, 0.5, metric=metric, p=p, self_loops=True).weights
+        weights = gaussian_graph(X, 0.5, metric=metric, power=p, self_loops=True).weights
         np.testing.assert_allclose(weights.toarray(), expected, rtol=1e-9)
 
     def test_precomputed(self, X):
@@ -77,7 +77,7 @@ class TestGaussian:
         with pytest.warns(DisconnectedWarning, match=r"1 point\(s\) have no neighbor left.*`eps`"):
             graph = gaussian_graph(X, 1.0, normalize=False)
         assert graph.degrees[0] == 0
-        assert graph.n_components == 2
+        assert graph.n_connected == 2
 
     def test_memory_is_checked_first(self, monkeypatch, rng):
         monkeypatch.setattr(_dense, "available_memory", lambda: 10**6)
@@ -111,19 +111,23 @@ class TestNearestNeighbors:
 
     @pytest.mark.parametrize("options", [{}, {"eps": 0.4}, {"metric": "cityblock"}])
     def test_one_neighbor_which_is_the_point(self, X, options):
-        with pytest.warns(DisconnectedWarning, match=r"its own and only neighbor.*Raise `k`"):
+        with pytest.warns(
+            DisconnectedWarning, match=r"its own and only neighbor.*Raise `n_neighbors`"
+        ):
             graph = knn_gaussian_graph(X, 1, include_self=True, **options)
         np.testing.assert_array_equal(graph.weights.toarray(), np.eye(80))
-        assert graph.n_components == 80
+        assert graph.n_connected == 80
 
     def test_all_pairs_are_the_gaussian_graph(self, X):
         full, nearest = gaussian_graph(X, 0.5), knn_gaussian_graph(X, 79, 0.5)
         np.testing.assert_allclose(nearest.weights.toarray(), full.weights.toarray(), rtol=1e-11)
 
     def test_k_is_clipped_with_a_warning(self, X):
-        with pytest.warns(UserWarning, match="`k`=500 is more than the 79 possible neighbor"):
+        with pytest.warns(
+            UserWarning, match="`n_neighbors`=500 is more than the 79 possible neighbor"
+        ):
             graph = knn_gaussian_graph(X, 500)
-        assert graph.params["k"] == 79
+        assert graph.params["n_neighbors"] == 79
         assert np.all(graph.degrees == 79)
 
     def test_duplicates(self, X):

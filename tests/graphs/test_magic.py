@@ -80,7 +80,7 @@ def test_kernel_and_diffusion_operator(X, k, options):
 
 def test_formula_by_hand():
     # Distances 1, 2, 3 on a line; with k = 1 the bandwidths are 1, 1, 2.
-    weights = magic_graph([[0.0], [1.0], [3.0]], k=1, knn_max=2).weights.toarray()
+    weights = magic_graph([[0.0], [1.0], [3.0]], n_neighbors=1, knn_max=2).weights.toarray()
     e = np.exp
     expected = np.array(
         [
@@ -152,5 +152,5 @@ def test_parameters_are_checked(X):
         magic_graph(X, n_pca=12)
     with pytest.raises(ValueError, match="`n_pca` must be None with metric='precomputed'"):
         magic_graph(cdist(X, X), metric="precomputed", n_pca=3)
-    with pytest.warns(UserWarning, match="`k`=500 is more than the 149"):
+    with pytest.warns(UserWarning, match="`n_neighbors`=500 is more than the 149"):
         assert magic_graph(X, 500).params["knn_max"] == 149

@@ -18,8 +18,8 @@ def X(rng) -> np.ndarray:
     return rng.standard_normal((60, 7))
 
 
-def normalized_matrix(X, metric="euclidean", p=2.0, threads=1):
-    costs = pair_costs(X, metric, p)
+def normalized_matrix(X, metric="euclidean", power=2.0, threads=1):
+    costs = pair_costs(X, metric, power)
     workers = Workers(threads)
     scale = costs.normalize(True, workers)
     return costs.matrix(workers), scale

@@ -68,7 +68,7 @@ def test_table(X):
     path = eps_path(X, EPS)
     table = path.table()
     assert table.dtype.names == (
-        "eps", "mean_degree", "min_degree", "max_degree", "n_components", "status",
+        "eps", "mean_degree", "min_degree", "max_degree", "n_connected", "status",
         "marginal_error", "duality_gap", "n_steps",
     )  # fmt: skip
     for record, graph in zip(table, path, strict=True):
@@ -78,11 +78,11 @@ def test_table(X):
             graph.degrees.min(),
             graph.degrees.max(),
         )
-        assert record["n_components"] == graph.n_components
+        assert record["n_connected"] == graph.n_connected
         assert record["status"] == "exact"
         assert record["marginal_error"] == graph.certificate.marginal_error
         assert record["n_steps"] == graph.certificate.n_steps
-    np.testing.assert_array_equal(path.n_components, table["n_components"])
+    np.testing.assert_array_equal(path.n_connected, table["n_connected"])
 
 
 def test_longest_status_fits_the_table(X):

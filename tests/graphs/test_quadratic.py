@@ -66,7 +66,7 @@ def test_two_far_pairs_are_matched():
     graph = quadratic_ot_graph([[0.0], [1.0], [1000.0], [1001.0]], 1e-3)
     expected = np.kron(np.eye(2), [[0, 1], [1, 0]])
     np.testing.assert_allclose(graph.weights.toarray(), expected, atol=1e-5)
-    assert graph.n_components == 2
+    assert graph.n_connected == 2
     np.testing.assert_array_equal(graph.component_labels, [0, 0, 1, 1])
 
 
@@ -134,13 +134,13 @@ def test_canonical_storage(rng):
 
 def test_params_say_what_built_it(rng):
     X = 3.0 * rng.normal(size=(60, 3))
-    graph = quadratic_ot_graph(X, 0.5, p=1.5, tol=1e-7, random_state=3)
+    graph = quadratic_ot_graph(X, 0.5, power=1.5, tol=1e-7, random_state=3)
     expected = {
-        "method": "quadratic_ot", "metric": "euclidean", "p": 1.5, "normalize": True,
+        "method": "quadratic_ot", "metric": "euclidean", "power": 1.5, "normalize": True,
         "self_loops": False, "tol": 1e-7, "eps": 0.5, "search": "exact", "random_state": 3,
     }  # fmt: skip
     assert expected.items() <= graph.params.items()
-    raw = reference.cost_matrix(X, p=1.5, normalize=False)
+    raw = reference.cost_matrix(X, power=1.5, normalize=False)
     assert graph.params["scale"] == pytest.approx(raw.mean(), rel=1e-12)
     assert all(isinstance(v, str | int | float | bool | None) for v in graph.params.values())
     assert graph.certificate.eps == 0.5
@@ -170,7 +170,7 @@ def test_metrics_agree(rng):
     np.testing.assert_allclose(weights(C, 0.5, **options), W, atol=1e-7)
     np.testing.assert_allclose(weights(sp.csr_matrix(C), 0.5, **options), W, atol=1e-7)
     np.testing.assert_allclose(weights(sp.csr_matrix(X), 0.5), W, atol=1e-7)
-    np.testing.assert_allclose(weights(X, 0.5, metric="sqeuclidean", p=1), W, atol=1e-7)
+    np.testing.assert_allclose(weights(X, 0.5, metric="sqeuclidean", power=1), W, atol=1e-7)
     np.testing.assert_allclose(weights(X, 0.5, metric=_distance), W, atol=1e-7)
 
 
@@ -181,8 +181,8 @@ def _distance(a, b):
 def test_cosine_ignores_lengths(rng):
     X = rng.normal(size=(80, 4))
     scaled = X * rng.uniform(0.1, 10.0, size=(80, 1))
-    W = weights(X, 0.5, metric="cosine", p=1)
-    np.testing.assert_allclose(weights(scaled, 0.5, metric="cosine", p=1), W, atol=1e-7)
+    W = weights(X, 0.5, metric="cosine", power=1)
+    np.testing.assert_allclose(weights(scaled, 0.5, metric="cosine", power=1), W, atol=1e-7)
 
 
 def test_candidates_only(rng):
@@ -222,12 +222,12 @@ def test_exactly_one_of_eps_and_mean_degree(rng, given):
 @pytest.mark.parametrize(
     ("option", "error", "match"),
     [
-        ({"p": 0}, ValueError, "`p` must be a positive"),
-        ({"p": "2"}, TypeError, "`p` must be a positive"),
+        ({"power": 0}, ValueError, "`power` must be a positive"),
+        ({"power": "2"}, TypeError, "`power` must be a positive"),
         ({"tol": -1e-6}, ValueError, "`tol`"),
         ({"tol": np.nan}, ValueError, "`tol`"),
-        ({"max_steps": 0}, ValueError, "`max_steps`"),
-        ({"max_steps": 2.5}, TypeError, "`max_steps`"),
+        ({"max_iter": 0}, ValueError, "`max_iter`"),
+        ({"max_iter": 2.5}, TypeError, "`max_iter`"),
         ({"on_failure": "ignore"}, ValueError, "`on_failure` must be one of 'warn', 'raise'"),
         ({"search": "fast"}, ValueError, "`search` must be one of"),
         ({"metric": "euclid"}, ValueError, "`metric` must be"),
@@ -306,8 +306,8 @@ def test_any_start_gives_the_same_graph(rng, u0):
 
 def test_stopping_short_is_said(rng):
     X = rng.normal(size=(200, 3))
-    with pytest.warns(ConvergenceWarning, match=r"row sums are off by .*1 Newton steps.*max_steps"):
-        graph = quadratic_ot_graph(X, 0.1, max_steps=1)
+    with pytest.warns(ConvergenceWarning, match=r"row sums are off by .*1 Newton steps.*max_iter"):
+        graph = quadratic_ot_graph(X, 0.1, max_iter=1)
     certificate = graph.certificate
     assert certificate.status == "not_converged"
     assert certificate.n_steps == 1
@@ -316,7 +316,7 @@ def test_stopping_short_is_said(rng):
     assert certificate.marginal_error > 1e-6
     assert np.all(np.isfinite(graph.potentials))
     with pytest.raises(ConvergenceError, match="row sums are off"):
-        quadratic_ot_graph(X, 0.1, max_steps=1, on_failure="raise")
+        quadratic_ot_graph(X, 0.1, max_iter=1, on_failure="raise")
 
 
 def test_tighter_tolerance_is_met(rng):

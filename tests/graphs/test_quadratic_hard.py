@@ -55,7 +55,7 @@ def test_two_clusters_far_apart(rng, n_per_cluster):
         graph = quadratic_ot_graph(X, **options)
         assert_proved(graph)
         assert graph.weights[:n_per_cluster, n_per_cluster:].nnz == 0
-        assert graph.n_components >= 2
+        assert graph.n_connected >= 2
 
 
 def test_cluster_far_away_is_as_near(rng):
@@ -87,7 +87,7 @@ def test_outlier(rng):
     graph = quadratic_ot_graph(X, 1.0)
     assert_proved(graph)
     assert graph.degrees.min() >= 1
-    assert graph.n_components == 1  # it can only share with the others
+    assert graph.n_connected == 1  # it can only share with the others
 
 
 @pytest.mark.parametrize("eps", [0.01, 0.3, 10.0])

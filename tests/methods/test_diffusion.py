@@ -73,7 +73,7 @@ class TestMagic:
 
     @pytest.mark.parametrize("t", [1, 3, "auto"])
     def test_own_kernel(self, reference, t):
-        graph = otgraph.magic_graph(reference["X"], k=4)
+        graph = otgraph.magic_graph(reference["X"], n_neighbors=4)
         np.testing.assert_allclose(
             denoise(graph, reference["X"], t), reference[f"t_{t}"], rtol=1e-12
         )

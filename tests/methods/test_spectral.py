@@ -216,9 +216,11 @@ class TestPaper:
     def test_noisy_spiral(self):
         """The eigenvectors of the noisy spiral are nearly those of the clean one."""
         spiral = otgraph.datasets.noisy_spiral(1000)
-        reference = eigenmaps(otgraph.knn_gaussian_graph(spiral.clean, k=10, eps=0.025), 10)
+        reference = eigenmaps(
+            otgraph.knn_gaussian_graph(spiral.clean, n_neighbors=10, eps=0.025), 10
+        )
         quadratic = otgraph.quadratic_ot_graph(spiral.X, eps=3.2, self_loops=True)
-        nearest = otgraph.knn_gaussian_graph(spiral.X, k=10, eps=0.3)
+        nearest = otgraph.knn_gaussian_graph(spiral.X, n_neighbors=10, eps=0.3)
         assert subspace_angle(eigenmaps(quadratic, 10), reference) < 0.12
         assert subspace_angle(eigenmaps(nearest, 10), reference) > 0.3
 

@@ -240,7 +240,7 @@ class TestIterations:
     def test_stopping_short_is_said(self, rng):
         W = random_graph(200, rng)
         with pytest.warns(ConvergenceWarning, match="after 3 iterations"):
-            spread = spread_labels(W, some_labels(200, 3, rng), 1e-3, max_steps=3)
+            spread = spread_labels(W, some_labels(200, 3, rng), 1e-3, max_iter=3)
         assert spread.error > TOL
         np.testing.assert_allclose(spread.probabilities.sum(axis=1), 1.0)
 

@@ -75,9 +75,9 @@ class TestScene:
             np.testing.assert_array_equal(shown.degree[value], graph.degrees)
             np.testing.assert_allclose(shown.potential[value], graph.potentials, rtol=1e-6)
             sizes = np.bincount(shown.component[value])
-            assert len(sizes) == graph.n_components
+            assert len(sizes) == graph.n_connected
             assert np.all(np.diff(sizes) <= 0)
-            for of in range(graph.n_components):  # the same partition, other numbers
+            for of in range(graph.n_connected):  # the same partition, other numbers
                 assert len(set(graph.component_labels[shown.component[value] == of])) == 1
 
     def test_readings(self, path):
@@ -85,7 +85,7 @@ class TestScene:
             assert said["eps"] == graph.params["eps"]
             assert float(said["mean_degree"]) == pytest.approx(graph.mean_degree, abs=0.005)
             assert float(said["perplexity"]) == pytest.approx(perplexity(graph), abs=0.005)
-            assert said["n_components"] == graph.n_components
+            assert said["n_connected"] == graph.n_connected
             assert said["n_edges"] == said["n_drawn"] == len(graph.edges().i)
             assert said["status"] == graph.certificate.status
             assert said["histogram"].sum() == N
@@ -173,7 +173,7 @@ class TestRebuilding:
     @pytest.mark.parametrize(
         "keywords",
         [
-            {"metric": "cosine", "p": 1.0},
+            {"metric": "cosine", "power": 1.0},
             {"normalize": False, "tol": 1e-8},
             {"self_loops": True, "random_state": 7, "search": "approximate"},
             {"metric": "manhattan", "mass": np.linspace(1, 2, N)},
@@ -239,7 +239,7 @@ class TestExplore:
         ("arguments", "error", "message"),
         [
             ({"eps": [1.0]}, TypeError, "`eps` cannot be chosen for a finished path"),
-            ({"metric": "cosine", "p": 1}, TypeError, "`metric`, `p` cannot be chosen"),
+            ({"metric": "cosine", "power": 1}, TypeError, "`metric`, `power` cannot be chosen"),
             ({"labels": [1, 2]}, ValueError, r"`labels` must hold one value per point"),
             ({"names": ["a"]}, ValueError, r"`names` must hold one value per point"),
             ({"coordinates": np.ones((3, 2))}, ValueError, r"shape \(90, 2\), got \(3, 2\)"),
@@ -261,7 +261,7 @@ class TestExplore:
         with pytest.raises(ValueError, match="got an empty path"):
             explore(EpsPath([]))
         with pytest.raises(TypeError, match="must hold quadratic optimal transport graphs"):
-            explore(EpsPath([otgraph.knn_gaussian_graph(X, k=3)]))
+            explore(EpsPath([otgraph.knn_gaussian_graph(X, n_neighbors=3)]))
         with pytest.raises(TypeError, match="got one graph"):
             explore(path[0])
         with pytest.raises(ValueError, match="NaN"):

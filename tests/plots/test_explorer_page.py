@@ -45,7 +45,7 @@ def X():
 
 @pytest.fixture(scope="module")
 def path(X):
-    return otgraph.eps_path(X, [0.002, 0.1, 0.5, 2.0], metric="manhattan", p=1.5)
+    return otgraph.eps_path(X, [0.002, 0.1, 0.5, 2.0], metric="manhattan", power=1.5)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_slider_shows_what_python_computed(page, path, value):
     page.move_to(value)
     assert page.text("eps-value") == f"{graph.params['eps']:.6g}"
     assert page.reading("mean_degree") == f"{graph.mean_degree:.2f}"
-    assert page.reading("n_components") == str(graph.n_components)
+    assert page.reading("n_connected") == str(graph.n_connected)
     assert page.reading("n_edges") == f"{graph.weights.nnz // 2:,}"
     assert page.n_drawn() == graph.weights.nnz // 2
     assert page.reading("status") == graph.certificate.status.value
@@ -180,7 +180,7 @@ class TestColors:
         page.move_to(0)
         page.color_by("component")
         graph = path[0]
-        assert graph.n_components > len(GROUPS)
+        assert graph.n_connected > len(GROUPS)
         sizes = np.bincount(graph.component_labels)
         largest = graph.component_labels == sizes.argmax()
         colors = np.array(page.column("points", "color"))

@@ -74,7 +74,7 @@ def test_zero_error_stays_visible(ax):
 
 
 def test_bad_input(rng):
-    kernel = otgraph.knn_gaussian_graph(rng.normal(size=(10, 2)), k=3)
+    kernel = otgraph.knn_gaussian_graph(rng.normal(size=(10, 2)), n_neighbors=3)
     with pytest.raises(TypeError, match="must be optimal transport graphs"):
         plot_convergence(kernel)
     with pytest.raises(ValueError, match="holds no history"):

@@ -43,8 +43,8 @@ def test_shares_of_points(star, ax):
 def test_several_graphs_share_their_bins(rng, ax):
     X = rng.normal(size=(60, 2))
     graphs = {
-        "few": otgraph.knn_gaussian_graph(X, k=3),
-        "many": otgraph.knn_gaussian_graph(X, k=20),
+        "few": otgraph.knn_gaussian_graph(X, n_neighbors=3),
+        "many": otgraph.knn_gaussian_graph(X, n_neighbors=20),
     }
     plot_degrees(graphs, ax=ax)
     few, many = outlines(ax)
@@ -80,7 +80,7 @@ def test_names(rng, ax):
     plot_degrees(path, ax=ax)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert [text.partition(" (")[0] for text in texts] == ["ε = 0.1", "ε = 1"]
-    mixed = [path[0], otgraph.knn_gaussian_graph(X, k=4)]
+    mixed = [path[0], otgraph.knn_gaussian_graph(X, n_neighbors=4)]
     plot_degrees(mixed, ax=(other := Figure().add_subplot()))
     texts = [text.get_text() for text in other.get_legend().get_texts()]
     assert texts[0].startswith("quadratic OT, ε = 0.1")

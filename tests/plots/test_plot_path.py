@@ -33,7 +33,7 @@ def test_curves_hold_what_the_graphs_say(path, ax):
     for line in curves.values():
         np.testing.assert_array_equal(line.get_xdata(), np.sort(EPS))
     np.testing.assert_allclose(curves["mean degree"].get_ydata(), path.mean_degree[order])
-    np.testing.assert_allclose(curves["components"].get_ydata(), path.n_components[order])
+    np.testing.assert_allclose(curves["components"].get_ydata(), path.n_connected[order])
     np.testing.assert_allclose(
         curves["perplexity"].get_ydata(), [perplexity(path[k]) for k in order]
     )

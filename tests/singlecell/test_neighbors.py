@@ -45,7 +45,7 @@ def test_params_are_flat_and_true(adata):
     graph = otgraph.quadratic_ot_graph(adata.obsm["X_pca"][:, :4], eps=0.7)
     assert all(isinstance(value, str | int | float | bool) for value in params.values())
     assert params["n_neighbors"] == round(graph.mean_degree)
-    assert params["n_components"] == graph.n_components
+    assert params["n_connected"] == graph.n_connected
     assert (params["method"], params["metric"], params["eps"]) == ("quadratic_ot", "euclidean", 0.7)
     assert (params["use_rep"], params["n_pcs"]) == ("X_pca", 4)
     assert params["status"] == graph.certificate.status == "exact"
@@ -62,7 +62,7 @@ def test_connectivities_are_weights_up_to_a_factor_and_a_cut(adata):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock", "sqeuclidean"])
 def test_distances(adata, metric):
-    ogs.pp.neighbors(adata, eps=1.0, metric=metric, p=1.5)
+    ogs.pp.neighbors(adata, eps=1.0, metric=metric, power=1.5)
     D = adata.obsp["distances"].tocoo()
     X = adata.obsm["X_pca"]
     np.testing.assert_allclose(D.data, cdist(X, X, metric)[D.row, D.col], rtol=1e-5)
@@ -100,9 +100,9 @@ def test_fifteen_neighbors_unless_told(adata):
     ("method", "keywords", "build"),
     [
         ("entropic", {"eps": 0.5}, otgraph.entropic_ot_graph),
-        ("knn", {"k": 7}, otgraph.knn_gaussian_graph),
+        ("knn", {"n_neighbors": 7}, otgraph.knn_gaussian_graph),
         ("gaussian", {"eps": 0.2}, otgraph.gaussian_graph),
-        ("magic", {"k": 4}, otgraph.magic_graph),
+        ("magic", {"n_neighbors": 4}, otgraph.magic_graph),
         ("quadratic", {"mean_degree": 9, "self_loops": True}, otgraph.quadratic_ot_graph),
     ],
 )
@@ -269,7 +269,7 @@ class TestArguments:
 
 class TestSlots:
     def test_graph_of_other_size(self, adata):
-        graph = otgraph.knn_gaussian_graph(np.arange(9.0)[:, None], k=2)
+        graph = otgraph.knn_gaussian_graph(np.arange(9.0)[:, None], n_neighbors=2)
         with pytest.raises(ValueError, match="9 points, but `adata` has 90 cells"):
             ogs.write_slots(adata, graph)
 

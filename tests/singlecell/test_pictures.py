@@ -64,7 +64,7 @@ def test_unknown_embedding(cells):
 
 def test_degrees_of_one_graph_and_of_several(cells):
     assert len(ogs.pl.degrees(cells, ax=Figure().add_subplot()).get_legend().get_texts()) == 1
-    ogs.pp.neighbors(cells, method="knn", k=9, key_added="knn")
+    ogs.pp.neighbors(cells, method="knn", n_neighbors=9, key_added="knn")
     ax = ogs.pl.degrees(cells, neighbors_key=["neighbors", "knn"], ax=Figure().add_subplot())
     names = [text.get_text().split()[0] for text in ax.get_legend().get_texts()]
     assert names == ["neighbors", "knn"]

@@ -40,7 +40,7 @@ class TestEigenmaps:
         np.testing.assert_array_equal(cells.uns["X_eigenmaps"]["eigenvalues"], expected.eigenvalues)
 
     def test_keys_and_copy(self, cells):
-        ogs.pp.neighbors(cells, method="knn", k=20, key_added="knn")
+        ogs.pp.neighbors(cells, method="knn", n_neighbors=20, key_added="knn")
         result = ogs.tl.eigenmaps(cells, 2, neighbors_key="knn", key_added="X_modes", copy=True)
         assert result.obsm["X_modes"].shape == (90, 2)
         assert "X_modes" not in cells.obsm
@@ -189,11 +189,11 @@ class TestDenoise:
         assert sp.issparse(cells.X)
 
     def test_magic_is_one_keyword_away(self, cells):
-        ogs.tl.denoise(cells, method="magic", k=4, layer_added="magic")
-        kernel = otgraph.magic_graph(cells.obsm["X_pca"], k=4)
+        ogs.tl.denoise(cells, method="magic", n_neighbors=4, layer_added="magic")
+        kernel = otgraph.magic_graph(cells.obsm["X_pca"], n_neighbors=4)
         expected = otgraph.denoise(kernel, cells.X, t=3)
         np.testing.assert_allclose(cells.layers["magic"], expected, rtol=1e-6)
-        ogs.pp.neighbors(cells, method="magic", k=4, key_added="kernel")
+        ogs.pp.neighbors(cells, method="magic", n_neighbors=4, key_added="kernel")
         ogs.tl.denoise(cells, neighbors_key="kernel", layer_added="again")
         np.testing.assert_array_equal(cells.layers["again"], cells.layers["magic"])
         assert cells.uns["magic"]["params"]["method"] == "magic"
@@ -231,7 +231,7 @@ class TestDenoise:
             ({"layer": "counts"}, KeyError, "got 'counts'; there are: none"),
             ({"layer_added": "X"}, ValueError, "name of a layer"),
             ({"t": "often"}, ValueError, "'auto'"),
-            ({"k": 5}, TypeError, "name it with `method`"),
+            ({"n_neighbors": 5}, TypeError, "name it with `method`"),
             ({"method": "magic", "neighbors_key": "neighbors"}, TypeError, "one of `method`"),
             ({"method": "magic", "eps": 1.0}, TypeError, "`eps` is no keyword"),
         ],

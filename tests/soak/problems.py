@@ -29,7 +29,7 @@ class Problem:
     mean_degree: float
     candidates: np.ndarray | None  # mask of the allowed pairs, for sparse costs
     u0: np.ndarray
-    max_steps: int
+    max_iter: int
 
     @property
     def n(self):
@@ -68,7 +68,7 @@ def random_problem(seed, *, smallest=2, largest=150):
     else:
         power = float(rng.choice([2.0, 2.0, 2.0, 0.5, 1.0, 1.5, 3.0]))
     mass_kind = str(rng.choice(list(MASSES), p=[0.4, 0.12, 0.12, 0.12, 0.12, 0.12]))
-    mode = str(rng.choice(MODES, p=MODE_SHARES))
+    mode = str(rng.choice(MODES, power=MODE_SHARES))
     return Problem(
         seed=seed,
         X=X,
@@ -84,7 +84,7 @@ def random_problem(seed, *, smallest=2, largest=150):
         mean_degree=float(np.exp(rng.uniform(0.0, np.log(max(n - 1, 1.0))))),
         candidates=candidates,
         u0=rng.normal(size=n) * 10 ** rng.uniform(-3, 3),
-        max_steps=int(rng.integers(1, 30)),
+        max_iter=int(rng.integers(1, 30)),
     )
 
 

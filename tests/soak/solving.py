@@ -32,7 +32,7 @@ def judge(problem):
 def _options(problem):
     return {
         "metric": problem.metric,
-        "p": problem.power,
+        "power": problem.power,
         "normalize": problem.normalize,
         "mass": problem.mass,
         "self_loops": problem.self_loops,
@@ -54,7 +54,7 @@ def _graphs(problem):
             case "poor_start":
                 return [otgraph.quadratic_ot_graph(X, problem.eps, u0=problem.u0, **options)]
             case "few_steps":
-                options |= {"max_steps": problem.max_steps}
+                options |= {"max_iter": problem.max_iter}
                 return [otgraph.quadratic_ot_graph(X, problem.eps, **options)]
             case _:
                 return [otgraph.quadratic_ot_graph(X, problem.eps, **options)]

@@ -11,7 +11,7 @@ from otgraph.solvers.degree import DegreeSearch, row_law
 
 
 def solved(cost, degree, *, n_candidates):
-    goal = Goal(eps=1.0, mass=np.ones(cost.n), self_loops=False, tol=1e-6, max_steps=200)
+    goal = Goal(eps=1.0, mass=np.ones(cost.n), self_loops=False, tol=1e-6, max_iter=200)
     return solve_for_degree(Screener(cost), degree, goal, n_candidates=n_candidates)
 
 

@@ -42,7 +42,7 @@ def test_reaches_the_marginals_from_anywhere(rng, eps, self_loops, start):
         "zero": lambda: np.zeros(N),
         "far": lambda: rng.normal(5.0, 3.0, size=N),
     }[start]()
-    result = newton(problem, target, u0, tol=1e-9, max_steps=60)
+    result = newton(problem, target, u0, tol=1e-9, max_iter=60)
     assert result.error <= 1e-9
     np.testing.assert_allclose(reference.row_sums(C, result.u), target, rtol=1e-8)
     assert 0 < result.n_steps <= 60
@@ -57,7 +57,7 @@ def test_minimizes_what_it_says(rng):
     """A quasi-Newton method of scipy on the same function finds no lower value."""
     C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, 25)), self_loops=False)
     target = rng.uniform(0.2, 1.0, size=25)
-    result = newton(problem_of(C), target, np.zeros(25), tol=1e-10, max_steps=60)
+    result = newton(problem_of(C), target, np.zeros(25), tol=1e-10, max_iter=60)
     theirs = minimize(
         lambda u: reference.newton_objective(C, u, target),
         np.zeros(25),
@@ -76,8 +76,8 @@ def test_converges_quadratically(rng):
     """From a loose solution a handful of steps reach the last digits."""
     C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, N)), self_loops=False)
     problem, target = problem_of(C), np.ones(N)
-    loose = newton(problem, target, start_potentials(problem, target), tol=0.05, max_steps=50)
-    tight = newton(problem, target, loose.u, tol=1e-10, max_steps=50)
+    loose = newton(problem, target, start_potentials(problem, target), tol=0.05, max_iter=50)
+    tight = newton(problem, target, loose.u, tol=1e-10, max_iter=50)
     assert tight.n_steps <= 5
 
 
@@ -91,7 +91,7 @@ def test_start_lies_above(rng):
 
 def test_stops_at_max_steps(rng):
     C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, N)), self_loops=False)
-    result = newton(problem_of(C), np.full(N, 0.01), np.full(N, 3.0), tol=1e-12, max_steps=2)
+    result = newton(problem_of(C), np.full(N, 0.01), np.full(N, 3.0), tol=1e-12, max_iter=2)
     assert result.n_steps == 2
     assert result.error > 1e-12
 
@@ -99,8 +99,8 @@ def test_stops_at_max_steps(rng):
 def test_solved_start_takes_no_step(rng):
     C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, N)), self_loops=False)
     problem, target = problem_of(C), np.ones(N)
-    u = newton(problem, target, np.zeros(N), tol=1e-9, max_steps=60).u
-    again = newton(problem, target, u, tol=1e-8, max_steps=60)
+    u = newton(problem, target, np.zeros(N), tol=1e-9, max_iter=60).u
+    again = newton(problem, target, u, tol=1e-8, max_iter=60)
     assert (again.n_steps, again.n_products) == (0, 0)
     np.testing.assert_array_equal(again.u, u)
 
@@ -111,7 +111,7 @@ def test_bipartite_candidates(rng):
     C[:20, :20] = C[20:, 20:] = np.inf
     target = np.ones(40)
     results = [
-        newton(problem_of(C), target, u0, tol=1e-9, max_steps=100)
+        newton(problem_of(C), target, u0, tol=1e-9, max_iter=100)
         for u0 in (np.zeros(40), np.repeat([1.0, -1.0], 20), np.full(40, 2.0))
     ]
     for result in results:
@@ -126,7 +126,7 @@ def test_infeasible_candidates_end(rng):
     """A star cannot carry unit masses: u would run off for ever."""
     C = np.full((6, 6), np.inf)
     C[0, 1:] = C[1:, 0] = 0.1
-    result = newton(problem_of(C), np.ones(6), np.zeros(6), tol=1e-6, max_steps=40)
+    result = newton(problem_of(C), np.ones(6), np.zeros(6), tol=1e-6, max_iter=40)
     assert result.error > 1e-6
     assert result.n_steps <= 40
     assert np.all(np.isfinite(result.u))

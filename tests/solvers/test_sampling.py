@@ -24,7 +24,7 @@ def approximate_solution(X, monkeypatch):
 
 
 def solution_of(cost):
-    goal = Goal(eps=1.0, mass=np.ones(cost.n), self_loops=False, tol=1e-6, max_steps=100)
+    goal = Goal(eps=1.0, mass=np.ones(cost.n), self_loops=False, tol=1e-6, max_iter=100)
     return solve(Screener(cost), goal, first_state(cost, cost.neighbors(10), goal))
 
 

@@ -15,9 +15,9 @@ from otgraph.solvers.certify import duality_gap
 N = 150
 
 
-def goal_of(cost, eps=1.0, *, mass=None, self_loops=False, tol=1e-8, max_steps=200):
+def goal_of(cost, eps=1.0, *, mass=None, self_loops=False, tol=1e-8, max_iter=200):
     mass = np.ones(cost.n) if mass is None else mass
-    return Goal(eps=eps, mass=mass, self_loops=self_loops, tol=tol, max_steps=max_steps)
+    return Goal(eps=eps, mass=mass, self_loops=self_loops, tol=tol, max_iter=max_iter)
 
 
 def solved(cost, eps=1.0, *, k=10, start=None, **options):
@@ -106,7 +106,7 @@ def test_violations_are_counted_when_time_runs_out(rng):
     """One step from poor candidates: what the potentials would use and lack is counted."""
     X = problems.many_dimensions(rng, N)
     cost, C = problems.cost_of(X), reference.cost_matrix(X)
-    solution = solved(cost, 5.0, k=2, max_steps=1)
+    solution = solved(cost, 5.0, k=2, max_iter=1)
     assert solution.certificate.status == "not_converged"
     assert solution.certificate.n_steps == 1
     used = dense_plan(solution) > 0

@@ -61,7 +61,7 @@ def labels(
         known = read_labels(labels, data, graph.n)
     elif data is not None and label_column is not None:  # a graph alone was refused before
         known = group_names(data.aside[label_column])
-    keywords = given(mu=mu, tol=spread_tol, max_steps=spread_steps)
+    keywords = given(mu=mu, tol=spread_tol, max_iter=spread_steps)
     with report.stage("spread"):
         spread = otgraph.spread_labels(graph, known, **keywords)
     columns = {

@@ -145,8 +145,8 @@ class SolverOptions:
             panel=COST,
         ),
     ] = None
-    p: Annotated[
-        float | None, option("Power of the distance.", "--p", "-p", default="2", panel=COST)
+    power: Annotated[
+        float | None, option("Power of the distance.", "--power", "-p", default="2", panel=COST)
     ] = None
     normalize: Annotated[
         bool | None,
@@ -174,7 +174,7 @@ class SolverOptions:
         ),
     ] = None
     n_candidates: Annotated[int | None, option("First candidates per point.", panel=SOLVER)] = None
-    max_steps: Annotated[int | None, option("Limit of steps.", panel=SOLVER)] = None
+    max_iter: Annotated[int | None, option("Limit of steps.", panel=SOLVER)] = None
     on_failure: Annotated[
         OnFailure | None,
         option(
@@ -184,7 +184,9 @@ class SolverOptions:
             panel=SOLVER,
         ),
     ] = None
-    n_jobs: Annotated[int | None, option("Threads.", default="all cores", panel=SOLVER)] = None
+    n_jobs: Annotated[
+        int | None, option("Threads, or -1 for all cores.", default="-1", panel=SOLVER)
+    ] = None
     random_state: Annotated[int | None, option("Seed.", default="0", panel=SOLVER)] = None
 
     def given(self) -> dict[str, Any]:
@@ -213,8 +215,9 @@ class GraphOptions(SolverOptions):
         option("Address of a Dask scheduler to compute on.", panel=SOLVER, metavar="ADDRESS"),
     ] = None
     block_rows: Annotated[int | None, option("Rows of a block on Dask.", panel=SOLVER)] = None
-    k: Annotated[
-        int | None, option("knn, magic: neighbors.", "--k", "-k", default="15, 5", panel=OTHERS)
+    n_neighbors: Annotated[
+        int | None,
+        option("knn, magic: neighbors.", "--n-neighbors", "-k", default="15, 5", panel=OTHERS),
     ] = None
     include_self: Annotated[
         bool | None, option("knn: a point is its own first neighbor.", default="no", panel=OTHERS)
@@ -226,7 +229,7 @@ class GraphOptions(SolverOptions):
         float | None, option("magic: power in the kernel.", default="1", panel=OTHERS)
     ] = None
     knn_max: Annotated[
-        int | None, option("magic: most neighbors.", default="3 k", panel=OTHERS)
+        int | None, option("magic: most neighbors.", default="3 times as many", panel=OTHERS)
     ] = None
     thresh: Annotated[
         float | None, option("magic: smallest weight kept.", default="1e-4", panel=OTHERS)

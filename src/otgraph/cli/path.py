@@ -118,7 +118,7 @@ def as_text(table: Any) -> str:
     lines = [f"{'eps':>10} {'mean':>9} {'min':>6} {'max':>6} {'components':>11}  status"]
     lines += [
         f"{row['eps']:>10.4g} {row['mean_degree']:>9.2f} {row['min_degree']:>6} "
-        f"{row['max_degree']:>6} {row['n_components']:>11}  {row['status']}"
+        f"{row['max_degree']:>6} {row['n_connected']:>11}  {row['status']}"
         for row in table
     ]
     return "\n".join(lines)

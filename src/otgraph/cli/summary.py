@@ -31,12 +31,12 @@ def describe_graph(report: Report, graph: Graph) -> None:
     )
     isolated = int(np.count_nonzero(degrees == 0))
     alone = f", {isolated:,} of them single points" if isolated else ""
-    report.row("components", f"{graph.n_components:,}{alone}")
+    report.row("components", f"{graph.n_connected:,}{alone}")
     report.brief += [
         f"{graph.n:,} points",
         f"{n_edges:,} edges",
         f"mean degree {degrees.mean():.1f}",
-        f"{graph.n_components:,} component(s)",
+        f"{graph.n_connected:,} component(s)",
     ]
     report.facts |= {
         "n_points": graph.n,
@@ -48,7 +48,7 @@ def describe_graph(report: Report, graph: Graph) -> None:
             "mean": float(degrees.mean()),
             "max": int(degrees.max()),
         },
-        "n_components": graph.n_components,
+        "n_connected": graph.n_connected,
         "n_isolated": isolated,
         "params": dict(graph.params),
         "certificate": None if certificate is None else certificate.record(),

@@ -128,7 +128,7 @@ class MetricCost(BlockCost):
     """Power of any metric of scikit-learn, or of a function of two points."""
 
     def __init__(
-        self, points: Any, metric: Any, *, p: float, normalize: bool, workers: Workers
+        self, points: Any, metric: Any, *, power: float, normalize: bool, workers: Workers
     ) -> None:
         super().__init__(points.shape[0], workers)
         if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
@@ -136,11 +136,11 @@ class MetricCost(BlockCost):
         self._points = points
         self._metric = metric
         self._keywords = _metric_keywords(points, metric)
-        self._p = p
+        self._power = power
         self._normalize(normalize)
 
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
-        """Distances to the power p."""
+        """Distances to the power."""
         points = self._points
         distances = pairwise_distances(
             points[start:stop],
@@ -151,7 +151,7 @@ class MetricCost(BlockCost):
         )
         diagonal = np.arange(stop - start)
         distances[diagonal, diagonal + start - first_column] = 0.0
-        return np.asarray(distances, dtype=np.float64) ** self._p
+        return np.asarray(distances, dtype=np.float64) ** self._power
 
 
 def _metric_keywords(points: Any, metric: Any) -> dict[str, Any]:
@@ -167,15 +167,15 @@ class SparsePointsCost(BlockCost):
     """Power of the Euclidean distance between sparse points, which stay sparse."""
 
     def __init__(
-        self, points: Any, *, p: float, factor: float, normalize: bool, workers: Workers
+        self, points: Any, *, power: float, factor: float, normalize: bool, workers: Workers
     ) -> None:
         super().__init__(points.shape[0], workers)
         unit = power_of_two(float(np.abs(points.data).max()) if points.nnz else 0.0)
         self._points = points / unit
         self._transposed = self._points.T.tocsc()
         self._squares = np.asarray(self._points.multiply(self._points).sum(axis=1)).ravel()
-        self._half_power = 0.5 * p
-        self._normalize(normalize, factor * unit**p)
+        self._half_power = 0.5 * power
+        self._normalize(normalize, factor * unit**power)
 
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
         """|x|² + |y|² - 2 x·y; the sums run over common features in one order both ways."""

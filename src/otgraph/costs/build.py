@@ -57,7 +57,7 @@ def as_cost(
     X: Any,
     *,
     metric: Any = "euclidean",
-    p: float = 2.0,
+    power: float = 2.0,
     normalize: bool = True,
     exact: bool | None = True,
     seed: int = 0,
@@ -68,11 +68,11 @@ def as_cost(
         kind = CandidateCost if sp.issparse(X) else MatrixCost
         return kind(X, normalize=normalize, workers=workers)
     if not isinstance(metric, str) or metric not in EUCLIDEAN:
-        return MetricCost(X, metric, p=p, normalize=normalize, workers=workers)
+        return MetricCost(X, metric, power=power, normalize=normalize, workers=workers)
     if sp.issparse(X):
-        X, p, factor = _directions(X, metric, p)
-        return SparsePointsCost(X, p=p, factor=factor, normalize=normalize, workers=workers)
-    scaled = scaled_points(X, metric=metric, p=p, normalize=normalize, seed=seed)
+        X, power, factor = _directions(X, metric, power)
+        return SparsePointsCost(X, power=power, factor=factor, normalize=normalize, workers=workers)
+    scaled = scaled_points(X, metric=metric, power=power, normalize=normalize, seed=seed)
     return euclidean_cost(scaled, exact=exact, seed=seed, workers=workers)
 
 
@@ -81,20 +81,20 @@ class ScaledPoints:
     """Centered points and what makes a cost of their distances; see `DistancePowers`."""
 
     points: FloatArray
-    p: float
+    power: float
     factor: float
     scale: float
 
 
 def scaled_points(
-    X: FloatArray, *, metric: str, p: float, normalize: bool, seed: int
+    X: FloatArray, *, metric: str, power: float, normalize: bool, seed: int
 ) -> ScaledPoints:
     """Dense points for one of the `EUCLIDEAN` metrics."""
-    X, p, unit_factor = _directions(X, metric, p)
+    X, power, unit_factor = _directions(X, metric, power)
     points, unit = _centered(X)
     with np.errstate(over="ignore"):  # overflows only where the costs themselves do
-        unit_factor = float(unit_factor * np.float64(unit) ** p)
-    mean = _mean_power(points, p, seed)
+        unit_factor = float(unit_factor * np.float64(unit) ** power)
+    mean = _mean_power(points, power, seed)
     if normalize:
         factor, scale = 1.0 / positive_scale(mean), positive_scale(mean * unit_factor)
     else:
@@ -102,7 +102,7 @@ def scaled_points(
     if not normalize and not 0.0 < factor < np.inf:
         msg = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
         raise ValueError(msg)
-    return ScaledPoints(points, p, factor, scale)
+    return ScaledPoints(points, power, factor, scale)
 
 
 def euclidean_cost(
@@ -114,11 +114,11 @@ def euclidean_cost(
     labels: LongArray | None = None,
 ) -> TreeCost | EuclideanCost:
     """The cost of dense points: with a tree in few dimensions, with cells in many."""
-    points, p, factor, scale = scaled.points, scaled.p, scaled.factor, scaled.scale
+    points, power, factor, scale = scaled.points, scaled.power, scaled.factor, scaled.scale
     if has_tree(points.shape):
-        return TreeCost(points, p=p, factor=factor, scale=scale, workers=workers)
+        return TreeCost(points, power=power, factor=factor, scale=scale, workers=workers)
     return EuclideanCost(
-        points, p=p, factor=factor, scale=scale, exact=exact, seed=seed, workers=workers,
+        points, power=power, factor=factor, scale=scale, exact=exact, seed=seed, workers=workers,
         labels=labels,
     )  # fmt: skip
 
@@ -128,12 +128,12 @@ def has_tree(shape: tuple[int, ...]) -> bool:
     return shape[1] <= MOST_TREE_DIMENSIONS and shape[0] >= FEWEST_TREE_POINTS
 
 
-def _directions(X: Any, metric: str, p: float) -> tuple[Any, float, float]:
+def _directions(X: Any, metric: str, power: float) -> tuple[Any, float, float]:
     """Points, power and factor by which a metric is one of Euclidean distances."""
     if metric == "cosine":
         # 1 - cos(x, y) is half the squared distance of the unit vectors.
-        return _unit_rows(X), 2.0 * p, 0.5**p
-    return X, (2.0 * p if metric == "sqeuclidean" else p), 1.0
+        return _unit_rows(X), 2.0 * power, 0.5**power
+    return X, (2.0 * power if metric == "sqeuclidean" else power), 1.0
 
 
 def _centered(X: FloatArray) -> tuple[FloatArray, float]:
@@ -162,21 +162,21 @@ def _unit_rows(X: Any) -> Any:
     return sp.diags(1.0 / norms) @ X if sp.issparse(X) else X / norms[:, None]
 
 
-def _mean_power(points: FloatArray, p: float, seed: int) -> float:
+def _mean_power(points: FloatArray, power: float, seed: int) -> float:
     """Mean of |x - y|^p over all ordered pairs of centered points."""
     n = len(points)
-    if p == 2.0:
+    if power == 2.0:
         return 2.0 * float(np.einsum("ij,ij->i", points, points).mean())
     if n <= EXACT_MEAN_POINTS:
         total = 0.0
         for i in range(n - 1):
             squares = np.square(points[i + 1 :] - points[i]).sum(axis=1)
-            total += float((squares ** (0.5 * p)).sum())
+            total += float((squares ** (0.5 * power)).sum())
         return 2.0 * total / n**2
     rng = np.random.default_rng(seed)
     total, chunk = 0.0, 1 << 16
     for _ in range(MEAN_SAMPLE_PAIRS // chunk):
         i, j = rng.integers(n, size=(2, chunk))
         squares = np.square(points[i] - points[j]).sum(axis=1)
-        total += float((squares ** (0.5 * p)).sum())
+        total += float((squares ** (0.5 * power)).sum())
     return total / MEAN_SAMPLE_PAIRS

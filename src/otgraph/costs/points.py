@@ -62,7 +62,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
         self,
         points: FloatArray,
         *,
-        p: float,
+        power: float,
         factor: float,
         scale: float,
         exact: bool | None,
@@ -81,7 +81,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
         else:
             order = np.arange(n)
             self._cells = consecutive_cells(points, max(n, 1))
-        super().__init__(points, order, p=p, factor=factor, scale=scale, workers=workers)
+        super().__init__(points, order, power=power, factor=factor, scale=scale, workers=workers)
         self.exact = exact
         self.probes = SCREEN_PROBES
 

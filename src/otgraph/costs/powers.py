@@ -24,7 +24,7 @@ class DistancePowers(Cost):
         Centered points, scaled by a power of two to values about 1, in the order of the cost.
     order
         Place of each in the input.
-    p
+    power
         Power of the distance.
     factor
         c = factor · (squared distance of the scaled points)^(p/2).
@@ -37,7 +37,7 @@ class DistancePowers(Cost):
         points: FloatArray,
         order: LongArray,
         *,
-        p: float,
+        power: float,
         factor: float,
         scale: float,
         workers: Workers,
@@ -49,7 +49,7 @@ class DistancePowers(Cost):
         self.identical = not points.any()
         self._X = points
         self._factor = factor
-        self._half_power = 0.5 * p
+        self._half_power = 0.5 * power
         farthest = float(np.max(np.einsum("ij,ij->i", points, points), initial=0.0))
         self.largest = factor * (4.0 * farthest) ** self._half_power
 

@@ -38,13 +38,15 @@ class TreeCost(DistancePowers, SearchedCost):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale; every screen covers all pairs."""
 
     def __init__(
-        self, points: FloatArray, *, p: float, factor: float, scale: float, workers: Workers
+        self, points: FloatArray, *, power: float, factor: float, scale: float, workers: Workers
     ) -> None:
         n, d = points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF_POINTS))))
         # The tree halves the points again and again, as the offsets do.
         order = KDTree(points, leafsize=LEAF_POINTS, copy_data=False).indices
-        super().__init__(points[order], order, p=p, factor=factor, scale=scale, workers=workers)
+        super().__init__(
+            points[order], order, power=power, factor=factor, scale=scale, workers=workers
+        )
         self._offsets = (np.arange(2**depth + 1) * n) >> depth
         self._leaf_of = np.repeat(np.arange(2**depth), np.diff(self._offsets))
         self._lower, self._upper = np.empty((2, 2 ** (depth + 1), d))

@@ -76,7 +76,7 @@ class DistributedGraph:
         return float(self.degrees.mean())
 
     @property
-    def n_components(self) -> int:
+    def n_connected(self) -> int:
         """Number of connected components; an isolated point is one of its own."""
         return self._components[0]
 
@@ -141,7 +141,7 @@ class DistributedGraph:
             write_graph(graph, path)
 
     def spread_labels(
-        self, labels: ArrayLike, mu: float = 1.0, *, tol: float = 1e-4, max_steps: int = 10_000
+        self, labels: ArrayLike, mu: float = 1.0, *, tol: float = 1e-4, max_iter: int = 10_000
     ) -> LabelSpread:
         """Labels for all points from a few known ones; see :func:`otgraph.spread_labels`.
 
@@ -149,11 +149,11 @@ class DistributedGraph:
         class.
         """
         mu, tol = check_positive(mu, "mu"), check_positive(tol, "tol")
-        max_steps = check_count(max_steps, "max_steps")
+        max_iter = check_count(max_iter, "max_iter")
         encoded = encode_labels(labels, self.n)
         with self._running() as graph:
             A = spreading_matrix(graph, mu)
-            return spread_over(A, self, encoded, mu, tol, max_steps)
+            return spread_over(A, self, encoded, mu, tol, max_iter)
 
     def denoise(
         self,

@@ -8,7 +8,7 @@ from otgraph.distributed._checks import find_client
 from otgraph.distributed._cluster import Cluster
 from otgraph.distributed._problem import ClusterProblem
 from otgraph.graphs.quadratic import check_goal
-from otgraph.graphs.transport import DEFAULT_MAX_MISSING, DEFAULT_MAX_STEPS
+from otgraph.graphs.transport import DEFAULT_MAX_ITER, DEFAULT_MAX_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.distributed.graph import DistributedGraph
+    from otgraph.typing import RandomState
 
 
 def quadratic_ot_graph(
@@ -26,7 +27,7 @@ def quadratic_ot_graph(
     block_rows: int | None = None,
     mean_degree: float | None = None,
     metric: str | Callable[..., float] = "euclidean",
-    p: float = 2.0,
+    power: float = 2.0,
     normalize: bool = True,
     mass: ArrayLike | None = None,
     self_loops: bool = False,
@@ -35,11 +36,11 @@ def quadratic_ot_graph(
     max_missing: float = DEFAULT_MAX_MISSING,
     n_candidates: int | None = None,
     u0: ArrayLike | None = None,
-    max_steps: int = DEFAULT_MAX_STEPS,
+    max_iter: int = DEFAULT_MAX_ITER,
     on_failure: str = "warn",
     progress: bool = False,
-    n_jobs: int | None = None,
-    random_state: int = 0,
+    n_jobs: int | None = -1,
+    random_state: RandomState = 0,
 ) -> DistributedGraph:
     """The graph of :func:`otgraph.quadratic_ot_graph`, computed by a Dask cluster.
 
@@ -60,9 +61,10 @@ def quadratic_ot_graph(
     block_rows
         Rows of a block, the unit of work and of memory. By default a sixteenth of the points
         within reason: 16 384 to 65 536 rows. Choose less where workers have little memory.
-    mean_degree, metric, p, normalize, mass, self_loops, tol, search, max_missing, n_candidates, u0
+    mean_degree, metric, power, normalize, mass, self_loops, tol, search, max_missing, \
+n_candidates, u0
         As there; the metric must not be ``"precomputed"``.
-    max_steps, on_failure, random_state
+    max_iter, on_failure, random_state
         As there.
     progress
         Show progress bars in this process.
@@ -90,10 +92,10 @@ def quadratic_ot_graph(
     cluster = Cluster(find_client(client), progress=bool(progress))
     with cluster.running():
         problem = ClusterProblem(
-            X, cluster=cluster, block_rows=block_rows, metric=metric, p=p, normalize=normalize,
-            mass=mass, self_loops=self_loops, tol=tol, search=search, max_missing=max_missing,
-            n_candidates=n_candidates,
-            max_steps=max_steps, on_failure=on_failure, progress=progress, n_jobs=n_jobs,
+            X, cluster=cluster, block_rows=block_rows, metric=metric, power=power,
+            normalize=normalize, mass=mass, self_loops=self_loops, tol=tol, search=search,
+            max_missing=max_missing, n_candidates=n_candidates,
+            max_iter=max_iter, on_failure=on_failure, progress=progress, n_jobs=n_jobs,
             random_state=random_state,
         )  # fmt: skip
         if eps is not None:

@@ -35,7 +35,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         ``QuadraticOTTransformer()``.
     tol
         Largest error of a probability.
-    max_steps
+    max_iter
         Limit of iterations.
 
     Attributes
@@ -67,12 +67,12 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
     """
 
     def __init__(
-        self, mu: float = 1.0, *, graph: Any = None, tol: float = 1e-4, max_steps: int = 10_000
+        self, mu: float = 1.0, *, graph: Any = None, tol: float = 1e-4, max_iter: int = 10_000
     ) -> None:
         self.mu = mu
         self.graph = graph
         self.tol = tol
-        self.max_steps = max_steps
+        self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any) -> Self:
         """Build the graph and spread the labels over it.
@@ -87,7 +87,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         """
         X, y = self._checked(X, y=y, ensure_min_samples=2)
         graph, transformer = self._source(X)
-        self._spread = spread_labels(graph, y, self.mu, tol=self.tol, max_steps=self.max_steps)
+        self._spread = spread_labels(graph, y, self.mu, tol=self.tol, max_iter=self.max_iter)
         self.classes_ = self._spread.classes
         self.transduction_ = self._spread.labels
         self.label_distributions_ = self._spread.probabilities

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.graphs import Graph
-    from otgraph.typing import SparseMatrix
+    from otgraph.typing import RandomState, SparseMatrix
 
 # In units of the mean cost. Of the range that suits most data, 0.1 to 5, the middle.
 DEFAULT_EPS = 1.0
@@ -72,7 +72,7 @@ class QuadraticOTTransformer(_TransportTransformer):
         default, stands for 1.0, unless `mean_degree` is given.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`.
-    metric, p, normalize, self_loops, tol, search, max_missing, n_candidates, max_steps, \
+    metric, power, normalize, self_loops, tol, search, max_missing, n_candidates, max_iter, \
 on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
 
@@ -102,29 +102,29 @@ on_failure, n_jobs, random_state
         *,
         mean_degree: float | None = None,
         metric: str | Callable[..., float] = "euclidean",
-        p: float = 2.0,
+        power: float = 2.0,
         normalize: bool = True,
         self_loops: bool = False,
         tol: float = 1e-6,
         search: str = "auto",
         max_missing: float = 0.05,
         n_candidates: int | None = None,
-        max_steps: int = 200,
+        max_iter: int = 200,
         on_failure: str = "warn",
-        n_jobs: int | None = None,
-        random_state: int = 0,
+        n_jobs: int | None = -1,
+        random_state: RandomState = 0,
     ) -> None:
         self.eps = eps
         self.mean_degree = mean_degree
         self.metric = metric
-        self.p = p
+        self.power = power
         self.normalize = normalize
         self.self_loops = self_loops
         self.tol = tol
         self.search = search
         self.max_missing = max_missing
         self.n_candidates = n_candidates
-        self.max_steps = max_steps
+        self.max_iter = max_iter
         self.on_failure = on_failure
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -146,7 +146,7 @@ class EntropicOTTransformer(_TransportTransformer):
     ----------
     eps
         Regularization in units of the mean cost.
-    metric, p, normalize, self_loops, tol, max_steps, on_failure, n_jobs
+    metric, power, normalize, self_loops, tol, max_iter, on_failure, n_jobs
         As in :func:`otgraph.entropic_ot_graph`.
 
     Attributes
@@ -168,21 +168,21 @@ class EntropicOTTransformer(_TransportTransformer):
         eps: float = 1.0,
         *,
         metric: str | Callable[..., float] = "euclidean",
-        p: float = 2.0,
+        power: float = 2.0,
         normalize: bool = True,
         self_loops: bool = False,
         tol: float = 1e-6,
-        max_steps: int = 1000,
+        max_iter: int = 1000,
         on_failure: str = "warn",
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.eps = eps
         self.metric = metric
-        self.p = p
+        self.power = power
         self.normalize = normalize
         self.self_loops = self_loops
         self.tol = tol
-        self.max_steps = max_steps
+        self.max_iter = max_iter
         self.on_failure = on_failure
         self.n_jobs = n_jobs
 
@@ -199,11 +199,11 @@ class KNNGaussianTransformer(GraphTransformer):
 
     Parameters
     ----------
-    k
+    n_neighbors
         Neighbors that every point has at least.
     eps
         Scale of the weights in units of the mean cost; None gives every edge weight one.
-    metric, p, normalize, include_self, symmetrize, n_jobs
+    metric, power, normalize, include_self, symmetrize, n_jobs
         As in :func:`otgraph.knn_gaussian_graph`.
 
     Attributes
@@ -214,27 +214,27 @@ class KNNGaussianTransformer(GraphTransformer):
     Examples
     --------
     >>> from otgraph.estimators import KNNGaussianTransformer
-    >>> transformer = KNNGaussianTransformer(k=1).fit([[0.0], [1.0], [3.0]])
+    >>> transformer = KNNGaussianTransformer(n_neighbors=1).fit([[0.0], [1.0], [3.0]])
     >>> transformer.transform([[2.9]]).toarray()
     array([[0., 0., 1.]])
     """
 
     def __init__(
         self,
-        k: int = 15,
+        n_neighbors: int = 15,
         eps: float | None = None,
         *,
         metric: str | Callable[..., float] = "euclidean",
-        p: float = 2.0,
+        power: float = 2.0,
         normalize: bool = True,
         include_self: bool = False,
         symmetrize: str = "union",
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
-        self.k = k
+        self.n_neighbors = n_neighbors
         self.eps = eps
         self.metric = metric
-        self.p = p
+        self.power = power
         self.normalize = normalize
         self.include_self = include_self
         self.symmetrize = symmetrize
@@ -254,7 +254,7 @@ class GaussianTransformer(GraphTransformer):
     ----------
     eps
         Scale of the weights in units of the mean cost.
-    metric, p, normalize, self_loops, n_jobs
+    metric, power, normalize, self_loops, n_jobs
         As in :func:`otgraph.gaussian_graph`.
 
     Attributes
@@ -275,14 +275,14 @@ class GaussianTransformer(GraphTransformer):
         eps: float = 1.0,
         *,
         metric: str | Callable[..., float] = "euclidean",
-        p: float = 2.0,
+        power: float = 2.0,
         normalize: bool = True,
         self_loops: bool = False,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.eps = eps
         self.metric = metric
-        self.p = p
+        self.power = power
         self.normalize = normalize
         self.self_loops = self_loops
         self.n_jobs = n_jobs
@@ -299,7 +299,7 @@ class MAGICTransformer(GraphTransformer):
 
     Parameters
     ----------
-    k
+    n_neighbors
         Neighbor whose distance sets the bandwidth of a point.
     decay, knn_max, thresh, metric, n_pca, random_state, n_jobs
         As in :func:`otgraph.magic_graph`.
@@ -312,23 +312,23 @@ class MAGICTransformer(GraphTransformer):
     Examples
     --------
     >>> from otgraph.estimators import MAGICTransformer
-    >>> MAGICTransformer(k=2).fit_transform([[0.0], [1.0], [3.0], [4.0]]).shape
+    >>> MAGICTransformer(n_neighbors=2).fit_transform([[0.0], [1.0], [3.0], [4.0]]).shape
     (4, 4)
     """
 
     def __init__(
         self,
-        k: int = 5,
+        n_neighbors: int = 5,
         *,
         decay: float = 1.0,
         knn_max: int | None = None,
         thresh: float = 1e-4,
         metric: str | Callable[..., float] = "euclidean",
         n_pca: int | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        random_state: RandomState = 0,
+        n_jobs: int | None = -1,
     ) -> None:
-        self.k = k
+        self.n_neighbors = n_neighbors
         self.decay = decay
         self.knn_max = knn_max
         self.thresh = thresh

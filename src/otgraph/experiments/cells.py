@@ -132,7 +132,7 @@ def describe(of: Graph) -> dict[str, float]:
         "mean degree": of.mean_degree,
         DEGREES[0]: float(of.degrees.min()),
         DEGREES[1]: float(of.degrees.max()),
-        COMPONENTS: float(of.n_components),
+        COMPONENTS: float(of.n_connected),
     }
     if of.certificate is not None:
         found |= {EPS: of.certificate.eps, "marginal error": of.certificate.marginal_error}
@@ -162,7 +162,7 @@ def graph(method: str, X: FloatArray, parameters: Parameters) -> Graph:
         return transport(method, X, parameters.eps)
     if method == HOLLOW:
         wanted = graph(MAGIC, X, parameters).mean_degree
-        return otgraph.quadratic_ot_graph(X, mean_degree=wanted, p=1, normalize=False, n_jobs=1)
+        return otgraph.quadratic_ot_graph(X, mean_degree=wanted, power=1, normalize=False, n_jobs=1)
     if method == ENTROPIC and parameters.entropic_eps is not None:
         return transport(method, X, parameters.entropic_eps)
     quadratic = graph(HOLLOW, X, parameters)
@@ -183,7 +183,7 @@ def lazy(plan: Graph, like: Graph) -> Graph:
 def transport(method: str, X: FloatArray, eps: float) -> Graph:
     """A hollow plan for Euclidean distances that are neither squared nor normalized."""
     if method == HOLLOW:
-        return otgraph.quadratic_ot_graph(X, eps, p=1, normalize=False, n_jobs=1)
+        return otgraph.quadratic_ot_graph(X, eps, power=1, normalize=False, n_jobs=1)
     return _entropic(_distances(X), eps)
 
 

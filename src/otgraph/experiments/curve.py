@@ -146,7 +146,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
         sparse = at.sparse[i] | at.sparse[j]
         values: dict[str, Any] = {
             MEAN_DEGREE: 2 * len(i) / graph.n,  # loops do not count
-            "components": graph.n_components,
+            "components": graph.n_connected,
             SPURIOUS: np.count_nonzero(spurious & sparse),
             ELSEWHERE: np.count_nonzero(spurious & ~sparse),
             ANGLE: otgraph.subspace_angle(embedding(task.method, graph), eigenfunctions(at)),

@@ -61,9 +61,9 @@ def run() -> tuple[str, Figure]:
 
 def knn_of_mean_degree(X: FloatArray, mean_degree: float) -> Graph:
     """The unweighted nearest-neighbor graph whose mean degree is closest to the wanted one."""
-    best = otgraph.knn_gaussian_graph(X, k=1, eps=None)
+    best = otgraph.knn_gaussian_graph(X, n_neighbors=1, eps=None)
     for k in range(2, len(X)):
-        graph = otgraph.knn_gaussian_graph(X, k=k, eps=None)
+        graph = otgraph.knn_gaussian_graph(X, n_neighbors=k, eps=None)
         if abs(graph.mean_degree - mean_degree) >= abs(best.mean_degree - mean_degree):
             break  # degrees only grow with k
         best = graph
@@ -81,7 +81,7 @@ def findings(graph: Graph, spiral: datasets.Sample) -> str:
         f"  degrees {degrees.min()} / {degrees.mean():.1f} / {degrees.max()} (min / mean / max), "
         f"{degrees[clean].mean():.1f} in the cleanest quarter, "
         f"{degrees[noisy].mean():.1f} in the noisiest\n"
-        f"  {graph.n_components} connected component(s)\n"
+        f"  {graph.n_connected} connected component(s)\n"
         f"  neighbors are {np.average(steps, weights=pairs.data):.1f} steps along the curve away "
         f"on average, {steps.max()} at most\n"
         f"  the noisiest quarter keeps {share_within(graph, noisy):.0%} of its weight to itself"

@@ -93,7 +93,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
     for at, graph in graphs(task, sample.X, parameters.grids):
         value = clustering_score(graph, _groups(sample), n=N_GROUPS, seed=task.seed)
         yield {**at, "score": NMI, "value": value}
-        yield {**at, "score": COMPONENTS, "value": float(graph.n_components)}
+        yield {**at, "score": COMPONENTS, "value": float(graph.n_connected)}
 
 
 def _sample(parameters: Parameters, dim: int, seed: int) -> datasets.Sample:

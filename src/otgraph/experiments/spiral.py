@@ -152,7 +152,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
             GAP_VARIATION: gaps,
             KEPT: share_within(graph, noisiest(spiral)),
             DETERMINED: float(modes.determined),
-            "components": float(graph.n_components),
+            "components": float(graph.n_connected),
         }
         for score, value in values.items():
             yield {**at, "score": score, "value": value}

@@ -28,7 +28,7 @@ NEAR_SHARE = 0.05
 EUCLIDEAN_POWER = {"euclidean": 1.0, "l2": 1.0, "sqeuclidean": 2.0, "cosine": 2.0}
 
 
-def pair_costs(X: PointsLike, metric: Any, p: float) -> PairCosts:
+def pair_costs(X: PointsLike, metric: Any, power: float) -> PairCosts:
     """The costs of points, or of a dense cost matrix, before normalization."""
     if isinstance(metric, str) and metric == "precomputed":
         if sp.issparse(X):
@@ -38,8 +38,8 @@ def pair_costs(X: PointsLike, metric: Any, p: float) -> PairCosts:
     check_metric(metric)
     points = check_points(X)
     if isinstance(metric, str) and metric in EUCLIDEAN_POWER:
-        return EuclideanCosts(points, metric, p)
-    return MetricCosts(points, metric, p)
+        return EuclideanCosts(points, metric, power)
+    return MetricCosts(points, metric, power)
 
 
 def metric_name(metric: Any) -> str:
@@ -72,11 +72,11 @@ class MatrixCosts(PairCosts):
 class MetricCosts(PairCosts):
     """Power of any metric of scikit-learn, or of a function of two points."""
 
-    def __init__(self, points: Any, metric: Any, p: float) -> None:
+    def __init__(self, points: Any, metric: Any, power: float) -> None:
         self.n = points.shape[0]
         self.points = self.own = points
         self.metric = metric
-        self.p = p
+        self.power = power
         self.keywords = _fitted_keywords(points, metric)
 
     def queries(self, X_new: PointsLike) -> Any:
@@ -84,11 +84,11 @@ class MetricCosts(PairCosts):
         return check_new_points(X_new, self.points)
 
     def raw(self, queries: Any, first: int = 0) -> FloatArray:
-        """Distances to the power p."""
+        """Distances to the power."""
         distances = pairwise_distances(
             queries, self.points[first:], metric=self.metric, n_jobs=1, **self.keywords
         )
-        return np.asarray(distances, dtype=np.float64) ** self.p
+        return np.asarray(distances, dtype=np.float64) ** self.power
 
 
 class EuclideanCosts(PairCosts):
@@ -98,11 +98,11 @@ class EuclideanCosts(PairCosts):
     two, which changes no digit; the raw cost is the power of the distance in these units.
     """
 
-    def __init__(self, points: Any, metric: str, p: float) -> None:
+    def __init__(self, points: Any, metric: str, power: float) -> None:
         self.n = points.shape[0]
         self.points = points
         self.metric = metric
-        self.half_power = 0.5 * p * EUCLIDEAN_POWER[metric]
+        self.half_power = 0.5 * power * EUCLIDEAN_POWER[metric]
         start = _unit_rows(points, "X") if metric == "cosine" else points
         self._coarse = power_of_two(_largest(start))
         self._fine = 1.0
@@ -118,7 +118,7 @@ class EuclideanCosts(PairCosts):
             length = float(np.float64(self._coarse) * self._fine)
             self.unit = float(np.float64(length) ** (2.0 * self.half_power))
         if metric == "cosine":  # 1 − cos is half the squared distance of the unit vectors
-            self.unit *= 0.5**p
+            self.unit *= 0.5**power
 
     def queries(self, X_new: PointsLike) -> Any:
         """New points in the units of the old ones."""

@@ -68,7 +68,7 @@ def _nearest(
         indices, distances = _searched(
             costs.points, queries, k, n_jobs, own, metric=costs.metric, keywords=costs.keywords
         )
-        raw = distances**costs.p
+        raw = distances**costs.power
     else:
         indices, raw = _nearest_in_rows(costs, queries, k, own)
     return _ordered(indices, raw * costs.factor)

@@ -66,11 +66,11 @@ def symmetric_sinkhorn(
     eps: float,
     *,
     tol: float,
-    max_steps: int,
+    max_iter: int,
     workers: Workers,
     report: Callable[[float, float], None] = lambda eps, error: None,
 ) -> Sinkhorn:
-    """Solve to a marginal error of ``tol``, or stop after ``max_steps`` passes.
+    """Solve to a marginal error of ``tol``, or stop after ``max_iter`` passes.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ def symmetric_sinkhorn(
         stages = _stages(eps, float(_mean_finite(cost)))
         for stage_eps in stages:
             last = stage_eps == eps
-            if not last and passes.count >= max_steps:
+            if not last and passes.count >= max_iter:
                 continue
-            limit = max_steps if last else min(max_steps, passes.count + STAGE_STEPS)
+            limit = max_iter if last else min(max_iter, passes.count + STAGE_STEPS)
             goal = tol if last else max(tol, STAGE_TOL)
             u, residual = _solve_stage(passes, u, stage_eps, goal, limit, report)
     u += 0.5 * eps * np.log(unit)
@@ -108,13 +108,13 @@ def _solve_stage(
     u: FloatArray,
     eps: float,
     goal: float,
-    max_steps: int,
+    max_iter: int,
     report: Callable[[float, float], None],
 ) -> tuple[FloatArray, FloatArray]:
     residual = passes.log_residual(u, eps)
     report(eps, _error(residual))
     previous = np.inf
-    while _error(residual) > goal and passes.count < max_steps:
+    while _error(residual) > goal and passes.count < max_iter:
         distance = float(np.abs(residual).max())
         slow = distance > SLOW * previous and distance < NEWTON_LOG_RESIDUAL
         previous = distance

@@ -49,15 +49,15 @@ def entropic_ot_graph(
     eps: float = 1.0,
     *,
     metric: str | Callable[..., float] = "euclidean",
-    p: float = 2.0,
+    power: float = 2.0,
     normalize: bool = True,
     mass: ArrayLike | None = None,
     self_loops: bool = False,
     tol: float = 1e-6,
-    max_steps: int = 1000,
+    max_iter: int = 1000,
     on_failure: str = "warn",
     progress: bool = False,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Graph:
     r"""Dense symmetric graph whose rows sum to the mass: the entropic optimal transport plan.
 
@@ -80,7 +80,7 @@ def entropic_ot_graph(
     metric
         ``"euclidean"``, ``"cosine"``, any metric of scikit-learn, a function of two points, or
         ``"precomputed"``.
-    p
+    power
         Cost is distance to this power; not used with precomputed costs.
     normalize
         Divide costs by their mean over all n² pairs, so that `eps` means the same on every
@@ -91,7 +91,7 @@ def entropic_ot_graph(
         Let points keep mass at cost zero. Then ever more of it stays as `eps` shrinks.
     tol
         Largest relative error of a row sum.
-    max_steps
+    max_iter
         Passes over all pairs after which to stop. Some thirty are usual; small `eps` without
         self-loops takes a few hundred.
     on_failure
@@ -99,7 +99,7 @@ def entropic_ot_graph(
     progress
         Show a progress bar.
     n_jobs
-        Number of threads, all cores by default; the result does not depend on it.
+        Number of threads; -1 takes all cores, None one; the result does not depend on it.
 
     Returns
     -------
@@ -116,12 +116,16 @@ def entropic_ot_graph(
     >>> graph.certificate.status == "exact"
     True
     """
-    eps, p, tol = check_positive(eps, "eps"), check_positive(p, "p"), check_positive(tol, "tol")
-    max_steps = check_count(max_steps, "max_steps")
+    eps, power, tol = (
+        check_positive(eps, "eps"),
+        check_positive(power, "power"),
+        check_positive(tol, "tol"),
+    )
+    max_iter = check_count(max_iter, "max_iter")
     check_on_failure(on_failure)
     workers = Workers(n_jobs, progress=progress)
     try:
-        costs = pair_costs(X, metric, p)
+        costs = pair_costs(X, metric, power)
         masses = check_mass(mass, costs.n, self_loops=self_loops)
         require_dense_memory(costs.n)
         scale = costs.normalize(normalize, workers)
@@ -136,7 +140,7 @@ def entropic_ot_graph(
                 _show(bar, eps, error)
 
             solution = symmetric_sinkhorn(
-                matrix, masses, eps, tol=tol, max_steps=max_steps, workers=workers, report=report
+                matrix, masses, eps, tol=tol, max_iter=max_iter, workers=workers, report=report
             )
         certificate = replace(
             _plan_and_certificate(matrix, solution, masses, eps, tol, workers),
@@ -147,9 +151,9 @@ def entropic_ot_graph(
     if certificate.status is Status.NOT_CONVERGED:
         _complain(certificate, tol, on_failure)
     params = {
-        "method": "entropic_ot", "eps": eps, "metric": metric_name(metric), "p": p,
+        "method": "entropic_ot", "eps": eps, "metric": metric_name(metric), "power": power,
         "normalize": normalize, "scale": scale, "self_loops": self_loops, "tol": tol,
-        "max_steps": max_steps,
+        "max_iter": max_iter,
     }  # fmt: skip
     return Graph(
         weights=csr_from_dense(matrix),
@@ -258,7 +262,7 @@ def _show(bar: Any, eps: float, error: float) -> None:
 def _complain(certificate: Certificate, tol: float, on_failure: str) -> None:
     msg = (
         f"Row sums are off by {certificate.marginal_error:.2g} after {certificate.n_steps} passes, "
-        f"more than `tol`={tol:g}. A larger `eps` converges faster; otherwise raise `max_steps` or "
+        f"more than `tol`={tol:g}. A larger `eps` converges faster; otherwise raise `max_iter` or "
         "`tol`."
     )
     if on_failure == "raise":

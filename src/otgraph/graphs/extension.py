@@ -75,8 +75,8 @@ def _gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> S
 def _knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
     """exp(−c*_j / ε), or ones, for the k nearest points."""
     costs, queries = _costs_and_queries(graph, X_new, metric)
-    k = min(int(graph.params["k"]), costs.n)  # type: ignore[arg-type]
-    indices, values = new_neighbors(costs, queries, k, Workers().n_threads)
+    k = min(int(graph.params["n_neighbors"]), costs.n)  # type: ignore[arg-type]
+    indices, values = new_neighbors(costs, queries, k, Workers(-1).n_threads)
     eps = graph.params["eps"]
     weights = gaussian_weights(values, None if eps is None else float(eps))
     return kernel_rows(indices, weights, costs.n)
@@ -95,7 +95,7 @@ def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> Spar
         points, X_new = project(points, X_new, params["n_pca"], params["random_state"])
     costs = MatrixCosts(np.empty((graph.n, 0))) if points is None else pair_costs(points, metric, 1)
     queries = costs.queries(X_new)
-    kernel = params["k"], params["decay"], params["thresh"]
+    kernel = params["n_neighbors"], params["decay"], params["thresh"]
     return _stacked(costs, queries, lambda block, a, b: decayed(block, *kernel))
 
 
@@ -175,9 +175,9 @@ def _costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[Pa
     if graph.points is None:  # precomputed: the new costs are all that is needed
         costs = MatrixCosts(np.empty((graph.n, 0)))
     else:
-        costs = pair_costs(graph.points, metric, params["p"])
+        costs = pair_costs(graph.points, metric, params["power"])
     queries = costs.queries(X_new)
-    workers = Workers()
+    workers = Workers(-1)
     try:
         costs.restore(params["normalize"], params["scale"], workers)
     finally:

@@ -59,7 +59,7 @@ class Graph:
     Examples
     --------
     >>> import otgraph
-    >>> graph = otgraph.knn_gaussian_graph([[0.0], [1.0], [3.0], [4.0]], k=1)
+    >>> graph = otgraph.knn_gaussian_graph([[0.0], [1.0], [3.0], [4.0]], n_neighbors=1)
     >>> graph
     Graph(n=4, edges=2, mean_degree=1, method='knn_gaussian')
     >>> graph.component_labels
@@ -83,7 +83,7 @@ class Graph:
                 potentials=self.potentials,
                 mass=self.mass,
                 metric=str(params.get("metric", "euclidean")),
-                power=float(params.get("p") or 2.0),
+                power=float(params.get("power") or 2.0),
                 scale=float(params.get("scale") or 1.0),
                 normalize=bool(params.get("normalize")),
                 self_loops=bool(params.get("self_loops")),
@@ -149,7 +149,7 @@ class Graph:
         return float(self.degrees.mean())
 
     @property
-    def n_components(self) -> int:
+    def n_connected(self) -> int:
         """Number of connected components; an isolated point is one of its own."""
         return self._components[0]
 

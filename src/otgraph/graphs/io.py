@@ -84,7 +84,7 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     Examples
     --------
     >>> import os, tempfile, otgraph
-    >>> graph = otgraph.knn_gaussian_graph([[0.0], [1.0], [3.0]], k=1)
+    >>> graph = otgraph.knn_gaussian_graph([[0.0], [1.0], [3.0]], n_neighbors=1)
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = os.path.join(directory, "three.otg")
     ...     graph.save(path)

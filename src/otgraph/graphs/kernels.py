@@ -32,16 +32,16 @@ SYMMETRIZE = ("union", "average")
 
 def knn_gaussian_graph(
     X: PointsLike,
-    k: int = 15,
+    n_neighbors: int = 15,
     eps: float | None = None,
     *,
     metric: str | Callable[..., float] = "euclidean",
-    p: float = 2.0,
+    power: float = 2.0,
     normalize: bool = True,
     include_self: bool = False,
     symmetrize: str = "union",
     progress: bool = False,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Graph:
     r"""Graph of nearest neighbors, with Gaussian or with equal weights.
 
@@ -54,16 +54,16 @@ def knn_gaussian_graph(
     ----------
     X
         Points, dense or sparse, or the dense cost matrix with ``metric="precomputed"``.
-    k
+    n_neighbors
         Neighbors that every point has at least; popular points get more.
     eps
         Scale of the weights, in units of the mean cost if `normalize`. None, the default,
         gives every edge weight one.
-    metric, p, normalize
+    metric, power, normalize
         The cost c_ij, as in :func:`otgraph.entropic_ot_graph`.
     include_self
-        Count a point as the first of its own k neighbors: it keeps a self-loop of weight one
-        and has k − 1 others, none for ``k=1``. The published comparisons do so.
+        Count a point as the first of its own neighbors: it keeps a self-loop of weight one
+        and has `n_neighbors` − 1 others, possibly none. The published comparisons do so.
     symmetrize
         ``"union"``: an edge found from one side has its full weight. ``"average"``:
         (K + Kᵀ)/2, so that an edge found from one side has half of it, as in the published
@@ -71,28 +71,28 @@ def knn_gaussian_graph(
     progress
         Show a progress bar where costs of all pairs are needed for their mean.
     n_jobs
-        Number of threads, all cores by default.
+        Number of threads; -1 takes all cores, None one.
 
     Examples
     --------
     >>> import otgraph
     >>> X = [[0.0], [1.0], [3.0]]
-    >>> otgraph.knn_gaussian_graph(X, k=1).weights.toarray()
+    >>> otgraph.knn_gaussian_graph(X, n_neighbors=1).weights.toarray()
     array([[0., 1., 0.],
            [1., 0., 1.],
            [0., 1., 0.]])
-    >>> otgraph.knn_gaussian_graph(X, k=1, symmetrize="average").weights.toarray()
+    >>> otgraph.knn_gaussian_graph(X, n_neighbors=1, symmetrize="average").weights.toarray()
     array([[0. , 1. , 0. ],
            [1. , 0. , 0.5],
            [0. , 0.5, 0. ]])
     """
     eps = None if eps is None else check_positive(eps, "eps")
-    p = check_positive(p, "p")
+    power = check_positive(power, "power")
     check_choice(symmetrize, "symmetrize", SYMMETRIZE)
     workers = Workers(n_jobs, progress=progress)
     try:
-        costs = pair_costs(X, metric, p)
-        k = check_neighbor_count(k, "k", costs.n - 1 + include_self)
+        costs = pair_costs(X, metric, power)
+        k = check_neighbor_count(n_neighbors, "n_neighbors", costs.n - 1 + include_self)
         scale = costs.normalize(normalize, workers)
         indices, values = own_neighbors(costs, k - include_self, workers.n_threads)
     finally:
@@ -103,8 +103,8 @@ def knn_gaussian_graph(
         kernel = kernel + sp.identity(costs.n, format="csr")
     weights = kernel.maximum(kernel.T) if symmetrize == "union" else (kernel + kernel.T) * 0.5
     params = {
-        "method": "knn_gaussian", "k": k, "eps": eps, "metric": metric_name(metric), "p": p,
-        "normalize": normalize, "scale": scale, "include_self": include_self,
+        "method": "knn_gaussian", "n_neighbors": k, "eps": eps, "metric": metric_name(metric),
+        "power": power, "normalize": normalize, "scale": scale, "include_self": include_self,
         "symmetrize": symmetrize,
     }  # fmt: skip
     graph = Graph(with_small_indices(weights.tocsr()), plain_params(params), points=costs.points)
@@ -120,11 +120,11 @@ def gaussian_graph(
     eps: float = 1.0,
     *,
     metric: str | Callable[..., float] = "euclidean",
-    p: float = 2.0,
+    power: float = 2.0,
     normalize: bool = True,
     self_loops: bool = False,
     progress: bool = False,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Graph:
     r"""Gaussian kernel between all pairs of points.
 
@@ -138,14 +138,14 @@ def gaussian_graph(
         Points, dense or sparse, or the dense cost matrix with ``metric="precomputed"``.
     eps
         Scale of the weights, in units of the mean cost if `normalize`.
-    metric, p, normalize
+    metric, power, normalize
         The cost c_ij, as in :func:`otgraph.entropic_ot_graph`.
     self_loops
         Keep the ones on the diagonal.
     progress
         Show a progress bar.
     n_jobs
-        Number of threads, all cores by default; the result does not depend on it.
+        Number of threads; -1 takes all cores, None one; the result does not depend on it.
 
     Examples
     --------
@@ -155,10 +155,10 @@ def gaussian_graph(
     array([[0.   , 0.368],
            [0.368, 0.   ]])
     """
-    eps, p = check_positive(eps, "eps"), check_positive(p, "p")
+    eps, power = check_positive(eps, "eps"), check_positive(power, "power")
     workers = Workers(n_jobs, progress=progress)
     try:
-        costs = pair_costs(X, metric, p)
+        costs = pair_costs(X, metric, power)
         require_dense_memory(costs.n)
         scale = costs.normalize(normalize, workers)
         matrix = costs.matrix(workers)
@@ -168,7 +168,7 @@ def gaussian_graph(
     if not self_loops:
         np.fill_diagonal(matrix, 0.0)
     params = {
-        "method": "gaussian", "eps": eps, "metric": metric_name(metric), "p": p,
+        "method": "gaussian", "eps": eps, "metric": metric_name(metric), "power": power,
         "normalize": normalize, "scale": scale, "self_loops": self_loops,
     }  # fmt: skip
     graph = Graph(csr_from_dense(matrix), plain_params(params), points=costs.points)
@@ -182,7 +182,8 @@ def warn_of_clumps(costs: FloatArray) -> None:
     if 0 < stuck < len(costs):  # with all points identical there is no rest to be cut off from
         warnings.warn(
             f"{stuck} point(s) have only duplicates of themselves among their {costs.shape[1]} "
-            "neighbors, so that these may be cut off from the rest. Raise `k`, or drop duplicates.",
+            "neighbors, so that these may be cut off from the rest. Raise `n_neighbors`, or drop "
+            "duplicates.",
             DisconnectedWarning,
             stacklevel=3,
         )
@@ -190,8 +191,8 @@ def warn_of_clumps(costs: FloatArray) -> None:
 
 def _warn_of_loops_alone() -> None:
     warnings.warn(
-        "With `k`=1 and `include_self=True` every point is its own and only neighbor: the graph "
-        "has no edges. Raise `k`.",
+        "With `n_neighbors`=1 and `include_self=True` every point is its own and only neighbor: "
+        "the graph has no edges. Raise `n_neighbors`.",
         DisconnectedWarning,
         stacklevel=3,
     )

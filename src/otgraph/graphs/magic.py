@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import scipy.sparse as sp
 
 from otgraph._parallel import thread_count
-from otgraph._validation import check_count, check_points, check_positive
+from otgraph._validation import check_count, check_points, check_positive, check_seed
 from otgraph.graphs._canonical import plain_params, with_small_indices
 from otgraph.graphs._cost_kinds import metric_name, pair_costs
 from otgraph.graphs._kernel_rows import (
@@ -22,22 +22,22 @@ from otgraph.graphs.kernels import warn_of_clumps
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.typing import PointsLike
+    from otgraph.typing import PointsLike, RandomState
 
 KNN_MAX_FACTOR = 3  # MAGIC looks at three times as many neighbors as set the bandwidth
 
 
 def magic_graph(
     X: PointsLike,
-    k: int = 5,
+    n_neighbors: int = 5,
     *,
     decay: float = 1.0,
     knn_max: int | None = None,
     thresh: float = 1e-4,
     metric: str | Callable[..., float] = "euclidean",
     n_pca: int | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
+    random_state: RandomState = 0,
+    n_jobs: int | None = -1,
 ) -> Graph:
     r"""Nearest-neighbor graph with a bandwidth for every point: the kernel of MAGIC.
 
@@ -52,13 +52,14 @@ def magic_graph(
     ----------
     X
         Points, dense or sparse, or a dense matrix of distances with ``metric="precomputed"``.
-    k
+    n_neighbors
         Neighbor that sets the bandwidth, the point itself not counted.
     decay
         The exponent α: larger values give a kernel that falls off more sharply at σ_i.
     knn_max
-        Neighbors with a weight, 3 k by default as in MAGIC. A large number leaves the cut to
-        `thresh`, as for new points in ``extend``, where graphtools does not bound their number.
+        Neighbors with a weight, three times `n_neighbors` by default as in MAGIC. A large number
+        leaves the cut to `thresh`, as for new points in ``extend``, where graphtools does not
+        bound their number.
     thresh
         Smaller values of K are dropped.
     metric
@@ -70,22 +71,22 @@ def magic_graph(
     random_state
         Seed of the approximate decomposition behind `n_pca`.
     n_jobs
-        Number of threads, all cores by default.
+        Number of threads; -1 takes all cores, None one.
 
     Examples
     --------
     >>> import numpy as np, otgraph
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
-    >>> graph = otgraph.magic_graph(X, k=3)
+    >>> graph = otgraph.magic_graph(X, n_neighbors=3)
     >>> float(graph.weights.diagonal().min())
     1.0
     """
     decay, thresh = check_positive(decay, "decay"), check_positive(thresh, "thresh")
-    n_threads = thread_count(n_jobs)
+    n_threads, seed = thread_count(n_jobs), check_seed(random_state)
     points = X if n_pca is None else check_points(X)
-    features = X if n_pca is None else principal_components(points, n_pca, random_state, metric)
+    features = X if n_pca is None else principal_components(points, n_pca, seed, metric)
     distances = pair_costs(features, metric, 1.0)
-    k = check_neighbor_count(k, "k", distances.n - 1)
+    k = check_neighbor_count(n_neighbors, "n_neighbors", distances.n - 1)
     knn_max = KNN_MAX_FACTOR * k if knn_max is None else check_count(knn_max, "knn_max", minimum=k)
     knn_max = min(knn_max, distances.n - 1)
     indices, values = own_neighbors(distances, knn_max, n_threads)
@@ -93,8 +94,9 @@ def magic_graph(
     kernel = kernel_rows(indices, decayed(values, k, decay, thresh), distances.n)
     kernel = kernel + sp.identity(distances.n, format="csr")
     params = {
-        "method": "magic", "k": k, "decay": decay, "knn_max": knn_max, "thresh": thresh,
-        "metric": metric_name(metric), "n_pca": n_pca, "random_state": random_state,
+        "method": "magic", "n_neighbors": k, "decay": decay, "knn_max": knn_max,
+        "thresh": thresh, "metric": metric_name(metric), "n_pca": n_pca,
+        "random_state": seed,
     }  # fmt: skip
     return Graph(
         weights=with_small_indices(((kernel + kernel.T) * 0.5).tocsr()),

@@ -121,9 +121,9 @@ class EpsPath:
         return np.array([graph.mean_degree for graph in self._graphs])
 
     @property
-    def n_components(self) -> NDArray[np.int64]:
+    def n_connected(self) -> NDArray[np.int64]:
         """Number of connected components of each graph."""
-        return np.array([graph.n_components for graph in self._graphs], dtype=np.int64)
+        return np.array([graph.n_connected for graph in self._graphs], dtype=np.int64)
 
     def nearest(self, *, mean_degree: float) -> Graph:
         """The graph whose mean degree is closest to a wanted one."""
@@ -141,7 +141,7 @@ class EpsPath:
                     graph.mean_degree,
                     int(degrees.min()),
                     int(degrees.max()),
-                    graph.n_components,
+                    graph.n_connected,
                     str(certificate.status),
                     certificate.marginal_error,
                     certificate.duality_gap,
@@ -155,7 +155,7 @@ class EpsPath:
                 ("mean_degree", "f8"),
                 ("min_degree", "i8"),
                 ("max_degree", "i8"),
-                ("n_components", "i8"),
+                ("n_connected", "i8"),
                 ("status", "U20"),
                 ("marginal_error", "f8"),
                 ("duality_gap", "f8"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from otgraph._validation import check_positive
-from otgraph.graphs.transport import DEFAULT_MAX_MISSING, DEFAULT_MAX_STEPS, TransportProblem
+from otgraph.graphs.transport import DEFAULT_MAX_ITER, DEFAULT_MAX_MISSING, TransportProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.graphs.graph import Graph
-    from otgraph.typing import PointsLike
+    from otgraph.typing import PointsLike, RandomState
 
 
 def quadratic_ot_graph(
@@ -22,7 +22,7 @@ def quadratic_ot_graph(
     *,
     mean_degree: float | None = None,
     metric: str | Callable[..., float] = "euclidean",
-    p: float = 2.0,
+    power: float = 2.0,
     normalize: bool = True,
     mass: ArrayLike | None = None,
     self_loops: bool = False,
@@ -31,11 +31,11 @@ def quadratic_ot_graph(
     max_missing: float = DEFAULT_MAX_MISSING,
     n_candidates: int | None = None,
     u0: ArrayLike | None = None,
-    max_steps: int = DEFAULT_MAX_STEPS,
+    max_iter: int = DEFAULT_MAX_ITER,
     on_failure: str = "warn",
     progress: bool = False,
-    n_jobs: int | None = None,
-    random_state: int = 0,
+    n_jobs: int | None = -1,
+    random_state: RandomState = 0,
 ) -> Graph:
     r"""Sparse symmetric graph whose rows sum to one and whose degrees adapt to the data.
 
@@ -64,8 +64,8 @@ def quadratic_ot_graph(
     metric
         ``"euclidean"``, ``"cosine"``, any other metric of scikit-learn, a function of two
         points, or ``"precomputed"``. Euclidean and cosine are fast; all others look at every
-        pair. Cosine uses 1 - cos, so that ``p=1`` makes it half the squared chord.
-    p
+        pair. Cosine uses 1 - cos, so that ``power=1`` makes it half the squared chord.
+    power
         Power of the distance.
     normalize
         Divide costs by their mean over all pairs, so that ``eps`` means the same for every
@@ -87,14 +87,14 @@ def quadratic_ot_graph(
         First candidates per point; affects the time, and the result only through rounding.
     u0
         Potentials to start from, such as ``graph.potentials`` of a similar problem.
-    max_steps
+    max_iter
         Limit of Newton steps; ten are usual.
     on_failure
         ``"warn"`` or ``"raise"`` when the tolerance was not reached.
     progress
         Show progress bars.
     n_jobs
-        Threads; all cores by default. The result does not depend on it.
+        Threads; -1 takes all cores, None one, as in scikit-learn. The result does not depend on it.
     random_state
         Seed of the cells that speed up the search.
 
@@ -113,10 +113,9 @@ def quadratic_ot_graph(
     """
     eps, mean_degree = check_goal(eps, mean_degree)
     problem = TransportProblem(
-        X, metric=metric, p=p, normalize=normalize, mass=mass, self_loops=self_loops, tol=tol,
-        search=search, max_missing=max_missing, n_candidates=n_candidates, max_steps=max_steps,
-        on_failure=on_failure,
-        progress=progress, n_jobs=n_jobs, random_state=random_state,
+        X, metric=metric, power=power, normalize=normalize, mass=mass, self_loops=self_loops,
+        tol=tol, search=search, max_missing=max_missing, n_candidates=n_candidates,
+        max_iter=max_iter, on_failure=on_failure, progress=progress, n_jobs=n_jobs, random_state=random_state,
     )  # fmt: skip
     if eps is not None:
         return problem.graph(problem.solve(eps, u0=u0))

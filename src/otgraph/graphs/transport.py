@@ -16,6 +16,7 @@ from otgraph._validation import (
     check_mass,
     check_on_failure,
     check_positive,
+    check_seed,
     check_vector,
 )
 from otgraph.costs import as_cost, check_input
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otgraph.costs import Cost
-    from otgraph.typing import BoolArray, HasComponents, LongArray, SparseMatrix
+    from otgraph.typing import BoolArray, HasComponents, LongArray, RandomState, SparseMatrix
 
 T = TypeVar("T", bound=np.generic)
 
@@ -52,7 +53,7 @@ DEFAULT_CANDIDATES = 30
 FEWEST_CANDIDATES = 20
 CANDIDATES_PER_DEGREE = 1.3
 # Ten steps are usual; hundreds occur as eps tends to zero and the plan to a matching.
-DEFAULT_MAX_STEPS = 1000
+DEFAULT_MAX_ITER = 1000
 DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
 # Share of missing pairs, relative to the edges, up to which an approximate search goes on by
 # itself, and above which a graph is never returned without a warning.
@@ -69,7 +70,7 @@ class TransportProblem:
         X: Any,
         *,
         metric: Any = "euclidean",
-        p: float = 2.0,
+        power: float = 2.0,
         normalize: bool = True,
         mass: Any = None,
         self_loops: bool = False,
@@ -77,20 +78,20 @@ class TransportProblem:
         search: str = "auto",
         max_missing: float = DEFAULT_MAX_MISSING,
         n_candidates: int | None = None,
-        max_steps: int = DEFAULT_MAX_STEPS,
+        max_iter: int = DEFAULT_MAX_ITER,
         on_failure: str = "warn",
         progress: bool = False,
-        n_jobs: int | None = None,
-        random_state: int = 0,
+        n_jobs: int | None = -1,
+        random_state: RandomState = 0,
     ) -> None:
         self.self_loops = bool(self_loops)
         self.tol = check_positive(tol, "tol")
-        self.max_steps = check_count(max_steps, "max_steps")
+        self.max_iter = check_count(max_iter, "max_iter")
         self.on_failure = check_on_failure(on_failure)
         self.search = check_choice(search, "search", tuple(EXACT_SEARCH))
-        self.seed = check_count(random_state, "random_state", minimum=0)
+        self.seed = check_seed(random_state)
         self.max_missing = check_positive(max_missing, "max_missing")
-        p = check_positive(p, "p")
+        power = check_positive(power, "power")
         if n_candidates is not None:
             n_candidates = check_count(n_candidates, "n_candidates")
         given, X = X, self._check(X, metric)
@@ -99,7 +100,7 @@ class TransportProblem:
         self.cost = self._make_cost(
             X,
             metric=metric,
-            p=p,
+            power=power,
             normalize=bool(normalize),
             exact=EXACT_SEARCH[self.search],
             seed=self.seed,
@@ -115,7 +116,7 @@ class TransportProblem:
         self._params: dict[str, Any] = {
             "method": "quadratic_ot",
             "metric": metric_name(metric),
-            "p": p,
+            "power": power,
             "normalize": bool(normalize),
             "scale": self.cost.scale,
             "self_loops": self.self_loops,
@@ -171,7 +172,7 @@ class TransportProblem:
             mass=self.mass,
             self_loops=self.self_loops,
             tol=self.tol,
-            max_steps=self.max_steps,
+            max_iter=self.max_iter,
             max_missing=self.max_missing,
             seed=self.seed,
         )
@@ -218,7 +219,7 @@ class TransportProblem:
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         if certificate.missing_share > MISSING_WARNING:
             msg = (
-                f"The approximate search lacks {certificate.missing_text}. Lower `max_missing`, "
+                f"After an approximate search {certificate.missing_text}. Lower `max_missing`, "
                 "or pass `search='exact'`."
             )
             warnings.warn(msg, MissingPairsWarning, stacklevel=4)
@@ -258,10 +259,10 @@ def report_clumps(graph: HasComponents, elsewhere: BoolArray) -> None:
 
     ``elsewhere`` marks the points with an edge to another place.
     """
-    if graph.n_components == 1:
+    if graph.n_connected == 1:
         return
     labels = graph.component_labels
-    apart = np.ones(graph.n_components, dtype=np.bool_)
+    apart = np.ones(graph.n_connected, dtype=np.bool_)
     apart[labels[elsewhere]] = False
     apart &= np.bincount(labels) > 1
     if apart.any():

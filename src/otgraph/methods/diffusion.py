@@ -10,14 +10,14 @@ import numpy as np
 from scipy.linalg import svdvals
 
 from otgraph._parallel import single_threaded_blas
-from otgraph._validation import check_count, check_positive
+from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning
 from otgraph.methods._columns import ColumnReader
 from otgraph.methods._graphs import as_graph
 
 if TYPE_CHECKING:
     from otgraph.graphs import Graph
-    from otgraph.typing import FloatArray, SparseMatrix
+    from otgraph.typing import FloatArray, RandomState, SparseMatrix
 
 logger = logging.getLogger("otgraph")
 
@@ -118,7 +118,7 @@ def diffusion_time(
     threshold: float = THRESHOLD,
     max_t: int = MAX_T,
     max_columns: int = MAX_COLUMNS,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> int:
     """Number of steps after which denoising hardly changes the features any more.
 
@@ -148,7 +148,7 @@ def diffusion_time(
         threshold=threshold,
         max_t=max_t,
         max_columns=max_columns,
-        seed=random_state,
+        seed=check_seed(random_state),
     )
 
 

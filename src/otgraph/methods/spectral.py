@@ -118,7 +118,7 @@ def eigenmaps(
     --------
     >>> import numpy as np, otgraph
     >>> angle = np.arange(60) * 2 * np.pi / 60
-    >>> ring = otgraph.knn_gaussian_graph(np.c_[np.cos(angle), np.sin(angle)], k=2)
+    >>> ring = otgraph.knn_gaussian_graph(np.c_[np.cos(angle), np.sin(angle)], n_neighbors=2)
     >>> embedding = otgraph.eigenmaps(ring)
     >>> np.linalg.norm(embedding.coordinates, axis=1).round(6)[:3]
     array([1.414214, 1.414214, 1.414214])
@@ -131,7 +131,7 @@ def eigenmaps(
         msg = f"`n_components` must be at most n - 1 = {graph.n - 1}, got {k}."
         raise ValueError(msg)
     coordinates = np.zeros((graph.n, k))
-    values = np.zeros((graph.n_components, k))
+    values = np.zeros((graph.n_connected, k))
     missing = 0
     with single_threaded_blas():  # the same digits whatever the number of threads
         for label, members, W in _components(graph):
@@ -148,7 +148,7 @@ def eigenmaps(
 
 def _components(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
     """Label, points and weights of each component with more than one point."""
-    if graph.n_components == 1:
+    if graph.n_connected == 1:
         yield 0, np.arange(graph.n), graph.weights
         return
     order = np.argsort(graph.component_labels, kind="stable")
@@ -179,11 +179,11 @@ def _with_fixed_signs(vectors: FloatArray) -> FloatArray:
 
 
 def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
-    if graph.n_components > 1:
+    if graph.n_connected > 1:
         sizes = np.bincount(graph.component_labels)
         small = int(np.count_nonzero(sizes <= k))
         msg = (
-            f"The graph has {graph.n_components} connected components; the largest has "
+            f"The graph has {graph.n_connected} connected components; the largest has "
             f"{sizes.max()} of {graph.n} points. Each is embedded by itself, and {small} of them "
             f"have too few points for {k} coordinates. A larger `eps` or more neighbors connect "
             "them."

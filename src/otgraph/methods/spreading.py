@@ -114,7 +114,7 @@ def spread_labels(
     mu: float = 1.0,
     *,
     tol: float = 1e-4,
-    max_steps: int = 10_000,
+    max_iter: int = 10_000,
 ) -> LabelSpread:
     r"""Labels for all points from a few known ones, with probabilities.
 
@@ -142,7 +142,7 @@ def spread_labels(
         paper names no mu; its authors' scripts take α = 1/2, which is ``mu=2``.
     tol
         Largest error of a probability.
-    max_steps
+    max_iter
         Limit of iterations. Twenty to fifty are usual for ``mu=1``; their number grows like
         ``mu ** -0.5``.
 
@@ -153,22 +153,22 @@ def spread_labels(
     Examples
     --------
     >>> import otgraph
-    >>> path = otgraph.knn_gaussian_graph([[0.0], [1.0], [2.1], [3.0], [4.0]], k=1)
+    >>> path = otgraph.knn_gaussian_graph([[0.0], [1.0], [2.1], [3.0], [4.0]], n_neighbors=1)
     >>> otgraph.spread_labels(path, [0, -1, -1, -1, 1]).labels
     array([0, 0, 1, 1, 1])
     """
     graph = as_graph(graph)
     mu, tol = check_positive(mu, "mu"), check_positive(tol, "tol")
-    max_steps = check_count(max_steps, "max_steps")
+    max_iter = check_count(max_iter, "max_iter")
     encoded = encode_labels(labels, graph.n)
     W = graph.transition()
     M = (W + W.T).tocsr()
     diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
-    return spread_over((diagonal - M).tocsr(), graph, encoded, mu, tol, max_steps)
+    return spread_over((diagonal - M).tocsr(), graph, encoded, mu, tol, max_iter)
 
 
 def spread_over(
-    A: Any, graph: HasComponents, encoded: EncodedLabels, mu: float, tol: float, max_steps: int
+    A: Any, graph: HasComponents, encoded: EncodedLabels, mu: float, tol: float, max_iter: int
 ) -> LabelSpread:
     """Solve with the matrix A = D - M + μ I, wherever its rows are.
 
@@ -177,12 +177,12 @@ def spread_over(
     """
     reached = _reached(graph, encoded)
     with single_threaded_blas():  # the same digits whatever the number of threads
-        solution = _solve(A, encoded.one_hot(), reached, mu, tol, max_steps)
+        solution = _solve(A, encoded.one_hot(), reached, mu, tol, max_iter)
     _warn_of_unreached(reached, "point(s)")
     if solution.error > tol:
         msg = (
             f"Probabilities may be off by up to {solution.error:.1e} after {solution.n_iter} "
-            f"iterations (`tol` is {tol:.1e}). Raise `max_steps`, or raise `mu`."
+            f"iterations (`tol` is {tol:.1e}). Raise `max_iter`, or raise `mu`."
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=3)
     return _result(encoded.classes, solution)
@@ -190,7 +190,7 @@ def spread_over(
 
 def _reached(graph: HasComponents, encoded: EncodedLabels) -> BoolArray:
     """Points whose component holds a label."""
-    labeled = np.zeros(graph.n_components, dtype=bool)
+    labeled = np.zeros(graph.n_connected, dtype=bool)
     labeled[graph.component_labels[encoded.codes >= 0]] = True
     return labeled[graph.component_labels]
 
@@ -203,7 +203,7 @@ class _Solution(NamedTuple):
 
 
 def _solve(
-    A: Any, P: FloatArray, reached: BoolArray, mu: float, tol: float, max_steps: int
+    A: Any, P: FloatArray, reached: BoolArray, mu: float, tol: float, max_iter: int
 ) -> _Solution:
     """Rounds over ever fewer points, as the note on top of this file explains."""
     Q = np.zeros_like(P)
@@ -212,13 +212,13 @@ def _solve(
     A, source = A[todo][:, todo], mu * P[todo]
     stop = Stop(rtol=TOLERANCE_SHARE * tol * mu, span=DECIDED_SHARE)
     log_scale, n_iter, error = 0.0, 0, 0.0
-    while len(todo) and n_iter < max_steps:
+    while len(todo) and n_iter < max_iter:
         size = float(source.max())
         if size == 0.0:
             break  # weights so small that they vanish: as good as no edge
         log_scale += np.log(size)
         source /= size
-        X, residual, used = solve_columns(A, source, stop, max_products=max_steps - n_iter)
+        X, residual, used = solve_columns(A, source, stop, max_products=max_iter - n_iter)
         n_iter += used
         np.maximum(X, 0.0, out=X)
         sums = X.sum(axis=1)
@@ -230,7 +230,7 @@ def _solve(
         source = source[far] - A[far][:, near] @ X[near]
         A, todo = A[far][:, far], todo[far]
     return _Solution(
-        Q, log_mass, n_iter, 1.0 if n_iter >= max_steps and len(todo) else min(error, 1.0)
+        Q, log_mass, n_iter, 1.0 if n_iter >= max_iter and len(todo) else min(error, 1.0)
     )
 
 

@@ -64,6 +64,6 @@ def _default_names(items: list[Any]) -> list[str]:
         eps = p.get("eps", getattr(item, "eps", None))
         parts = [str(p.get("method")).replace("_ot", " OT").replace("_", " ")] * several_methods
         parts += [f"ε = {eps:.3g}"] if eps is not None else []
-        parts += [f"k = {p['k']}"] if "k" in p else []
+        parts += [f"k = {p['n_neighbors']}"] if "n_neighbors" in p else []
         names.append(", ".join(parts) or f"graph {position + 1}")
     return names

@@ -56,7 +56,7 @@ def plot_degrees(
     --------
     >>> import numpy as np, otgraph
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> graphs = {k: otgraph.knn_gaussian_graph(X, k=k) for k in (3, 9)}
+    >>> graphs = {k: otgraph.knn_gaussian_graph(X, n_neighbors=k) for k in (3, 9)}
     >>> ax = otgraph.plots.plot_degrees(graphs)
     """
     named = [(name, _degrees(graph)) for name, graph in by_name(graphs, names)]

@@ -55,7 +55,7 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     curves: dict[str, list[float]] = {
         "mean degree": [graph.mean_degree for graph in graphs],
         "perplexity": [perplexity(graph) for graph in graphs],
-        "components": [graph.n_components for graph in graphs],
+        "components": [graph.n_connected for graph in graphs],
     }
     for number, (name, values) in enumerate(curves.items()):
         ax.plot(

@@ -172,7 +172,7 @@ def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, A
         params |= {"metric": "euclidean", "metric_function": str(params["metric"])}
     params |= {
         "n_neighbors": max(1, round(graph.mean_degree)),
-        "n_components": graph.n_components,
+        "n_connected": graph.n_connected,
         "use_rep": use_rep,
         "n_pcs": n_pcs,
         "distances": "pattern" if graph.points is None else "metric",

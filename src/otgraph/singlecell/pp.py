@@ -73,8 +73,8 @@ def neighbors(
     **keywords
         Of the function that builds the graph, such as ``metric``, ``search``, ``n_jobs``,
         ``random_state``, ``progress``: see :func:`otgraph.quadratic_ot_graph`,
-        :func:`otgraph.entropic_ot_graph`, :func:`otgraph.knn_gaussian_graph` (``k``),
-        :func:`otgraph.gaussian_graph`, :func:`otgraph.magic_graph` (``k``).
+        :func:`otgraph.entropic_ot_graph`, :func:`otgraph.knn_gaussian_graph` (``n_neighbors``),
+        :func:`otgraph.gaussian_graph`, :func:`otgraph.magic_graph` (``n_neighbors``).
 
     Returns
     -------
@@ -117,8 +117,8 @@ def build_graph(points: Any, method: str, **keywords: Any) -> Graph:
     if unknown:
         hint = ""
         if unknown[0] == "n_neighbors":
-            hint = " Degrees differ from cell to cell here: pass `mean_degree`, or `k` for a "
-            hint += "kernel on nearest neighbors (method='knn' or 'magic')."
+            hint = " Degrees differ from cell to cell here: pass `mean_degree`, or `n_neighbors` "
+            hint += "for a kernel on nearest neighbors (method='knn' or 'magic')."
         msg = f"`{unknown[0]}` is no keyword of method={method!r}; it takes {listed(known)}.{hint}"
         raise TypeError(msg)
     if keywords.get("metric") == "precomputed":

@@ -102,7 +102,7 @@ def spread_labels(
     copy
         Return a copy instead of writing to `adata`.
     **keywords
-        ``tol``, ``max_steps``: see :func:`otgraph.spread_labels`.
+        ``tol``, ``max_iter``: see :func:`otgraph.spread_labels`.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def denoise(
     copy
         Return a copy instead of writing to `adata`.
     **keywords
-        Of the graph of `method`, such as ``k`` for MAGIC.
+        Of the graph of `method`, such as ``n_neighbors`` for MAGIC.
 
     Returns
     -------

@@ -37,7 +37,7 @@ class Reason(StrEnum):
     """Why a solution is not proved optimal, and what may help; empty if it is."""
 
     NONE = ""
-    OUT_OF_STEPS = "the limit of Newton steps was reached; raise `max_steps`"
+    OUT_OF_STEPS = "the limit of Newton steps was reached; raise `max_iter`"
     NO_PROGRESS = "Newton steps no longer reduced the error; try a larger `eps` or a start `u0`"
     ROUNDING = "`tol` is below the rounding errors of a row sum at this `eps`; raise `tol` or `eps`"
     CANDIDATES_CHANGE = (
@@ -188,6 +188,12 @@ class Certificate:
         if math.isnan(self.missing_pairs):
             return "missing pairs unknown: only the given candidates are allowed"
         return (
-            f"about {self.missing_pairs:,.0f} pairs missing ({100 * self.missing_share:.2g} % of "
+            f"about {self.missing_pairs:,.0f} pairs missing ({_percent(self.missing_share)} of "
             f"the edges; 95 % bound {self.missing_pairs_bound:,.0f})"
         )
+
+
+def _percent(share: float) -> str:
+    """Two digits below one hundred percent, whole percents above."""
+    percent = 100.0 * share
+    return f"{percent:.2g} %" if percent < 100.0 else f"{percent:,.0f} %"

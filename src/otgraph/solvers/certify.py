@@ -90,9 +90,9 @@ def _polished(cost: Cost, goal: Goal, state: State, effort: Effort) -> tuple[Sta
     feasible plan nearby.
     """
     gap = np.inf
-    for max_steps in POLISH_STEPS:
+    for max_iter in POLISH_STEPS:
         tol = max(FEASIBLE_TOL, rounding_level(state.problem, state.u, goal.target))
-        result = newton(state.problem, goal.target, state.u, tol=tol, max_steps=max_steps)
+        result = newton(state.problem, goal.target, state.u, tol=tol, max_iter=max_iter)
         better = replace(state, u=result.u)
         if better.solved(goal):
             state = better

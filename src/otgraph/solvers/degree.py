@@ -117,7 +117,7 @@ def _search_on_candidates(
     for _ in range(CANDIDATE_TRIALS):
         state = state.priced(goal.at(eps))
         result = newton(
-            state.problem, eps * goal.mass, state.u, tol=LOOSE_TOL, max_steps=LOOSE_STEPS
+            state.problem, eps * goal.mass, state.u, tol=LOOSE_TOL, max_iter=LOOSE_STEPS
         )
         state = replace(state, u=result.u)
         logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, state.mean_degree)

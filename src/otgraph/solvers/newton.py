@@ -80,7 +80,7 @@ def newton(
     u: FloatArray,
     *,
     tol: float,
-    max_steps: int,
+    max_iter: int,
     on_step: Callable[[float], None] | None = None,
 ) -> NewtonResult:
     """Bring all row sums of (u_i + u_j - c_ij)_+ to ``target`` within ``tol``.
@@ -94,7 +94,7 @@ def newton(
     best, best_error, least_misplaced, since_best = u, error, np.inf, 0
     reason = Reason.NONE
     while error > tol:
-        if steps >= max_steps:
+        if steps >= max_iter:
             reason = Reason.OUT_OF_STEPS
             break
         direction, count = _direction(problem, target, u, now, error)

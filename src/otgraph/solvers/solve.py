@@ -85,7 +85,7 @@ def approach(screener: Screener, goal: Goal, start: State, effort: Effort) -> St
     state = _rounds(screener, goal, state, effort, patient=False)
     if not state.solved(goal):
         refuse_infeasible(screener.cost, goal)
-        if effort.steps < goal.max_steps:
+        if effort.steps < goal.max_iter:
             state = _descend(screener, goal, state, effort)
     return state
 
@@ -106,7 +106,7 @@ def _rounds(
             state = _improved(screener.cost, goal, state, effort, patient=patient)
         failed = not patient and state.error(goal) > LOOSE_TOL
         failures += failed
-        out_of_luck = effort.steps >= goal.max_steps or failures >= FAILED_ROUNDS
+        out_of_luck = effort.steps >= goal.max_iter or failures >= FAILED_ROUNDS
         if out_of_luck or (state.complete(goal) and not failed):
             return state
     effort.reason = Reason.MASS_LEFT_OVER if state.covered else Reason.CANDIDATES_CHANGE
@@ -117,18 +117,18 @@ def _improved(cost: Cost, goal: Goal, state: State, effort: Effort, *, patient: 
     """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
     state = newton_on(cost, goal, state, effort, max(LOOSE_TOL, goal.tol), LOOSE_STEPS)
     if state.complete(goal) and (patient or state.error(goal) <= LOOSE_TOL):
-        state = newton_on(cost, goal, state, effort, goal.tol, goal.max_steps)
+        state = newton_on(cost, goal, state, effort, goal.tol, goal.max_iter)
     return state
 
 
 def newton_on(
-    cost: Cost, goal: Goal, state: State, effort: Effort, tol: float, max_steps: int
+    cost: Cost, goal: Goal, state: State, effort: Effort, tol: float, max_iter: int
 ) -> State:
     """The state with better potentials; steps are counted and the bar is moved."""
-    left = min(max_steps, goal.max_steps - effort.steps)
+    left = min(max_iter, goal.max_iter - effort.steps)
     with cost.workers.error_bar("solve", goal.tol) as bar:
         result = newton(
-            state.problem, goal.target, state.u, tol=tol, max_steps=left, on_step=bar.update
+            state.problem, goal.target, state.u, tol=tol, max_iter=left, on_step=bar.update
         )
     effort.steps += result.n_steps
     effort.reason = result.reason

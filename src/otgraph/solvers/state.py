@@ -36,7 +36,7 @@ class Goal:
         Whether points may keep mass.
     tol
         Largest relative error of a row sum.
-    max_steps
+    max_iter
         Limit of Newton steps in all rounds together.
     max_missing
         Largest estimated share of missing pairs, relative to the edges; an approximate search
@@ -49,7 +49,7 @@ class Goal:
     mass: FloatArray
     self_loops: bool
     tol: float
-    max_steps: int
+    max_iter: int
     max_missing: float = np.inf
     seed: int = 0
 

@@ -51,7 +51,7 @@ def reproduce(
     data: str | os.PathLike[str] | None = None,
     genes: Sequence[str] | None = None,
     progress: bool = False,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Report:
     """Repeat an experiment of the paper and say whether its claims hold.
 

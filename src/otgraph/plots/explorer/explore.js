@@ -139,7 +139,7 @@ function scale_of(name, values) {
 }
 
 function draw_legend(value) {
-  const {component_sizes, n_components} = scene.values[value]
+  const {component_sizes, n_connected} = scene.values[value]
   const legend = by_id("legend")
   const most = 24
   if (select.value == "label") {
@@ -149,7 +149,7 @@ function draw_legend(value) {
   } else if (select.value == "component") {
     const entries = component_sizes.map((size, k) =>
       entry(palette.groups[k], `${k == 0 ? "component 1" : k + 1}: ${grouped(size)} points`))
-    const smaller = n_components - component_sizes.length
+    const smaller = n_connected - component_sizes.length
     if (smaller > 0) entries.push(entry(palette.others, `${grouped(smaller)} smaller ones`))
     legend.replaceChildren(...entries)
   } else {

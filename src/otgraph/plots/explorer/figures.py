@@ -93,7 +93,7 @@ def path_figure(scene: Scene) -> tuple[Any, Any]:
     figure = _small_figure("path", x_axis_type="log", y_axis_type="log")
     eps = [value["eps"] for value in scene.values]
     degree = [float(value["mean_degree"]) for value in scene.values]
-    components = [value["n_components"] for value in scene.values]
+    components = [value["n_connected"] for value in scene.values]
     figure.line(eps, degree, line_color=GROUPS[0], line_width=2)
     figure.scatter(eps, degree, size=6, color=GROUPS[0])
     figure.line(eps, components, line_color=GROUPS[2], line_width=2, line_dash="dashed")

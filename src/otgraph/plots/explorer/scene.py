@@ -131,7 +131,7 @@ def readings(graph: Graph) -> dict[str, Any]:
         "mean_degree": f"{graph.mean_degree:.2f}",
         "degree_range": f"{degrees.min()} to {degrees.max()}",
         "perplexity": f"{perplexity(graph):.2f}",
-        "n_components": graph.n_components,
+        "n_connected": graph.n_connected,
         "largest_component": f"{sizes.max() / graph.n:.1%}",
         "component_sizes": np.sort(sizes)[::-1][: len(GROUPS)].tolist(),
         "status": certificate.status.value,
