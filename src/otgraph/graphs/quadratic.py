@@ -115,7 +115,8 @@ def quadratic_ot_graph(
     problem = TransportProblem(
         X, metric=metric, power=power, normalize=normalize, mass=mass, self_loops=self_loops,
         tol=tol, search=search, max_missing=max_missing, n_candidates=n_candidates,
-        max_iter=max_iter, on_failure=on_failure, progress=progress, n_jobs=n_jobs, random_state=random_state,
+        max_iter=max_iter, on_failure=on_failure, progress=progress, n_jobs=n_jobs,
+        random_state=random_state,
     )  # fmt: skip
     if eps is not None:
         return problem.graph(problem.solve(eps, u0=u0))
