@@ -9,7 +9,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-all lint format docs bench bench-large clean
+.PHONY: demo test test-all soak lint format docs bench bench-large clean
 
 demo: .venv/.installed-plots
 	$(BIN)/python -m otgraph.experiments.demo
@@ -19,6 +19,11 @@ test: .venv/.installed-test
 
 test-all: .venv/.installed-test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "" $(ARGS)
+
+# Random problems against oracles, ten minutes at most; prints counts and fails on a fault.
+# make soak ARGS="problems --count 100000 --minutes 60"
+soak: .venv/.installed-test
+	cd tests && $(ONE_THREAD) ../$(BIN)/python -m soak $(ARGS)
 
 lint: .venv/.installed-lint
 	$(BIN)/python -m ruff check .

@@ -58,6 +58,11 @@ def excess(C, u):
     return np.maximum(u[:, None] + u[None, :] - C, 0.0)
 
 
+def excess_rows(C, u, rows):
+    """The same for some rows of costs."""
+    return np.maximum(u[rows][:, None] + u - C, 0.0)
+
+
 def rounding_error(C, u, mass, eps):
     """Largest error of a row sum, relative to its mass, that rounding u and C can cause."""
     size = np.abs(u)[:, None] + np.abs(u)[None, :]

@@ -1,0 +1,36 @@
+"""A wanted mean degree with heavy-tailed masses: reached, or told that no eps gives it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+import otgraph
+
+NEAR = 0.0205  # two percent, and the rounding of that
+
+
+def judge_degree(seed):
+    rng = np.random.default_rng([1_500, seed])
+    n, d = int(rng.integers(100, 400)), int(rng.integers(2, 12))
+    X = rng.normal(size=(n, d))
+    mass = rng.pareto(1.5, size=n) + (1.0 if rng.random() < 0.5 else 0.01)
+    if mass.max() > mass.sum() - mass.max():
+        mass[mass.argmax()] = 0.5 * mass.sum()  # feasible, and as uneven as it can be
+    goal = float(rng.uniform(3, 25))
+    told = f"degree seed {seed}: n={n} d={d} goal {goal:.3f}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = otgraph.quadratic_ot_graph(X, mean_degree=goal, mass=mass, n_jobs=1)
+        if graph.certificate.status != "exact":
+            return [("degree not exact", f"{told}: {graph.certificate.reason}")]
+        if abs(graph.mean_degree / goal - 1) <= NEAR:
+            return [("heavy masses, degree reached", "")]
+        values = graph.certificate.eps * np.geomspace(1e-4, 1e4, 81)
+        degrees = otgraph.eps_path(X, values, mass=mass, tol=1e-4, n_jobs=1).mean_degree
+    told += f" reached {graph.mean_degree:.3f}, possible {degrees.min():.2f} to {degrees.max():.2f}"
+    nearest = np.min(np.abs(np.log(degrees / goal)))
+    if abs(np.log(graph.mean_degree / goal)) <= nearest + NEAR:
+        return [("heavy masses, nearest degree", "")]
+    return [("DEGREE MISSED", told)]
