@@ -36,7 +36,7 @@ def clusters(n: int, dim: int | None) -> Any:
     d = dim or 50
     centers = rng.normal(size=(50, d))
     share = rng.dirichlet(np.full(50, 0.7))
-    labels = rng.choice(50, size=n, power=share)
+    labels = rng.choice(50, size=n, p=share)
     width = np.exp(rng.uniform(-3.0, -0.5, size=50))
     return (centers[labels] + width[labels, None] * rng.normal(size=(n, d))).astype(np.float32)
 

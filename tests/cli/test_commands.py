@@ -399,3 +399,16 @@ def test_json_is_plain(cli, points):
     done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--search", "approximate", "--json")
     report = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert report["certificate"]["status"] in {"exact", "exact_on_candidates"}
+
+
+def test_info_verifies_a_graph_against_its_points(cli, tmp_path, rng):
+    X = rng.normal(size=(40, 3))
+    np.savetxt(tmp_path / "points.csv", X, delimiter=",")
+    np.savetxt(tmp_path / "others.csv", X**2, delimiter=",")
+    cli("graph", tmp_path / "points.csv", "--eps", 1, "-o", tmp_path / "a.otg")
+    done = cli("info", tmp_path / "a.otg", "--verify", tmp_path / "points.csv", "--verbose")
+    assert done.code == 0
+    assert "40 rows against all points" in done.out
+    failed = cli("info", tmp_path / "a.otg", "--verify", tmp_path / "others.csv")
+    assert failed.code == 1
+    assert "NOT verified" in failed.err

@@ -68,7 +68,7 @@ def random_problem(seed, *, smallest=2, largest=150):
     else:
         power = float(rng.choice([2.0, 2.0, 2.0, 0.5, 1.0, 1.5, 3.0]))
     mass_kind = str(rng.choice(list(MASSES), p=[0.4, 0.12, 0.12, 0.12, 0.12, 0.12]))
-    mode = str(rng.choice(MODES, power=MODE_SHARES))
+    mode = str(rng.choice(MODES, p=MODE_SHARES))
     return Problem(
         seed=seed,
         X=X,

@@ -1,0 +1,204 @@
+"""No certificate is false: cases that once were, and a sample of the soak."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import otgraph
+import reference
+from otgraph import eps_path, quadratic_ot_graph
+from otgraph.exceptions import ConvergenceError, ConvergenceWarning
+from soak.__main__ import FAULTS, judged
+
+SOAK_PROBLEMS = 600  # of 100 000; about ten seconds
+SOAK_CHUNKS = 6
+
+
+def assert_true(graph, X, mass=None, **cost):
+    """What the certificate says holds of the graph, checked with dense costs."""
+    mass = np.ones(graph.n) if mass is None else mass
+    sums = np.asarray(graph.weights.sum(axis=1)).ravel()
+    error = np.max(np.abs(sums - mass) / mass)
+    certificate = graph.certificate
+    assert certificate.marginal_error == pytest.approx(error, abs=1e-9)
+    assert certificate.status == "exact"
+    assert error <= 1e-6
+    assert np.isfinite(certificate.duality_gap)
+    C = reference.with_diagonal(reference.cost_matrix(X, **cost), self_loops=False)
+    W = reference.plan(C, graph.potentials, certificate.eps)
+    noise = 1e-12 * (np.abs(graph.potentials).max() + reference.cost_matrix(X, **cost).max())
+    assert np.abs(W - graph.weights.toarray()).max() <= noise / certificate.eps
+
+
+def once_false(kind):
+    """Problems whose graphs said "exact" while row sums were off by factors up to 59 000."""
+    if kind == "mild":
+        rng = np.random.default_rng(0)
+        for _ in range(60):
+            X, mass = rng.normal(size=(40, 3)), rng.uniform(0.5, 1.5, size=40)
+            yield X, mass, 2.05e-4
+    elif kind == "unit":
+        yield np.random.default_rng(1470).normal(size=(20, 7)), None, 1.757e-5
+    else:
+        rng = np.random.default_rng(3)
+        for _ in range(40):
+            X, mass = rng.normal(size=(60, 10)), rng.lognormal(size=60)
+            yield X, mass, 0.0027
+
+
+@pytest.mark.parametrize("kind", ["mild", "unit", "lognormal"])
+def test_uneven_masses_at_small_eps(kind):
+    for X, mass, eps in once_false(kind):
+        assert_true(quadratic_ot_graph(X, eps, mass=mass), X, mass)
+
+
+@pytest.mark.slow
+def test_three_thousand_points_with_lognormal_masses():
+    rng = np.random.default_rng(5)
+    X, mass = rng.normal(size=(3000, 10)), rng.lognormal(size=3000)
+    graph = quadratic_ot_graph(X, 0.0027, mass=mass)
+    assert graph.certificate.status == "exact"
+    assert graph.certificate.verify(X)
+
+
+def test_paths_with_uneven_masses():
+    rng = np.random.default_rng(8)
+    for _ in range(12):
+        X, mass = rng.normal(size=(50, 4)), rng.uniform(0.5, 1.5, size=50)
+        for graph in eps_path(X, np.geomspace(1e-5, 0.1, 9), mass=mass):
+            assert_true(graph, X, mass)
+
+
+def test_gap_is_finite_wherever_a_status_is_claimed():
+    """Small eps with equal masses: the plan tends to a matching, and a feasible one is rare."""
+    rng = np.random.default_rng(12)
+    for n in (7, 40, 41, 101):
+        X = rng.normal(size=(n, 2))
+        for graph in eps_path(X, np.geomspace(1e-6, 1.0, 13)):
+            assert_true(graph, X)
+
+
+def test_tiny_eps_with_masses_over_six_orders():
+    rng = np.random.default_rng(21)
+    for n in (40, 109, 150):
+        X, mass = rng.normal(size=(n, 6)), 10 ** rng.uniform(-3, 3, size=n)
+        mass[mass.argmax()] = min(mass.max(), 0.9 * (mass.sum() - mass.max()))
+        assert quadratic_ot_graph(X, 1e-5, mass=mass).certificate.status == "exact"
+
+
+def test_raise_raises_where_nothing_is_proved(rng):
+    X = rng.normal(size=(30, 3))
+    with pytest.raises(ConvergenceError, match="steps was reached; raise `max_iter`"):
+        quadratic_ot_graph(X, 1e-4, max_iter=2, on_failure="raise")
+    with pytest.warns(ConvergenceWarning):
+        graph = quadratic_ot_graph(X, 1e-4, max_iter=2)
+    assert graph.certificate.reason
+    sums = np.asarray(graph.weights.sum(axis=1)).ravel()
+    assert graph.certificate.marginal_error == pytest.approx(np.abs(sums - 1.0).max(), abs=1e-9)
+
+
+def test_a_tolerance_below_rounding_says_so(rng):
+    with pytest.warns(ConvergenceWarning, match="below the rounding errors"):
+        quadratic_ot_graph(rng.normal(size=(60, 3)), 1e-7, tol=1e-15, mass=rng.lognormal(size=60))
+
+
+@pytest.mark.parametrize("chunk", range(SOAK_CHUNKS))
+def test_sample_of_the_soak(chunk):
+    verdicts = [
+        verdict
+        for case in range(chunk, SOAK_PROBLEMS, SOAK_CHUNKS)
+        for verdict in judged("problems", case)
+    ]
+    faults = [detail for name, detail in verdicts if any(word in name for word in FAULTS)]
+    assert not faults
+    assert len(verdicts) >= SOAK_PROBLEMS // SOAK_CHUNKS
+
+
+@pytest.mark.parametrize("part", ["degrees", "large"])
+def test_sample_of_the_soak_of_larger_graphs(part):
+    for case in range(8 if part == "degrees" else 1):
+        for name, detail in judged(part, case):
+            assert not any(word in name for word in FAULTS), detail
+
+
+class TestVerify:
+    """`Certificate.verify` finds what is wrong, and nothing else."""
+
+    @pytest.mark.parametrize(
+        "options",
+        [{}, {"power": 1.0}, {"metric": "cosine", "power": 1.0}, {"metric": "cityblock"},
+         {"metric": "seuclidean"}, {"metric": "mahalanobis"}, {"self_loops": True},
+         {"normalize": False}],
+        ids=str,
+    )  # fmt: skip
+    def test_passes_what_is_right(self, rng, options):
+        X = 50.0 + rng.normal(size=(120, 4))
+        graph = quadratic_ot_graph(X, 0.3, **options)
+        result = graph.certificate.verify(X)
+        assert result, str(result)
+        assert result.rows_checked == 120
+        assert "verified: 120 rows" in str(result)
+
+    def test_precomputed_and_functions(self, rng):
+        C = reference.cost_matrix(rng.normal(size=(60, 2)))
+        assert quadratic_ot_graph(C, 0.3, metric="precomputed").certificate.verify(C)
+        near = sp.csr_matrix(np.where(C < 1.5, C, 0.0))
+        graph = quadratic_ot_graph(near, 0.3, metric="precomputed")
+        assert graph.certificate.verify(near)
+
+        def farthest(x, y):
+            return np.abs(x - y).max()
+
+        X = rng.normal(size=(40, 3))
+        graph = quadratic_ot_graph(X, 0.3, metric=farthest)
+        assert graph.certificate.verify(X, metric=farthest)
+        with pytest.raises(ValueError, match="`metric` must be the function"):
+            graph.certificate.verify(X)
+
+    def test_entropic_graphs(self, rng):
+        X = rng.normal(size=(50, 3))
+        certificate = otgraph.entropic_ot_graph(X, 0.3).certificate
+        assert certificate.verify(X)
+        assert not certificate.verify(X**2)
+
+    def test_survives_a_file(self, rng, tmp_path):
+        X = rng.normal(size=(50, 3))
+        quadratic_ot_graph(X, 0.3).save(tmp_path / "a.otg")
+        loaded = otgraph.load_graph(tmp_path / "a.otg")
+        assert loaded.certificate.verify(X)
+        assert not loaded.certificate.verify(X + 0.1 * X**2)
+
+    def test_samples_rows_of_many_points(self, rng):
+        X = rng.normal(size=(6000, 2))
+        graph = quadratic_ot_graph(X, mean_degree=8)
+        result = graph.certificate.verify(X)
+        assert result
+        assert result.rows_checked == 1000
+
+    def test_finds_a_missing_edge_a_wrong_weight_and_a_wrong_row(self, rng):
+        X = rng.normal(size=(80, 3))
+        graph = quadratic_ot_graph(X, 0.5)
+        edges = graph.edges()
+        for change, word in ((0.0, "no weight"), (1.01, "not what the potentials say")):
+            weights = graph.weights.tolil()
+            i, j = int(edges.i[5]), int(edges.j[5])
+            weights[i, j] = weights[j, i] = change * edges.weight[5]
+            changed = dataclasses.replace(graph, weights=weights.tocsr())
+            changed.weights.eliminate_zeros()
+            result = changed.certificate.verify(X)
+            assert not result
+            assert word in str(result)
+            assert "Row sums are off" in str(result)
+
+    def test_needs_its_graph_and_its_points(self, rng):
+        X = rng.normal(size=(30, 3))
+        graph = quadratic_ot_graph(X, 0.5)
+        with pytest.raises(ValueError, match="`X` must have 30 rows"):
+            graph.certificate.verify(X[:10])
+        alone = dataclasses.replace(graph.certificate, evidence=None)
+        with pytest.raises(ValueError, match="belongs to no graph"):
+            alone.verify(X)
