@@ -161,6 +161,8 @@ FIRST_LOG_STEP = 2.5
 STEP_GROWTH = 2.0
 # Two values of log eps nearer than this, on both sides of the goal, enclose a jump.
 JUMP_WIDTH = 1e-5
+# Where the goal is out of reach these multiples of the best eps are tried, one after the other.
+RATIOS_BESIDE = (1 / 30, 30.0, 1 / 8, 8.0, 1 / 4, 4.0, 1 / 2, 2.0, 1 / 1.4, 1.4)
 LEAST_DEGREE = 1e-3  # stands for zero in logarithms
 
 
@@ -183,6 +185,7 @@ class DegreeSearch:
         self._below = -np.inf  # largest log eps seen whose degree is too small
         self._above = np.inf
         self._last: tuple[float, float] | None = None
+        self._ratios = list(RATIOS_BESIDE)
 
     def miss(self, degree: float) -> float:
         """Distance from the goal in log degree."""
@@ -196,6 +199,8 @@ class DegreeSearch:
             self.best_eps, self.best_miss = eps, miss
         if miss <= DEGREE_TOL:
             return None
+        if len(self._ratios) < len(RATIOS_BESIDE):
+            return self._beside_the_best()
         x, y = float(np.log(eps)), _log_degree(degree)
         last_step = 0.0 if self._last is None else x - self._last[0]
         self._learn_slope(x, y)
@@ -209,8 +214,18 @@ class DegreeSearch:
             following = x + self._outward_step(y, last_step)
         following = min(max(following, self._limits[0]), self._limits[1])
         if abs(following - x) < JUMP_WIDTH or self._above - self._below < JUMP_WIDTH:
-            return None
+            return self._beside_the_best()
         return float(np.exp(following))
+
+    def _beside_the_best(self) -> float | None:
+        """Values around the best one met, where no eps reaches the goal.
+
+        Uneven masses bound the degree, and the largest is not at the largest eps.
+        """
+        bracketed = np.isfinite(self._below) and np.isfinite(self._above)
+        if bracketed or self.best_eps is None or not self._ratios:
+            return None
+        return self.best_eps * self._ratios.pop(0)
 
     def _learn_slope(self, x: float, y: float) -> None:
         if not np.isfinite(y):
