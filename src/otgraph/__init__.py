@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from otgraph import datasets, estimators, exceptions, graphs, methods, plots, singlecell
     from otgraph.graphs import (
+        EpsPath,
         Graph,
+        TransportGraph,
         entropic_ot_graph,
         eps_path,
         gaussian_graph,
@@ -20,14 +22,28 @@ if TYPE_CHECKING:
         magic_graph,
         quadratic_ot_graph,
     )
-    from otgraph.methods import denoise, eigenmaps, spread_labels, subspace_angle
-    from otgraph.solvers import Certificate
+    from otgraph.methods import (
+        Embedding,
+        LabelSpread,
+        denoise,
+        eigenmaps,
+        spread_labels,
+        subspace_angle,
+    )
+    from otgraph.solvers import Certificate, Reason, Status, Verification
 
     __version__: str
 
 __all__ = [
     "Certificate",
+    "Embedding",
+    "EpsPath",
     "Graph",
+    "LabelSpread",
+    "Reason",
+    "Status",
+    "TransportGraph",
+    "Verification",
     "__version__",
     "datasets",
     "denoise",
@@ -52,7 +68,14 @@ __all__ = [
 _SUBMODULES = {"datasets", "estimators", "exceptions", "graphs", "methods", "plots", "singlecell"}
 _HOME_OF = {
     "Certificate": "solvers",
+    "Embedding": "methods",
+    "EpsPath": "graphs",
     "Graph": "graphs",
+    "LabelSpread": "methods",
+    "Reason": "solvers",
+    "Status": "solvers",
+    "TransportGraph": "graphs",
+    "Verification": "solvers",
     "denoise": "methods",
     "eigenmaps": "methods",
     "entropic_ot_graph": "graphs",

@@ -108,11 +108,11 @@ class TestEach:
 
 
 class TestQuadratic:
-    def test_default_eps(self, X):
-        assert QuadraticOTTransformer().fit(X).graph_.params["eps"] == 1.0
+    def test_default_degree(self, X):
+        assert QuadraticOTTransformer().fit(X).graph_.params["mean_degree"] == 15
 
     def test_both_eps_and_degree(self, X):
-        with pytest.raises(TypeError, match="exactly one of `eps` and `mean_degree`"):
+        with pytest.raises(TypeError, match="at most one of `eps` and `mean_degree`"):
             QuadraticOTTransformer(1.0, mean_degree=5).fit(X)
 
     @pytest.mark.parametrize("eps", [-1.0, 0, np.nan, np.inf])

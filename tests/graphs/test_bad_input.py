@@ -19,12 +19,12 @@ from otgraph.graphs import (
 BUILDERS = {
     "entropic": lambda X, **options: entropic_ot_graph(X, 0.5, **options),
     "gaussian": lambda X, **options: gaussian_graph(X, 0.5, **options),
-    "knn_gaussian": lambda X, **options: knn_gaussian_graph(X, 5, 0.5, **options),
+    "knn": lambda X, **options: knn_gaussian_graph(X, 5, 0.5, **options),
     "magic": lambda X, **options: magic_graph(X, 5, **options),
 }
 WITH_EPS = {"entropic": entropic_ot_graph, "gaussian": gaussian_graph}
-WITH_EPS["knn_gaussian"] = lambda X, eps, **options: knn_gaussian_graph(X, 5, eps, **options)
-WITH_K = {"knn_gaussian": knn_gaussian_graph, "magic": magic_graph}
+WITH_EPS["knn"] = lambda X, eps, **options: knn_gaussian_graph(X, 5, eps, **options)
+WITH_K = {"knn": knn_gaussian_graph, "magic": magic_graph}
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_constant_feature(build, X):
 
 def test_two_points(build):
     with np.errstate(all="raise"):
-        if build in (BUILDERS["knn_gaussian"], BUILDERS["magic"]):
+        if build in (BUILDERS["knn"], BUILDERS["magic"]):
             with pytest.warns(UserWarning, match="more than the 1 possible"):
                 graph = build([[0.0], [1.0]])
         else:

@@ -167,10 +167,6 @@ class TestFromWeights:
         with pytest.raises(ValueError, match="column indices outside"):
             Graph.from_weights(weights)
 
-    def test_vectors_must_fit(self):
-        with pytest.raises(ValueError, match=r"`mass`.*shape \(7,\)"):
-            Graph.from_weights(WEIGHTS, mass=np.ones(3))
-
     def test_params_become_plain(self):
         params = {"a": np.float32(0.5), "b": np.int64(3), "c": np.bool_(True), "d": None, "e": "x"}
         plain = Graph.from_weights(WEIGHTS, params=params).params

@@ -136,7 +136,7 @@ def test_params_say_what_built_it(rng):
     X = 3.0 * rng.normal(size=(60, 3))
     graph = quadratic_ot_graph(X, 0.5, power=1.5, tol=1e-7, random_state=3)
     expected = {
-        "method": "quadratic_ot", "metric": "euclidean", "power": 1.5, "normalize": True,
+        "method": "quadratic", "metric": "euclidean", "power": 1.5, "normalize": True,
         "self_loops": False, "tol": 1e-7, "eps": 0.5, "search": "exact", "random_state": 3,
     }  # fmt: skip
     assert expected.items() <= graph.params.items()
@@ -213,10 +213,14 @@ def test_zero_costs_of_candidates_count():
 # Arguments ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [{}, {"eps": 1.0, "mean_degree": 5}])
-def test_exactly_one_of_eps_and_mean_degree(rng, given):
-    with pytest.raises(TypeError, match="exactly one of `eps` and `mean_degree`"):
-        quadratic_ot_graph(rng.normal(size=(10, 2)), **given)
+def test_at_most_one_of_eps_and_mean_degree(rng):
+    X = rng.normal(size=(60, 2))
+    with pytest.raises(TypeError, match="at most one of `eps` and `mean_degree`"):
+        quadratic_ot_graph(X, eps=1.0, mean_degree=5)
+    graph = quadratic_ot_graph(X)
+    assert graph.params["mean_degree"] == 15
+    assert graph.mean_degree == pytest.approx(15, rel=0.021)
+    assert quadratic_ot_graph(X[:4]).params["mean_degree"] == 3  # there are no more neighbors
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_names(rng, ax):
     plot_degrees(mixed, ax=(other := Figure().add_subplot()))
     texts = [text.get_text() for text in other.get_legend().get_texts()]
     assert texts[0].startswith("quadratic OT, ε = 0.1")
-    assert texts[1].startswith("knn gaussian")
+    assert texts[1].startswith("kNN")
     plot_degrees(mixed, names=["a", "b"], ax=(third := Figure().add_subplot()))
     assert third.get_legend().get_texts()[1].get_text().startswith("b (mean")
 

@@ -46,7 +46,7 @@ def test_params_are_flat_and_true(adata):
     assert all(isinstance(value, str | int | float | bool) for value in params.values())
     assert params["n_neighbors"] == round(graph.mean_degree)
     assert params["n_connected"] == graph.n_connected
-    assert (params["method"], params["metric"], params["eps"]) == ("quadratic_ot", "euclidean", 0.7)
+    assert (params["method"], params["metric"], params["eps"]) == ("quadratic", "euclidean", 0.7)
     assert (params["use_rep"], params["n_pcs"]) == ("X_pca", 4)
     assert params["status"] == graph.certificate.status == "exact"
     assert params["marginal_error"] == graph.certificate.marginal_error
@@ -254,7 +254,7 @@ class TestArguments:
             ogs.pp.neighbors(adata, method="umap")
 
     def test_both(self, adata):
-        with pytest.raises(TypeError, match="exactly one of `eps` and `mean_degree`"):
+        with pytest.raises(TypeError, match="at most one of `eps` and `mean_degree`"):
             ogs.pp.neighbors(adata, eps=1.0, mean_degree=15)
 
     def test_precomputed(self, adata):

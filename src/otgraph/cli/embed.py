@@ -99,7 +99,7 @@ def _paint(
     if color is None or color == "degree":
         return {"color": graph.degrees}
     if color == "potential":
-        if graph.potentials is None:
+        if not hasattr(graph, "potentials"):
             msg = "--color potential: only optimal transport graphs have potentials."
             raise ValueError(msg)
         return {"color": graph.potentials}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def describe_graph(report: Report, graph: Graph) -> None:
     """Certificate, parameters, degrees and components, for people and for machines."""
-    degrees, certificate = graph.degrees, graph.certificate
+    degrees, certificate = graph.degrees, getattr(graph, "certificate", None)
     n_edges = int(degrees.sum(dtype=np.int64)) // 2
     n_loops = int(np.count_nonzero(graph.weights.diagonal()))
     if certificate is not None:

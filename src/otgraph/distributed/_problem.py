@@ -18,6 +18,7 @@ from otgraph.graphs.transport import TransportProblem, report_clumps
 if TYPE_CHECKING:
     from otgraph.distributed._cluster import Cluster
     from otgraph.distributed._source import Source
+    from otgraph.graphs.options import QuadraticOptions
     from otgraph.solvers import Solution
 
 
@@ -26,10 +27,18 @@ class ClusterProblem(TransportProblem):
 
     cost: DistributedCost
 
-    def __init__(self, X: Any, *, cluster: Cluster, block_rows: int | None, **options: Any) -> None:
+    def __init__(
+        self,
+        X: Any,
+        options: QuadraticOptions,
+        *,
+        cluster: Cluster,
+        block_rows: int | None,
+        **run: Any,
+    ) -> None:
         self._cluster = cluster
         self._block_rows = block_rows
-        super().__init__(X, **options)
+        super().__init__(X, options, **run)
         self.points = X if isinstance(X, np.ndarray) else None
 
     def _check(self, X: Any, metric: Any) -> Source:
@@ -59,7 +68,7 @@ class ClusterProblem(TransportProblem):
         assert isinstance(plan, DistributedPlan)  # this problem's cost makes no others
         layout = layout_of(self.cost.n, plan.pairs.layout.block_rows)
         n_blocks = len(layout.ranges)
-        loops = plan.pairs.rows_of(plan.loops) if self.self_loops else [None] * n_blocks
+        loops = plan.pairs.rows_of(plan.loops) if self.options.self_loops else [None] * n_blocks
         parcels = plan.pairs.each(
             "plan-entries", _weights.plan_entries,
             plan.pairs.blocks, plan.rows, loops, [layout.block_rows] * n_blocks,

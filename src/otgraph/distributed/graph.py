@@ -17,7 +17,7 @@ from otgraph.distributed import _weights
 from otgraph.distributed._matrix import spreading_matrix, transition_matrix
 from otgraph.distributed._source import open_points
 from otgraph.distributed._storage import write_graph
-from otgraph.graphs.graph import Graph
+from otgraph.graphs.graph import TransportGraph
 from otgraph.methods._labels import encode_labels
 from otgraph.methods.diffusion import walk
 from otgraph.methods.spreading import spread_over
@@ -114,9 +114,9 @@ class DistributedGraph:
         weights.has_sorted_indices = weights.has_canonical_format = True
         return weights
 
-    def to_graph(self) -> Graph:
+    def to_graph(self) -> TransportGraph:
         """An ordinary graph in this process, for everything that one can do."""
-        return Graph(
+        return TransportGraph(
             weights=self.to_scipy(),
             params=dict(self.params),
             certificate=self.certificate,

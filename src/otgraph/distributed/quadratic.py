@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 from otgraph.distributed._checks import find_client
 from otgraph.distributed._cluster import Cluster
 from otgraph.distributed._problem import ClusterProblem
+from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.quadratic import check_goal
-from otgraph.graphs.transport import DEFAULT_MAX_ITER, DEFAULT_MAX_MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike
 
     from otgraph.distributed.graph import DistributedGraph
+    from otgraph.graphs.options import Metric, OnFailure, Search
     from otgraph.typing import RandomState
 
 
@@ -26,21 +25,21 @@ def quadratic_ot_graph(
     client: Any = None,
     block_rows: int | None = None,
     mean_degree: float | None = None,
-    metric: str | Callable[..., float] = "euclidean",
-    power: float = 2.0,
-    normalize: bool = True,
+    metric: Metric = QuadraticOptions.metric,
+    power: float = QuadraticOptions.power,
+    normalize: bool = QuadraticOptions.normalize,
     mass: ArrayLike | None = None,
-    self_loops: bool = False,
-    tol: float = 1e-6,
-    search: str = "auto",
-    max_missing: float = DEFAULT_MAX_MISSING,
-    n_candidates: int | None = None,
+    self_loops: bool = QuadraticOptions.self_loops,
+    tol: float = QuadraticOptions.tol,
+    search: Search = QuadraticOptions.search,
+    max_missing: float = QuadraticOptions.max_missing,
+    n_candidates: int | None = QuadraticOptions.n_candidates,
     u0: ArrayLike | None = None,
-    max_iter: int = DEFAULT_MAX_ITER,
-    on_failure: str = "warn",
+    max_iter: int = QuadraticOptions.max_iter,
+    on_failure: OnFailure = QuadraticOptions.on_failure,
     progress: bool = False,
     n_jobs: int | None = -1,
-    random_state: RandomState = 0,
+    random_state: RandomState = QuadraticOptions.random_state,
 ) -> DistributedGraph:
     """The graph of :func:`otgraph.quadratic_ot_graph`, computed by a Dask cluster.
 
@@ -89,17 +88,16 @@ n_candidates, u0
     True
     """
     eps, mean_degree = check_goal(eps, mean_degree)
+    options = QuadraticOptions(
+        metric=metric, power=power, normalize=normalize, self_loops=self_loops, tol=tol,
+        search=search, max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
+        on_failure=on_failure, random_state=random_state,
+    )  # fmt: skip
     cluster = Cluster(find_client(client), progress=bool(progress))
     with cluster.running():
         problem = ClusterProblem(
-            X, cluster=cluster, block_rows=block_rows, metric=metric, power=power,
-            normalize=normalize, mass=mass, self_loops=self_loops, tol=tol, search=search,
-            max_missing=max_missing, n_candidates=n_candidates,
-            max_iter=max_iter, on_failure=on_failure, progress=progress, n_jobs=n_jobs,
-            random_state=random_state,
+            X, options, cluster=cluster, block_rows=block_rows, mass=mass, progress=progress,
+            n_jobs=n_jobs,
         )  # fmt: skip
-        if eps is not None:
-            return problem.distributed_graph(problem.solve(eps, u0=u0))
-        assert mean_degree is not None  # one of the two was given
-        solution = problem.solve_for_degree(mean_degree)
-        return problem.distributed_graph(solution, mean_degree=mean_degree)
+        solution, found = problem.solve_goal(eps, mean_degree, u0)
+        return problem.distributed_graph(solution, **found)

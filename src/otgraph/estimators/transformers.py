@@ -12,18 +12,22 @@ from otgraph.graphs import (
     magic_graph,
     quadratic_ot_graph,
 )
+from otgraph.graphs.options import (
+    EntropicOptions,
+    GaussianOptions,
+    KNNGaussianOptions,
+    MAGICOptions,
+    QuadraticOptions,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
 
     from numpy.typing import ArrayLike
 
     from otgraph.graphs import Graph
+    from otgraph.graphs.options import Metric, OnFailure, Search, Symmetrize
     from otgraph.typing import RandomState, SparseMatrix
-
-# In units of the mean cost. Of the range that suits most data, 0.1 to 5, the middle.
-DEFAULT_EPS = 1.0
 
 
 class _TransportTransformer(GraphTransformer):
@@ -42,8 +46,7 @@ class _TransportTransformer(GraphTransformer):
             Wanted row sums, ones by default.
         """
         self._fit(X, mass=mass)
-        assert self.graph_.certificate is not None  # transport graphs have one
-        self.n_iter_ = self.graph_.certificate.n_steps
+        self.n_iter_ = self.graph_.certificate.n_steps  # type: ignore[attr-defined]
         return self
 
     def fit_transform(
@@ -68,10 +71,9 @@ class QuadraticOTTransformer(_TransportTransformer):
     Parameters
     ----------
     eps
-        Regularization in units of the mean cost; larger values give more neighbors. None, the
-        default, stands for 1.0, unless `mean_degree` is given.
+        Regularization in units of the mean cost; larger values give more neighbors.
     mean_degree
-        Wanted mean number of neighbors, instead of `eps`.
+        Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
     metric, power, normalize, self_loops, tol, search, max_missing, n_candidates, max_iter, \
 on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
@@ -101,18 +103,18 @@ on_failure, n_jobs, random_state
         eps: float | None = None,
         *,
         mean_degree: float | None = None,
-        metric: str | Callable[..., float] = "euclidean",
-        power: float = 2.0,
-        normalize: bool = True,
-        self_loops: bool = False,
-        tol: float = 1e-6,
-        search: str = "auto",
-        max_missing: float = 0.05,
-        n_candidates: int | None = None,
-        max_iter: int = 200,
-        on_failure: str = "warn",
+        metric: Metric = QuadraticOptions.metric,
+        power: float = QuadraticOptions.power,
+        normalize: bool = QuadraticOptions.normalize,
+        self_loops: bool = QuadraticOptions.self_loops,
+        tol: float = QuadraticOptions.tol,
+        search: Search = QuadraticOptions.search,
+        max_missing: float = QuadraticOptions.max_missing,
+        n_candidates: int | None = QuadraticOptions.n_candidates,
+        max_iter: int = QuadraticOptions.max_iter,
+        on_failure: OnFailure = QuadraticOptions.on_failure,
         n_jobs: int | None = -1,
-        random_state: RandomState = 0,
+        random_state: RandomState = QuadraticOptions.random_state,
     ) -> None:
         self.eps = eps
         self.mean_degree = mean_degree
@@ -130,10 +132,7 @@ on_failure, n_jobs, random_state
         self.random_state = random_state
 
     def _build(self, X: Any, **fit_options: Any) -> Graph:
-        options = self.get_params(deep=False)
-        if self.eps is None and self.mean_degree is None:
-            options["eps"] = DEFAULT_EPS
-        return quadratic_ot_graph(X, **options, **fit_options)
+        return quadratic_ot_graph(X, **self.get_params(deep=False), **fit_options)
 
 
 class EntropicOTTransformer(_TransportTransformer):
@@ -167,13 +166,13 @@ class EntropicOTTransformer(_TransportTransformer):
         self,
         eps: float = 1.0,
         *,
-        metric: str | Callable[..., float] = "euclidean",
-        power: float = 2.0,
-        normalize: bool = True,
-        self_loops: bool = False,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        on_failure: str = "warn",
+        metric: Metric = EntropicOptions.metric,
+        power: float = EntropicOptions.power,
+        normalize: bool = EntropicOptions.normalize,
+        self_loops: bool = EntropicOptions.self_loops,
+        tol: float = EntropicOptions.tol,
+        max_iter: int = EntropicOptions.max_iter,
+        on_failure: OnFailure = EntropicOptions.on_failure,
         n_jobs: int | None = -1,
     ) -> None:
         self.eps = eps
@@ -221,14 +220,14 @@ class KNNGaussianTransformer(GraphTransformer):
 
     def __init__(
         self,
-        n_neighbors: int = 15,
-        eps: float | None = None,
+        n_neighbors: int = KNNGaussianOptions.n_neighbors,
+        eps: float | None = KNNGaussianOptions.eps,
         *,
-        metric: str | Callable[..., float] = "euclidean",
-        power: float = 2.0,
-        normalize: bool = True,
-        include_self: bool = False,
-        symmetrize: str = "union",
+        metric: Metric = KNNGaussianOptions.metric,
+        power: float = KNNGaussianOptions.power,
+        normalize: bool = KNNGaussianOptions.normalize,
+        include_self: bool = KNNGaussianOptions.include_self,
+        symmetrize: Symmetrize = KNNGaussianOptions.symmetrize,
         n_jobs: int | None = -1,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -272,12 +271,12 @@ class GaussianTransformer(GraphTransformer):
 
     def __init__(
         self,
-        eps: float = 1.0,
+        eps: float = GaussianOptions.eps,
         *,
-        metric: str | Callable[..., float] = "euclidean",
-        power: float = 2.0,
-        normalize: bool = True,
-        self_loops: bool = False,
+        metric: Metric = GaussianOptions.metric,
+        power: float = GaussianOptions.power,
+        normalize: bool = GaussianOptions.normalize,
+        self_loops: bool = GaussianOptions.self_loops,
         n_jobs: int | None = -1,
     ) -> None:
         self.eps = eps
@@ -318,14 +317,14 @@ class MAGICTransformer(GraphTransformer):
 
     def __init__(
         self,
-        n_neighbors: int = 5,
+        n_neighbors: int = MAGICOptions.n_neighbors,
         *,
-        decay: float = 1.0,
-        knn_max: int | None = None,
-        thresh: float = 1e-4,
-        metric: str | Callable[..., float] = "euclidean",
-        n_pca: int | None = None,
-        random_state: RandomState = 0,
+        decay: float = MAGICOptions.decay,
+        knn_max: int | None = MAGICOptions.knn_max,
+        thresh: float = MAGICOptions.thresh,
+        metric: Metric = MAGICOptions.metric,
+        n_pca: int | None = MAGICOptions.n_pca,
+        random_state: RandomState = MAGICOptions.random_state,
         n_jobs: int | None = -1,
     ) -> None:
         self.n_neighbors = n_neighbors

@@ -134,7 +134,7 @@ def describe(of: Graph) -> dict[str, float]:
         DEGREES[1]: float(of.degrees.max()),
         COMPONENTS: float(of.n_connected),
     }
-    if of.certificate is not None:
+    if isinstance(of, otgraph.TransportGraph):
         found |= {EPS: of.certificate.eps, "marginal error": of.certificate.marginal_error}
     return found
 

@@ -138,8 +138,8 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
     construction = HOLLOW if task.method == CORRECTED else task.method
     grid = graphs_along(construction, curve.X, eps=parameters.eps, k=parameters.k, **AUTHORS_KNN)
     for params, graph in grid:
-        u = graph.potentials
-        if task.method == CORRECTED and u is not None and u.min() <= 0:
+        plan = graph if isinstance(graph, otgraph.TransportGraph) else None
+        if task.method == CORRECTED and plan is not None and plan.potentials.min() <= 0:
             continue  # eps is too small: a potential that is no squared radius tells no density
         i, j, _ = graph.edges()
         spurious = short_cuts(graph, curve.clean, at)
@@ -157,7 +157,9 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
 
 def embedding(method: str, graph: Graph) -> FloatArray:
     """First two eigenvectors; a curve has dimension one, for which the density is divided out."""
-    weights: Graph | SparseMatrix = corrected(graph, 1) if method == CORRECTED else graph
+    weights: Graph | SparseMatrix = graph
+    if method == CORRECTED and isinstance(graph, otgraph.TransportGraph):
+        weights = corrected(graph, 1)
     return otgraph.eigenmaps(weights, N_EIGENVECTORS).coordinates
 
 

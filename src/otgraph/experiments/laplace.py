@@ -171,7 +171,7 @@ def graph(method: str, X: FloatArray, manifold: Manifold, radius: float) -> Spar
     return corrected(quadratic, manifold.dim) if method == CORRECTED else quadratic.weights
 
 
-def corrected(quadratic: otgraph.Graph, dim: int) -> SparseMatrix:
+def corrected(quadratic: otgraph.TransportGraph, dim: int) -> SparseMatrix:
     r"""Weights from which the density is divided out with the help of the potentials.
 
     The potential is half the squared radius, hence :math:`\rho \propto u^{-(d+2)/2}`. With
@@ -180,7 +180,6 @@ def corrected(quadratic: otgraph.Graph, dim: int) -> SparseMatrix:
     which the random walk divides.
     """
     u = quadratic.potentials
-    assert u is not None  # transport graphs have them
     factor = sp.diags(u ** (dim / 4))
     weights = factor @ quadratic.weights @ factor
     sums = np.asarray(weights.sum(axis=1)).ravel()

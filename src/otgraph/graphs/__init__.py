@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from otgraph.graphs.entropic import entropic_ot_graph
-from otgraph.graphs.graph import Graph
+from otgraph.graphs.graph import Graph, TransportGraph
 from otgraph.graphs.io import load_graph
 from otgraph.graphs.kernels import gaussian_graph, knn_gaussian_graph
 from otgraph.graphs.magic import magic_graph
@@ -13,6 +13,7 @@ from otgraph.graphs.quadratic import quadratic_ot_graph
 __all__ = [
     "EpsPath",
     "Graph",
+    "TransportGraph",
     "entropic_ot_graph",
     "eps_path",
     "gaussian_graph",

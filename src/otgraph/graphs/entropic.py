@@ -27,7 +27,7 @@ from otgraph.graphs._dense import (
     require_dense_memory,
 )
 from otgraph.graphs._sinkhorn import symmetric_sinkhorn
-from otgraph.graphs.graph import Graph
+from otgraph.graphs.graph import TransportGraph
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients
 
@@ -58,7 +58,7 @@ def entropic_ot_graph(
     on_failure: str = "warn",
     progress: bool = False,
     n_jobs: int | None = -1,
-) -> Graph:
+) -> TransportGraph:
     r"""Dense symmetric graph whose rows sum to the mass: the entropic optimal transport plan.
 
     The plan of smallest cost plus negative entropy,
@@ -151,11 +151,11 @@ def entropic_ot_graph(
     if certificate.status is Status.NOT_CONVERGED:
         _complain(certificate, tol, on_failure)
     params = {
-        "method": "entropic_ot", "eps": eps, "metric": metric_name(metric), "power": power,
+        "method": "entropic", "eps": eps, "metric": metric_name(metric), "power": power,
         "normalize": normalize, "scale": scale, "self_loops": self_loops, "tol": tol,
         "max_iter": max_iter,
     }  # fmt: skip
-    return Graph(
+    return TransportGraph(
         weights=csr_from_dense(matrix),
         params=plain_params(params),
         certificate=certificate,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from otgraph.graphs._pair_costs import PairCosts
-    from otgraph.graphs.graph import Graph
+    from otgraph.graphs.graph import Graph, TransportGraph
     from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
 # Costs of new points held at once: 32 MB, so that many rows share one product of matrices.
@@ -44,7 +44,7 @@ def extend(
         known = ", ".join(_ROWS_OF)
         msg = f"Only graphs built by one of {known} can be extended; this one is {method!r}."
         raise ValueError(msg)
-    if mass is not None and graph.potentials is None:
+    if mass is not None and not hasattr(graph, "potentials"):
         msg = f"`mass` must be None for a {method!r} graph: weights of a kernel have no given sum."
         raise ValueError(msg)
     if graph.points is None and graph.params.get("metric") != "precomputed":
@@ -53,15 +53,19 @@ def extend(
     return rows_of(graph, X_new, mass, metric)
 
 
-def _quadratic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+def _quadratic_rows(
+    graph: TransportGraph, X_new: PointsLike, mass: Any, metric: Any
+) -> SparseMatrix:
     """π*_j = (u* + u_j − c*_j)₊ / ε with the u* that makes the row sum to the mass."""
-    eps = float(graph.params["eps"])  # type: ignore[arg-type]
+    eps = graph.eps
     return _transport_rows(graph, X_new, mass, metric, lambda c, m: _fill_quadratic(c, m, eps))
 
 
-def _entropic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+def _entropic_rows(
+    graph: TransportGraph, X_new: PointsLike, mass: Any, metric: Any
+) -> SparseMatrix:
     """π*_j = exp((u* + u_j − c*_j) / ε) with the u* that makes the row sum to the mass."""
-    eps = float(graph.params["eps"])  # type: ignore[arg-type]
+    eps = graph.eps
     return _transport_rows(graph, X_new, mass, metric, lambda c, m: _fill_entropic(c, m, eps))
 
 
@@ -99,27 +103,22 @@ def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> Spar
     return _stacked(costs, queries, lambda block, a, b: decayed(block, *kernel))
 
 
-_ROWS_OF: dict[str, Callable[[Graph, PointsLike, Any, Any], SparseMatrix]] = {
-    "quadratic_ot": _quadratic_rows,
-    "entropic_ot": _entropic_rows,
+_ROWS_OF: dict[str, Callable[[Any, PointsLike, Any, Any], SparseMatrix]] = {
+    "quadratic": _quadratic_rows,
+    "entropic": _entropic_rows,
     "gaussian": _gaussian_rows,
-    "knn_gaussian": _knn_gaussian_rows,
+    "knn": _knn_gaussian_rows,
     "magic": _magic_rows,
 }
 
 
 def _transport_rows(
-    graph: Graph,
+    graph: TransportGraph,
     X_new: PointsLike,
     mass: Any,
     metric: Any,
     fill: Callable[[FloatArray, FloatArray], None],
 ) -> SparseMatrix:
-    if graph.potentials is None:
-        msg = (
-            f"A {graph.params['method']!r} graph needs its potentials to be extended; it has none."
-        )
-        raise ValueError(msg)
     u = graph.potentials
     costs, queries = _costs_and_queries(graph, X_new, metric)
     masses = _new_masses(mass, queries.shape[0])

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from otgraph._validation import check_vector
 from otgraph.graphs import extension
 from otgraph.graphs._canonical import canonical_weights, plain_params
 from otgraph.solvers.verification import Evidence
@@ -47,12 +46,6 @@ class Graph:
     params
         What built the graph, a flat dictionary of plain values; ``params["method"]`` names
         the construction.
-    certificate
-        What was proved about an optimal transport plan; None for kernels.
-    potentials
-        The vector u behind the plan; None for kernels.
-    mass
-        Wanted row sums; None for kernels.
     points
         The points as they were given, needed by :meth:`extend`; None for precomputed costs.
 
@@ -61,45 +54,18 @@ class Graph:
     >>> import otgraph
     >>> graph = otgraph.knn_gaussian_graph([[0.0], [1.0], [3.0], [4.0]], n_neighbors=1)
     >>> graph
-    Graph(n=4, edges=2, mean_degree=1, method='knn_gaussian')
+    Graph(n=4, edges=2, mean_degree=1, method='knn')
     >>> graph.component_labels
     array([0, 0, 1, 1], dtype=int32)
     """
 
     weights: SparseMatrix
     params: dict[str, Param] = field(default_factory=dict)
-    certificate: Certificate | None = None
-    potentials: FloatArray | None = None
-    mass: FloatArray | None = None
     points: Any = None
-
-    def __post_init__(self) -> None:
-        """Tell the certificate which plan it is about."""
-        if self.certificate is not None and self.potentials is not None and self.mass is not None:
-            params = self.params
-            evidence = Evidence(
-                method=str(params.get("method")),
-                weights=self.weights,
-                potentials=self.potentials,
-                mass=self.mass,
-                metric=str(params.get("metric", "euclidean")),
-                power=float(params.get("power") or 2.0),
-                scale=float(params.get("scale") or 1.0),
-                normalize=bool(params.get("normalize")),
-                self_loops=bool(params.get("self_loops")),
-            )
-            object.__setattr__(self, "certificate", replace(self.certificate, evidence=evidence))
 
     @classmethod
     def from_weights(
-        cls,
-        weights: Any,
-        *,
-        params: Mapping[str, Any] | None = None,
-        certificate: Certificate | None = None,
-        potentials: FloatArray | None = None,
-        mass: FloatArray | None = None,
-        points: Any = None,
+        cls, weights: Any, *, params: Mapping[str, Any] | None = None, points: Any = None
     ) -> Graph:
         """Graph of any symmetric, non-negative matrix, brought into canonical form.
 
@@ -111,7 +77,7 @@ class Graph:
             the maximum or the minimum of the two directions.
         params
             Plain values that describe the graph; ``{"method": "weights"}`` by default.
-        certificate, potentials, mass, points
+        points
             Kept as they are; see :class:`Graph`.
 
         Examples
@@ -121,14 +87,9 @@ class Graph:
         array([[0., 1.],
                [1., 0.]])
         """
-        canonical = canonical_weights(weights)
-        n = canonical.shape[0]
-        return cls(
-            weights=canonical,
+        return Graph(
+            weights=canonical_weights(weights),
             params=plain_params(params or {"method": "weights"}),
-            certificate=certificate,
-            potentials=None if potentials is None else check_vector(potentials, "potentials", n),
-            mass=None if mass is None else check_vector(mass, "mass", n),
             points=points,
         )
 
@@ -264,12 +225,67 @@ class Graph:
         eps = self.params.get("eps")
         if isinstance(eps, float):
             parts.append(f"eps={eps:.6g}")
-        if self.certificate is not None:
-            parts.append(f"status={self.certificate.status.value!r}")
-        return f"Graph({', '.join(parts)})"
+        parts += self._more_facts()
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _more_facts(self) -> list[str]:
+        """What a kind of graph adds to its line."""
+        return []
 
     def _row_sums(self) -> FloatArray:
         return np.asarray(self.weights.sum(axis=1), dtype=np.float64).ravel()
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TransportGraph(Graph):
+    """A transport plan: rows sum to ``mass``, and a certificate says what was proved.
+
+    Parameters
+    ----------
+    weights, params, points
+        As in :class:`Graph`.
+    certificate
+        What was proved about the plan.
+    potentials
+        The vector u behind the plan.
+    mass
+        Wanted row sums.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> graph = otgraph.quadratic_ot_graph([[0.0], [1.0], [3.0], [4.0]], eps=0.5)
+    >>> graph
+    TransportGraph(n=4, edges=2, mean_degree=1, method='quadratic', eps=0.5, status='exact')
+    """
+
+    certificate: Certificate
+    potentials: FloatArray
+    mass: FloatArray
+
+    def __post_init__(self) -> None:
+        """Tell the certificate which plan it is about."""
+        params = self.params
+        evidence = Evidence(
+            method=str(params.get("method")),
+            weights=self.weights,
+            potentials=self.potentials,
+            mass=self.mass,
+            metric=str(params.get("metric", "euclidean")),
+            power=float(params.get("power") or 2.0),
+            scale=float(params.get("scale") or 1.0),
+            normalize=bool(params.get("normalize")),
+            self_loops=bool(params.get("self_loops")),
+        )
+        object.__setattr__(self, "certificate", replace(self.certificate, evidence=evidence))
+
+    @property
+    def eps(self) -> float:
+        """Regularization of the plan."""
+        return self.certificate.eps
+
+    def _more_facts(self) -> list[str]:
+        return [f"status={self.certificate.status.value!r}"]
 
 
 def _scale_rows(csr: SparseMatrix, factors: FloatArray) -> SparseMatrix:

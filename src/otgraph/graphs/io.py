@@ -29,7 +29,7 @@ from otgraph._atomic import replacing
 from otgraph._validation import check_csr
 from otgraph.exceptions import FormatError
 from otgraph.graphs._canonical import plain_params
-from otgraph.graphs.graph import Graph
+from otgraph.graphs.graph import Graph, TransportGraph
 from otgraph.solvers.certificate import Certificate, Reason, Status
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     ...     path = os.path.join(directory, "three.otg")
     ...     graph.save(path)
     ...     otgraph.load_graph(path)
-    Graph(n=3, edges=2, mean_degree=1.333, method='knn_gaussian')
+    Graph(n=3, edges=2, mean_degree=1.333, method='knn')
     """
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -109,9 +109,8 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
 
 def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _csr_arrays("weights", graph.weights)
-    if graph.potentials is not None:
+    if isinstance(graph, TransportGraph):
         yield "potentials", _float64(graph.potentials)
-    if graph.mass is not None:
         yield "mass", _float64(graph.mass)
     if not include_points or graph.points is None:
         return
@@ -142,7 +141,7 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> bytes:
         }
         for name, array in arrays.items()
     ]
-    certificate = None if graph.certificate is None else graph.certificate.record()
+    certificate = graph.certificate.record() if isinstance(graph, TransportGraph) else None
     header = {
         "params": _encoded(plain_params(graph.params)),
         "certificate": certificate and _encoded(certificate),
@@ -234,22 +233,24 @@ def _read_array(file: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
 
 def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Graph:
     n = len(arrays["weights.indptr"]) - 1
-    graph = Graph(
-        weights=_csr_of("weights", arrays, (n, n)),
-        params=plain_params(_decoded(header["params"])),
-        certificate=_certificate_of(header["certificate"]),
-        potentials=arrays.get("potentials"),
-        mass=arrays.get("mass"),
-        points=_points_of(header, arrays),
-    )
-    _check_weights(graph.weights)
+    parts: dict[str, Any] = {
+        "weights": _csr_of("weights", arrays, (n, n)),
+        "params": plain_params(_decoded(header["params"])),
+        "points": _points_of(header, arrays),
+    }
+    _check_weights(parts["weights"])
+    points = parts["points"]
+    if points is not None and (points.ndim != 2 or points.shape[0] != n):
+        _refuse(f"its points have shape {points.shape}, but there are {n} of them")
+    if header["certificate"] is None:
+        return Graph(**parts)
     for name in ("potentials", "mass"):
-        vector = getattr(graph, name)
-        if vector is not None and (vector.shape != (n,) or not np.isfinite(vector).all()):
+        if name not in arrays:
+            _refuse(f"it has a certificate but no {name}")
+        if arrays[name].shape != (n,) or not np.isfinite(arrays[name]).all():
             _refuse(f"its {name} are not {n} finite numbers")
-    if graph.points is not None and (graph.points.ndim != 2 or graph.points.shape[0] != n):
-        _refuse(f"its points have shape {graph.points.shape}, but there are {n} of them")
-    return graph
+        parts[name] = arrays[name]
+    return TransportGraph(certificate=_certificate_of(header["certificate"]), **parts)
 
 
 def _csr_of(name: str, arrays: Mapping[str, NDArray[Any]], shape: Any) -> Any:
@@ -281,9 +282,7 @@ def _points_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
     return arrays.get("points")
 
 
-def _certificate_of(encoded: Mapping[str, Any] | None) -> Certificate | None:
-    if encoded is None:
-        return None
+def _certificate_of(encoded: Mapping[str, Any]) -> Certificate:
     fields = _decoded(encoded)
     enums = {"status": Status(fields["status"]), "reason": Reason(fields["reason"])}
     return Certificate(**{**fields, **enums})

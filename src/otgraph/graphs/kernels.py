@@ -103,7 +103,7 @@ def knn_gaussian_graph(
         kernel = kernel + sp.identity(costs.n, format="csr")
     weights = kernel.maximum(kernel.T) if symmetrize == "union" else (kernel + kernel.T) * 0.5
     params = {
-        "method": "knn_gaussian", "n_neighbors": k, "eps": eps, "metric": metric_name(metric),
+        "method": "knn", "n_neighbors": k, "eps": eps, "metric": metric_name(metric),
         "power": power, "normalize": normalize, "scale": scale, "include_self": include_self,
         "symmetrize": symmetrize,
     }  # fmt: skip

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from otgraph._validation import check_positive
+from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
 if TYPE_CHECKING:
@@ -15,12 +16,31 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from otgraph.graphs.graph import Graph
+    from otgraph.graphs.graph import TransportGraph
+    from otgraph.graphs.options import Metric, OnFailure, Search
     from otgraph.solvers import Solution, State
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import FloatArray, PointsLike, RandomState
 
 
-def eps_path(X: PointsLike, eps: ArrayLike, **options: Any) -> EpsPath:
+def eps_path(
+    X: PointsLike,
+    eps: ArrayLike,
+    *,
+    metric: Metric = QuadraticOptions.metric,
+    power: float = QuadraticOptions.power,
+    normalize: bool = QuadraticOptions.normalize,
+    mass: ArrayLike | None = None,
+    self_loops: bool = QuadraticOptions.self_loops,
+    tol: float = QuadraticOptions.tol,
+    search: Search = QuadraticOptions.search,
+    max_missing: float = QuadraticOptions.max_missing,
+    n_candidates: int | None = QuadraticOptions.n_candidates,
+    max_iter: int = QuadraticOptions.max_iter,
+    on_failure: OnFailure = QuadraticOptions.on_failure,
+    progress: bool = False,
+    n_jobs: int | None = -1,
+    random_state: RandomState = QuadraticOptions.random_state,
+) -> EpsPath:
     """Quadratic OT graphs of the same points for many values of ``eps``.
 
     The values are solved from the largest to the smallest. Each solution starts the next, and
@@ -33,8 +53,9 @@ def eps_path(X: PointsLike, eps: ArrayLike, **options: Any) -> EpsPath:
         Points, or costs; as in :func:`quadratic_ot_graph`.
     eps
         Values in any order.
-    **options
-        The other keywords of :func:`quadratic_ot_graph`, except ``mean_degree`` and ``u0``.
+    metric, power, normalize, mass, self_loops, tol, search, max_missing, n_candidates, max_iter, \
+on_failure, progress, n_jobs, random_state
+        As in :func:`quadratic_ot_graph`.
 
     Returns
     -------
@@ -55,8 +76,13 @@ def eps_path(X: PointsLike, eps: ArrayLike, **options: Any) -> EpsPath:
         raise ValueError(msg)
     for value in values:
         check_positive(float(value), "eps")
-    problem = TransportProblem(X, **options)
-    graphs: dict[int, Graph] = {}
+    options = QuadraticOptions(
+        metric=metric, power=power, normalize=normalize, self_loops=self_loops, tol=tol,
+        search=search, max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
+        on_failure=on_failure, random_state=random_state,
+    )  # fmt: skip
+    problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
+    graphs: dict[int, TransportGraph] = {}
     solved: list[Solution] = []
     for position in np.argsort(-values, kind="stable"):
         value = float(values[position])
@@ -82,22 +108,22 @@ def _predicted_start(solved: list[Solution], eps: float) -> State | None:
 class EpsPath:
     """A sequence of graphs, one per value of ``eps``."""
 
-    def __init__(self, graphs: Sequence[Graph]) -> None:
+    def __init__(self, graphs: Sequence[TransportGraph]) -> None:
         self._graphs = list(graphs)
 
     def __len__(self) -> int:
         """Number of graphs."""
         return len(self._graphs)
 
-    def __iter__(self) -> Iterator[Graph]:
+    def __iter__(self) -> Iterator[TransportGraph]:
         """The graphs in order."""
         return iter(self._graphs)
 
     @overload
-    def __getitem__(self, key: int) -> Graph: ...
+    def __getitem__(self, key: int) -> TransportGraph: ...
     @overload
     def __getitem__(self, key: slice) -> EpsPath: ...
-    def __getitem__(self, key: int | slice) -> Graph | EpsPath:
+    def __getitem__(self, key: int | slice) -> TransportGraph | EpsPath:
         """A graph by position, or a part of the path."""
         return EpsPath(self._graphs[key]) if isinstance(key, slice) else self._graphs[key]
 
@@ -113,7 +139,7 @@ class EpsPath:
     @property
     def eps(self) -> FloatArray:
         """The regularizations."""
-        return np.array([float(graph.params["eps"] or 0.0) for graph in self._graphs])
+        return np.array([graph.eps for graph in self._graphs])
 
     @property
     def mean_degree(self) -> FloatArray:
@@ -125,7 +151,7 @@ class EpsPath:
         """Number of connected components of each graph."""
         return np.array([graph.n_connected for graph in self._graphs], dtype=np.int64)
 
-    def nearest(self, *, mean_degree: float) -> Graph:
+    def nearest(self, *, mean_degree: float) -> TransportGraph:
         """The graph whose mean degree is closest to a wanted one."""
         return self._graphs[int(np.argmin(np.abs(self.mean_degree - mean_degree)))]
 
@@ -134,7 +160,6 @@ class EpsPath:
         rows = []
         for graph in self._graphs:
             certificate, degrees = graph.certificate, graph.degrees
-            assert certificate is not None  # transport graphs have one
             rows.append(
                 (
                     certificate.eps,

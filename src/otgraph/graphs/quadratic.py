@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from otgraph._validation import check_positive
-from otgraph.graphs.transport import DEFAULT_MAX_ITER, DEFAULT_MAX_MISSING, TransportProblem
+from otgraph.graphs.options import QuadraticOptions
+from otgraph.graphs.transport import TransportProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.graph import Graph
+    from otgraph.graphs.graph import TransportGraph
+    from otgraph.graphs.options import Metric, OnFailure, Search
     from otgraph.typing import PointsLike, RandomState
 
 
@@ -21,22 +21,22 @@ def quadratic_ot_graph(
     eps: float | None = None,
     *,
     mean_degree: float | None = None,
-    metric: str | Callable[..., float] = "euclidean",
-    power: float = 2.0,
-    normalize: bool = True,
+    metric: Metric = QuadraticOptions.metric,
+    power: float = QuadraticOptions.power,
+    normalize: bool = QuadraticOptions.normalize,
     mass: ArrayLike | None = None,
-    self_loops: bool = False,
-    tol: float = 1e-6,
-    search: str = "auto",
-    max_missing: float = DEFAULT_MAX_MISSING,
-    n_candidates: int | None = None,
+    self_loops: bool = QuadraticOptions.self_loops,
+    tol: float = QuadraticOptions.tol,
+    search: Search = QuadraticOptions.search,
+    max_missing: float = QuadraticOptions.max_missing,
+    n_candidates: int | None = QuadraticOptions.n_candidates,
     u0: ArrayLike | None = None,
-    max_iter: int = DEFAULT_MAX_ITER,
-    on_failure: str = "warn",
+    max_iter: int = QuadraticOptions.max_iter,
+    on_failure: OnFailure = QuadraticOptions.on_failure,
     progress: bool = False,
     n_jobs: int | None = -1,
-    random_state: RandomState = 0,
-) -> Graph:
+    random_state: RandomState = QuadraticOptions.random_state,
+) -> TransportGraph:
     r"""Sparse symmetric graph whose rows sum to one and whose degrees adapt to the data.
 
     Every point has a unit of mass and shares it with others at least cost,
@@ -56,11 +56,11 @@ def quadratic_ot_graph(
         whose stored entries are the only pairs allowed.
     eps
         Regularization; larger values spread the mass over more neighbors. With
-        ``normalize=True`` values between 0.1 and 5 suit most data. Give either this or
-        ``mean_degree``.
+        ``normalize=True`` values between 0.1 and 5 suit most data.
     mean_degree
         Wanted mean number of neighbors; the library finds ``eps``. Choose this if you think
-        in neighbors, and ``eps`` to compare data sets of different size or density.
+        in neighbors, and ``eps`` to compare data sets of different size or density. Without
+        either it is 15.
     metric
         ``"euclidean"``, ``"cosine"``, any other metric of scikit-learn, a function of two
         points, or ``"precomputed"``. Euclidean and cosine are fast; all others look at every
@@ -100,7 +100,7 @@ def quadratic_ot_graph(
 
     Returns
     -------
-    Graph
+    TransportGraph
         With ``weights``, ``certificate``, ``potentials`` and more.
 
     Examples
@@ -112,24 +112,26 @@ def quadratic_ot_graph(
     True
     """
     eps, mean_degree = check_goal(eps, mean_degree)
-    problem = TransportProblem(
-        X, metric=metric, power=power, normalize=normalize, mass=mass, self_loops=self_loops,
-        tol=tol, search=search, max_missing=max_missing, n_candidates=n_candidates,
-        max_iter=max_iter, on_failure=on_failure, progress=progress, n_jobs=n_jobs,
-        random_state=random_state,
+    options = QuadraticOptions(
+        metric=metric, power=power, normalize=normalize, self_loops=self_loops, tol=tol,
+        search=search, max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
+        on_failure=on_failure, random_state=random_state,
     )  # fmt: skip
-    if eps is not None:
-        return problem.graph(problem.solve(eps, u0=u0))
-    assert mean_degree is not None  # one of the two was given
-    return problem.graph(problem.solve_for_degree(mean_degree), mean_degree=mean_degree)
+    problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
+    solution, found = problem.solve_goal(eps, mean_degree, u0)
+    return problem.graph(solution, **found)
 
 
 def check_goal(eps: Any, mean_degree: Any) -> tuple[float | None, float | None]:
-    """Exactly one of the two, positive."""
-    if (eps is None) == (mean_degree is None):
-        came = "neither" if eps is None else f"eps={eps!r} and mean_degree={mean_degree!r}"
-        msg = f"Give exactly one of `eps` and `mean_degree`, got {came}."
+    """One of the two, positive; a mean degree of 15 if neither is given."""
+    if eps is not None and mean_degree is not None:
+        msg = (
+            f"Give at most one of `eps` and `mean_degree`, got eps={eps!r} and "
+            f"mean_degree={mean_degree!r}."
+        )
         raise TypeError(msg)
     if eps is not None:
         return check_positive(eps, "eps"), None
+    if mean_degree is None:
+        return None, None
     return None, check_positive(mean_degree, "mean_degree")

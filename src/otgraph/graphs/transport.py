@@ -11,11 +11,7 @@ import scipy.sparse as sp
 from otgraph._kernels import restricted as plan_kernels
 from otgraph._parallel import Workers
 from otgraph._validation import (
-    check_choice,
-    check_count,
     check_mass,
-    check_on_failure,
-    check_positive,
     check_seed,
     check_vector,
 )
@@ -27,8 +23,8 @@ from otgraph.exceptions import (
     DisconnectedWarning,
     MissingPairsWarning,
 )
-from otgraph.graphs._cost_kinds import metric_name
-from otgraph.graphs.graph import Graph
+from otgraph.graphs.graph import TransportGraph
+from otgraph.graphs.options import DEFAULT_MEAN_DEGREE
 from otgraph.solvers import (
     Goal,
     Screener,
@@ -44,7 +40,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otgraph.costs import Cost
-    from otgraph.typing import BoolArray, HasComponents, LongArray, RandomState, SparseMatrix
+    from otgraph.graphs.options import QuadraticOptions
+    from otgraph.typing import BoolArray, HasComponents, LongArray, SparseMatrix
 
 T = TypeVar("T", bound=np.generic)
 
@@ -52,77 +49,46 @@ DEFAULT_CANDIDATES = 30
 # Where the degree is known in advance fewer do, which matters at a million points.
 FEWEST_CANDIDATES = 20
 CANDIDATES_PER_DEGREE = 1.3
-# Ten steps are usual; hundreds occur as eps tends to zero and the plan to a matching.
-DEFAULT_MAX_ITER = 1000
 DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
-# Share of missing pairs, relative to the edges, up to which an approximate search goes on by
-# itself, and above which a graph is never returned without a warning.
-DEFAULT_MAX_MISSING = 0.05
+# Share of missing pairs, relative to the edges, above which a graph is never returned without a
+# warning.
 MISSING_WARNING = 0.05
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
 class TransportProblem:
-    """Everything but eps; keywords as in `quadratic_ot_graph`."""
+    """Everything but eps."""
 
     def __init__(
         self,
         X: Any,
+        options: QuadraticOptions,
         *,
-        metric: Any = "euclidean",
-        power: float = 2.0,
-        normalize: bool = True,
         mass: Any = None,
-        self_loops: bool = False,
-        tol: float = 1e-6,
-        search: str = "auto",
-        max_missing: float = DEFAULT_MAX_MISSING,
-        n_candidates: int | None = None,
-        max_iter: int = DEFAULT_MAX_ITER,
-        on_failure: str = "warn",
         progress: bool = False,
         n_jobs: int | None = -1,
-        random_state: RandomState = 0,
     ) -> None:
-        self.self_loops = bool(self_loops)
-        self.tol = check_positive(tol, "tol")
-        self.max_iter = check_count(max_iter, "max_iter")
-        self.on_failure = check_on_failure(on_failure)
-        self.search = check_choice(search, "search", tuple(EXACT_SEARCH))
-        self.seed = check_seed(random_state)
-        self.max_missing = check_positive(max_missing, "max_missing")
-        power = check_positive(power, "power")
-        if n_candidates is not None:
-            n_candidates = check_count(n_candidates, "n_candidates")
-        given, X = X, self._check(X, metric)
-        self.n_candidates = self._clip_candidates(n_candidates, X.shape[0])
-        mass = check_mass(mass, X.shape[0], self_loops=self.self_loops)
+        self.options = options
+        self.seed = check_seed(options.random_state)
+        given, X = X, self._check(X, options.metric)
+        self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
+        mass = check_mass(mass, X.shape[0], self_loops=options.self_loops)
         self.cost = self._make_cost(
             X,
-            metric=metric,
-            power=power,
-            normalize=bool(normalize),
-            exact=EXACT_SEARCH[self.search],
+            metric=options.metric,
+            power=options.power,
+            normalize=options.normalize,
+            exact=EXACT_SEARCH[options.search],
             seed=self.seed,
             workers=Workers(n_jobs, progress=bool(progress)),
         )
         # float32 points are kept as they came, not as a copy twice their size.
         single = isinstance(given, np.ndarray) and given.dtype == np.float32
-        precomputed = isinstance(metric, str) and metric == "precomputed"
+        precomputed = isinstance(options.metric, str) and options.metric == "precomputed"
         self.points = None if precomputed else given if single else X
         del X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
-        self._params: dict[str, Any] = {
-            "method": "quadratic_ot",
-            "metric": metric_name(metric),
-            "power": power,
-            "normalize": bool(normalize),
-            "scale": self.cost.scale,
-            "self_loops": self.self_loops,
-            "tol": self.tol,
-            "random_state": self.seed,
-        }
         if self.cost.identical:
             msg = "All points of `X` are identical: the graph can only be uniform."
             warnings.warn(msg, UserWarning, stacklevel=3)
@@ -134,6 +100,16 @@ class TransportProblem:
     def _make_cost(self, X: Any, **options: Any) -> Cost:
         """The cost for what `_check` let pass."""
         return as_cost(X, **options)
+
+    def solve_goal(
+        self, eps: float | None, mean_degree: float | None, u0: Any = None
+    ) -> tuple[Solution, dict[str, Any]]:
+        """The solution for an eps, or for a mean degree, and what to record of the choice."""
+        if eps is not None:
+            return self.solve(eps, u0=u0), {}
+        if mean_degree is None:
+            mean_degree = min(DEFAULT_MEAN_DEGREE, self.cost.n - 1)
+        return self.solve_for_degree(mean_degree), {"mean_degree": mean_degree}
 
     def solve(self, eps: float, *, u0: Any = None, start: State | None = None) -> Solution:
         """The solution for one eps, from potentials or from the solution of another eps."""
@@ -167,22 +143,23 @@ class TransportProblem:
         return self._judged(solution)
 
     def _goal(self, eps: float) -> Goal:
+        options = self.options
         return Goal(
             eps=eps,
             mass=self.mass,
-            self_loops=self.self_loops,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_missing=self.max_missing,
+            self_loops=options.self_loops,
+            tol=options.tol,
+            max_iter=options.max_iter,
+            max_missing=options.max_missing,
             seed=self.seed,
         )
 
-    def graph(self, solution: Solution, **params: Any) -> Graph:
+    def graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan in the caller's order, with what is known about it."""
         plan = solution.plan
         assert isinstance(plan, Plan)  # costs in this process give plans in this process
-        graph = Graph(
-            weights=plan_weights(plan, self.cost.order, self_loops=self.self_loops),
+        graph = TransportGraph(
+            weights=plan_weights(plan, self.cost.order, self_loops=self.options.self_loops),
             params=self._params_of(solution, params),
             certificate=solution.certificate,
             potentials=self._in_given_order(solution.u),
@@ -198,7 +175,14 @@ class TransportProblem:
 
     def _params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
         used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
-        return {**self._params, "eps": solution.certificate.eps, "search": used, **params}
+        return {
+            "method": "quadratic",
+            **self.options.record(),
+            "eps": solution.certificate.eps,
+            "scale": self.cost.scale,
+            "search": used,
+            **params,
+        }
 
     def _in_given_order(self, values: NDArray[T]) -> NDArray[T]:
         out = np.empty_like(values)
@@ -211,10 +195,10 @@ class TransportProblem:
         if certificate.status == Status.NOT_CONVERGED:
             msg = (
                 f"The row sums are off by up to {certificate.marginal_error:.1e} after "
-                f"{certificate.n_steps} Newton steps (`tol` is {self.tol:.1e}): "
+                f"{certificate.n_steps} Newton steps (`tol` is {self.options.tol:.1e}): "
                 f"{certificate.reason.value}."
             )
-            if self.on_failure == "raise":
+            if self.options.on_failure == "raise":
                 raise ConvergenceError(msg)
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         if certificate.missing_share > MISSING_WARNING:

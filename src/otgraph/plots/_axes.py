@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
+from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.path import EpsPath
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def _default_names(items: list[Any]) -> list[str]:
     names = []
     for position, (item, p) in enumerate(zip(items, params, strict=True)):
         eps = p.get("eps", getattr(item, "eps", None))
-        parts = [str(p.get("method")).replace("_ot", " OT").replace("_", " ")] * several_methods
+        method = str(p.get("method"))
+        known = CONSTRUCTIONS.get(method)
+        parts = [known.title if known else method] * several_methods
         parts += [f"ε = {eps:.3g}"] if eps is not None else []
         parts += [f"k = {p['n_neighbors']}"] if "n_neighbors" in p else []
         names.append(", ".join(parts) or f"graph {position + 1}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath
 from otgraph.plots._axes import new_axes, tidy
 from otgraph.plots.colors import DASHES, GROUPS, MARKERS
@@ -91,7 +92,7 @@ def _in_order_of_eps(path: Any) -> list[Graph]:
 def _mark_failures(ax: Axes, graphs: list[Graph], eps: FloatArray, height: list[float]) -> None:
     failed = np.array(
         [
-            graph.certificate is not None and graph.certificate.status == Status.NOT_CONVERGED
+            isinstance(graph, TransportGraph) and graph.certificate.status == Status.NOT_CONVERGED
             for graph in graphs
         ]
     )

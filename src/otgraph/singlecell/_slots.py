@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from otgraph._validation import check_csr
-from otgraph.graphs import Graph
+from otgraph.graphs import Graph, TransportGraph
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._cost_kinds import is_metric_name
 from otgraph.singlecell._adata import check_adata, check_writable, listed
@@ -177,7 +177,7 @@ def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, A
         "n_pcs": n_pcs,
         "distances": "pattern" if graph.points is None else "metric",
     }
-    if graph.certificate is not None:
+    if isinstance(graph, TransportGraph):
         proof = graph.certificate
         params |= {
             "status": proof.status.value,

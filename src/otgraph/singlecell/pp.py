@@ -5,30 +5,18 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from otgraph import graphs
 from otgraph._validation import check_choice
+from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.singlecell._adata import listed, target
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from otgraph.graphs import Graph
 
 __all__ = ["neighbors"]
 
-# As many as scanpy's default number of neighbors: who changes one line compares like with like.
-DEFAULT_MEAN_DEGREE = 15
-
-_CONSTRUCTIONS: dict[str, Callable[..., Graph]] = {
-    "quadratic": graphs.quadratic_ot_graph,
-    "entropic": graphs.entropic_ot_graph,
-    "knn": graphs.knn_gaussian_graph,
-    "gaussian": graphs.gaussian_graph,
-    "magic": graphs.magic_graph,
-}
-METHODS = tuple(_CONSTRUCTIONS)
+METHODS = tuple(CONSTRUCTIONS)
 
 
 def neighbors(
@@ -93,8 +81,6 @@ def neighbors(
     Keys.of(key_added)  # a bad name is refused before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
-    if method == "quadratic" and eps is None and mean_degree is None:
-        mean_degree = min(DEFAULT_MEAN_DEGREE, adata.n_obs - 1)
     graph = build_graph(chosen.points, method, eps=eps, mean_degree=mean_degree, **keywords)
     metric = keywords.get("metric")
     write_slots(
@@ -110,7 +96,7 @@ def neighbors(
 
 def build_graph(points: Any, method: str, **keywords: Any) -> Graph:
     """Graph by the name of its construction; keywords that are None count as not given."""
-    build = _CONSTRUCTIONS[check_choice(method, "method", METHODS)]
+    build = CONSTRUCTIONS[check_choice(method, "method", METHODS)].build
     keywords = {name: value for name, value in keywords.items() if value is not None}
     known = [name for name in inspect.signature(build).parameters if name != "X"]
     unknown = [name for name in keywords if name not in known]

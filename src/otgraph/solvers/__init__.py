@@ -7,6 +7,7 @@ from otgraph.solvers.degree import solve_for_degree
 from otgraph.solvers.screening import Screener
 from otgraph.solvers.solve import solve
 from otgraph.solvers.state import Goal, Solution, State, first_state
+from otgraph.solvers.verification import Verification
 
 __all__ = [
     "Certificate",
@@ -16,6 +17,7 @@ __all__ = [
     "Solution",
     "State",
     "Status",
+    "Verification",
     "first_state",
     "solve",
     "solve_for_degree",

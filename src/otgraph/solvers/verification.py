@@ -155,7 +155,7 @@ def _expected(
     finite = np.where(np.isfinite(cost), cost, 0.0)
     noise = (ROUNDING * (size + finite) + slack) / eps
     excess = (u[rows][:, None] + u - cost) / eps
-    if evidence.method == "entropic_ot":
+    if evidence.method == "entropic":
         with np.errstate(under="ignore"):
             weights = np.exp(excess)
             return weights, weights * np.expm1(np.minimum(noise, 1.0)) + np.finfo(float).tiny

@@ -83,8 +83,8 @@ def graphs_along(
     elif method == KNN_GAUSSIAN:
         values = tuple(eps)
         for count in k:
-            for graph in knn_gaussian_path(X, count, values, n_jobs=1, **knn):
-                yield {"k": count, "eps": graph.params["eps"]}, graph
+            for nearest in knn_gaussian_path(X, count, values, n_jobs=1, **knn):
+                yield {"k": count, "eps": nearest.params["eps"]}, nearest
     else:
         for count in k:
             if method == KNN:

@@ -11,7 +11,7 @@ from otgraph._atomic import replacing
 from otgraph._optional import require
 from otgraph._validation import check_count
 from otgraph.exceptions import DisconnectedWarning
-from otgraph.graphs.graph import Graph
+from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath, eps_path
 from otgraph.plots.colors import one_per_point
 from otgraph.plots.explorer.page import Page, page_html
@@ -114,9 +114,9 @@ def explore(
     return Page(html, Path(out))
 
 
-def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[Graph]:
+def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[TransportGraph]:
     """Graphs in the order of eps, each value once."""
-    if isinstance(path, Graph):
+    if isinstance(path, TransportGraph):
         msg = "`path` must be a path or points, got one graph. Pass its points, `graph.points`."
         raise TypeError(msg)
     if not isinstance(path, EpsPath):

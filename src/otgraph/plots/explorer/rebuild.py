@@ -11,14 +11,14 @@ import numpy as np
 from otgraph.graphs.quadratic import quadratic_ot_graph
 
 if TYPE_CHECKING:
-    from otgraph.graphs.graph import Graph
+    from otgraph.graphs.graph import TransportGraph
 
-METHOD = "quadratic_ot"
+METHOD = "quadratic"
 # Up to so many points `search="auto"` looks at all pairs anyway, and need not be named.
 ALWAYS_EXACT = 100_000
 
 
-def rebuilding(graph: Graph, source: str) -> dict[str, str]:
+def rebuilding(graph: TransportGraph, source: str) -> dict[str, str]:
     """Texts ``python`` and ``command``; ``source`` is what the command reads the points from."""
     keywords = chosen_keywords(graph)
     arguments = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
@@ -42,7 +42,7 @@ class Placeholder:
         return self.name.upper()
 
 
-def chosen_keywords(graph: Graph) -> dict[str, Any]:
+def chosen_keywords(graph: TransportGraph) -> dict[str, Any]:
     """``eps``, and every keyword that was not left at its default."""
     params = graph.params
     chosen: dict[str, Any] = {"eps": params["eps"]}
@@ -54,7 +54,7 @@ def chosen_keywords(graph: Graph) -> dict[str, Any]:
         del chosen["search"]
     if str(params.get("metric")).startswith("callable "):
         chosen["metric"] = Placeholder(str(params["metric"]).removeprefix("callable ") or "metric")
-    if graph.mass is not None and np.any(graph.mass != 1.0):
+    if np.any(graph.mass != 1.0):
         chosen["mass"] = Placeholder("mass")
     return chosen
 

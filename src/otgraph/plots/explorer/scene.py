@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from otgraph.graphs.graph import Graph
+    from otgraph.graphs.graph import TransportGraph
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 LEVELS = 6  # of opacity: more cannot be told apart, and each is a layer of the picture
@@ -73,7 +73,7 @@ class Scene:
 
 
 def scene_of(
-    graphs: Sequence[Graph],
+    graphs: Sequence[TransportGraph],
     *,
     coordinates: Any,
     labels: Any,
@@ -117,10 +117,9 @@ def scene_of(
     )
 
 
-def readings(graph: Graph) -> dict[str, Any]:
+def readings(graph: TransportGraph) -> dict[str, Any]:
     """What the page says about the whole graph, whatever part of it is drawn."""
     certificate, degrees = graph.certificate, graph.degrees
-    assert certificate is not None  # graphs of a path have one
     sizes = np.bincount(graph.component_labels)
     bins = common_bins([degrees])
     return {
@@ -150,7 +149,7 @@ def _shown_points(n: int, max_points: int) -> LongArray:
 
 
 def _edges(
-    graphs: Sequence[Graph], shown: LongArray, n: int, max_edges: int
+    graphs: Sequence[TransportGraph], shown: LongArray, n: int, max_edges: int
 ) -> tuple[tuple[IntArray, IntArray], NDArray[np.uint8]]:
     """Ends of the drawn edges, and their levels for every eps.
 
@@ -176,7 +175,7 @@ def _edges(
     return ends, np.ascontiguousarray(strength[:, used])
 
 
-def _keyed_levels(graph: Graph, place: LongArray) -> tuple[LongArray, NDArray[np.uint8]]:
+def _keyed_levels(graph: TransportGraph, place: LongArray) -> tuple[LongArray, NDArray[np.uint8]]:
     """Edges between drawn points as single numbers, and their levels of opacity."""
     edges = graph.edges()
     full = np.quantile(edges.weight, FULL_STRENGTH_QUANTILE) if len(edges.weight) else 1.0
@@ -195,8 +194,7 @@ def _by_size(components: IntArray) -> IntArray:
     return np.asarray(rank[components])
 
 
-def _potentials(graph: Graph) -> NDArray[np.float32]:
-    assert graph.potentials is not None  # graphs of a path have them
+def _potentials(graph: TransportGraph) -> NDArray[np.float32]:
     return graph.potentials.astype(np.float32)
 
 
