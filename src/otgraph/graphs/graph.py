@@ -55,6 +55,9 @@ class Graph:
         Wanted row sums; None for kernels.
     points
         The points as they were given, needed by :meth:`extend`; None for precomputed costs.
+    edge_costs
+        Cost of every stored entry of ``weights``, in the order of ``weights.data`` and in units
+        of ``params["scale"]``; None where no plan was computed from costs of single pairs.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Graph:
     potentials: FloatArray | None = None
     mass: FloatArray | None = None
     points: Any = None
+    edge_costs: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Tell the certificate which plan it is about."""

@@ -113,6 +113,8 @@ def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, NDArra
         yield "potentials", _float64(graph.potentials)
     if graph.mass is not None:
         yield "mass", _float64(graph.mass)
+    if graph.edge_costs is not None:
+        yield "edge_costs", _float64(graph.edge_costs)
     if not include_points or graph.points is None:
         return
     if sp.issparse(graph.points):
@@ -241,12 +243,16 @@ def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         potentials=arrays.get("potentials"),
         mass=arrays.get("mass"),
         points=_points_of(header, arrays),
+        edge_costs=arrays.get("edge_costs"),  # absent from older files
     )
     _check_weights(graph.weights)
     for name in ("potentials", "mass"):
         vector = getattr(graph, name)
         if vector is not None and (vector.shape != (n,) or not np.isfinite(vector).all()):
             _refuse(f"its {name} are not {n} finite numbers")
+    costs = graph.edge_costs
+    if costs is not None and (costs.shape != graph.weights.data.shape or not np.all(costs >= 0.0)):
+        _refuse("its edge costs are not one number >= 0 for every weight")
     if graph.points is not None and (graph.points.ndim != 2 or graph.points.shape[0] != n):
         _refuse(f"its points have shape {graph.points.shape}, but there are {n} of them")
     return graph
