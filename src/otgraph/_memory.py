@@ -5,23 +5,89 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Assumed where the system does not tell: a small laptop.
 UNKNOWN_BYTES = 4 << 30
+# Names of limit, usage and reclaimable cache in the two versions of control groups.
+CGROUP_FILES = {
+    2: ("memory.max", "memory.current", "inactive_file"),
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
 
 
-def available_bytes() -> int:
-    """Memory that can be taken without swapping, as far as the system tells."""
+def available_bytes(root: str | os.PathLike[str] = "/") -> int:
+    """Memory that can be taken without swapping, or without being stopped by a limit.
+
+    The least of what the machine has free and what the limits of containers (control groups,
+    version 1 or 2) and of the process (``ulimit -v``) leave. ``root`` is where the system's
+    files are.
+    """
+    base = Path(root)
+    free = _field(base / "proc/meminfo", "MemAvailable:", 1024)
+    known = [*_cgroup_room(base), *_address_room(base)]
+    return max(0, min([_physical() if free is None else free, *known]))
+
+
+def _cgroup_room(base: Path) -> Iterator[int]:
+    """Room below the limit of every control group that this process is in."""
+    for line in _lines(base / "proc/self/cgroup"):
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            top, names = base / "sys/fs/cgroup", CGROUP_FILES[2]
+        elif "memory" in controllers.split(","):
+            top, names = base / "sys/fs/cgroup/memory", CGROUP_FILES[1]
+        else:
+            continue
+        # A container may see its own group at the top, or the path as the host has it.
+        group = top / path.strip("/")
+        for folder in {top, group, *(p for p in group.parents if p.is_relative_to(top))}:
+            limit, usage = (_number(folder / name) for name in names[:2])
+            if limit is not None and usage is not None:
+                cache = _field(folder / "memory.stat", names[2], 1) or 0
+                yield limit - max(0, usage - cache)
+
+
+def _address_room(base: Path) -> Iterator[int]:
+    """Room below the limit of the address space of this process."""
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
+        import resource
+    except ImportError:  # Windows
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = _field(base / "proc/self/status", "VmSize:", 1024)
+    if limit != resource.RLIM_INFINITY and used is not None:
+        yield limit - used
+
+
+def _physical() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):
         return UNKNOWN_BYTES
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _field(path: Path, name: str, unit: int) -> int | None:
+    """The number behind a name at the beginning of a line."""
+    for line in _lines(path):
+        if line.split()[:1] == [name]:
+            return int(line.split()[1]) * unit
+    return None
+
+
+def _number(path: Path) -> int | None:
+    lines = _lines(path)
+    return int(lines[0]) if lines and lines[0].isdigit() else None  # "max" is no limit
 
 
 def megabytes(n_bytes: float) -> str:
@@ -32,12 +98,9 @@ def megabytes(n_bytes: float) -> str:
 def peak_bytes() -> int | None:
     """Most memory that this process has held so far; None where the system does not tell."""
     # Not `resource` on Linux: its figure includes what the parent held before this began.
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
+    peak = _field(Path("/proc/self/status"), "VmHWM:", 1024)
+    if peak is not None:
+        return peak
     try:
         import resource
     except ImportError:  # Windows

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 S = TypeVar("S")
 
+CACHE_ENTRIES = 1 << 18  # 2 MB a thread: a block stays in its cache between the steps of a pass
+
 
 def thread_count(n_jobs: int | None) -> int:
     """Number of threads as scikit-learn counts: -1 are all cores, None is one."""
@@ -39,6 +41,11 @@ def thread_count(n_jobs: int | None) -> int:
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
     """Ranges of at most ``size`` rows that cover ``n`` rows."""
     return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def cache_blocks(n_rows: int, n_columns: int, fewest_rows: int = 1) -> list[tuple[int, int]]:
+    """Ranges of rows of a dense matrix that fit into the cache of a thread."""
+    return row_blocks(n_rows, max(fewest_rows, CACHE_ENTRIES // max(1, n_columns)))
 
 
 class Workers:

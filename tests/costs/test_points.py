@@ -7,7 +7,7 @@ import pytest
 
 import problems
 import reference
-from otgraph.costs import build, exclusion, points
+from otgraph.costs import build, exclusion, points, scaling
 
 N = 1200
 # Relative width of the band around the threshold in which two float64 computations of the
@@ -190,7 +190,9 @@ def test_approximate_screen_finds_part_and_says_so(rng, monkeypatch):
     true = reference.pairs_below(C, upper)
     cost = problems.cost_of(X, exact=False)
     n_found = [0]
-    while not (screen := cost.screen(upper[cost.order])).complete:
+    while not cost.decide(upper[cost.order]):
+        screen = cost.screen(upper[cost.order])
+        assert not screen.complete
         assert 0 < screen.pairs_checked <= cost.n_pairs
         found = problems.as_mask(screen.pairs, cost.order)
         assert not (found & ~true).any()
@@ -199,6 +201,8 @@ def test_approximate_screen_finds_part_and_says_so(rng, monkeypatch):
     assert np.all(np.diff([*n_found, true.sum()]) > 0)  # looking further finds more
     assert len(n_found) > 2
     assert not cost.widen()  # there is nothing further
+    screen = cost.screen(upper[cost.order])
+    assert screen.complete
     np.testing.assert_array_equal(problems.as_mask(screen.pairs, cost.order), true)
 
 
@@ -207,13 +211,13 @@ def test_search_auto_decides_by_what_exact_would_cost(rng, monkeypatch):
     upper = np.full(N, 0.05)
     X = problems.clustered(rng, N)
     cost = problems.cost_of(X, exact=None)
+    assert cost.decide(upper) is cost.exact is True
     assert cost.screen(upper).complete
-    assert cost.exact is True
     monkeypatch.setattr(points, "AUTO_PAIRS_PER_POINT", 1)
     monkeypatch.setattr(points, "SCREEN_PROBES", 2)
     cost = problems.cost_of(X, exact=None)
+    assert cost.decide(upper) is cost.exact is False
     assert not cost.screen(upper).complete
-    assert cost.exact is False
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0])
@@ -229,10 +233,8 @@ def test_scale_of_the_points_does_not_matter(rng, scale, p):
 
 def test_sampled_mean_of_many_points(rng, monkeypatch):
     """Beyond a limit the mean of a power is estimated: to a fraction of a percent."""
-    from otgraph.costs import build
-
     X = problems.random(rng, N)
     exact = problems.cost_of(X, power=1.0).scale
-    monkeypatch.setattr(build, "EXACT_MEAN_POINTS", 100)
+    monkeypatch.setattr(scaling, "EXACT_MEAN_POINTS", 100)
     assert problems.cost_of(X, power=1.0).scale == pytest.approx(exact, rel=2e-3)
     assert problems.cost_of(X, power=1.0).scale == problems.cost_of(X, power=1.0).scale

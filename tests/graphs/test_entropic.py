@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from otgraph import datasets
+from otgraph import _parallel, datasets
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning, InfeasibleError
-from otgraph.graphs import _dense, _pair_costs, _sinkhorn, entropic, entropic_ot_graph
+from otgraph.graphs import entropic_ot_graph
 
 TOL = 1e-6
 
@@ -128,8 +128,7 @@ def test_laws(seed, self_loops):
 
 
 def test_threads_and_runs_agree_to_the_bit(rng, monkeypatch):
-    for module in (_dense, _pair_costs, _sinkhorn, entropic):
-        monkeypatch.setattr(module, "BLOCK_ENTRIES", 1 << 14)  # ten blocks of rows
+    monkeypatch.setattr(_parallel, "CACHE_ENTRIES", 1 << 14)  # ten blocks of rows
     X = rng.standard_normal((400, 5))
     graphs = [entropic_ot_graph(X, 0.02, n_jobs=jobs) for jobs in (1, 2, 2)]
     for other in graphs[1:]:

@@ -246,12 +246,13 @@ class TestAll:
         np.testing.assert_array_equal(new, kept)
 
     def test_blocks_change_nothing(self, X, new, method, monkeypatch):
-        from otgraph.graphs import _neighbors, extension
+        from otgraph import _parallel
+        from otgraph.graphs import extension
 
         graph = BUILDERS[method](X)
         expected = graph.extend(new)
-        for module in (extension, _neighbors):
-            monkeypatch.setattr(module, "BLOCK_ENTRIES", 150)  # two rows at a time
+        monkeypatch.setattr(extension, "BLOCK_ENTRIES", 150)  # two rows at a time
+        monkeypatch.setattr(_parallel, "CACHE_ENTRIES", 150)
         np.testing.assert_allclose(graph.extend(new).toarray(), expected.toarray(), rtol=1e-12)
 
 

@@ -474,6 +474,42 @@ def test_fault_24_result_is_not_a_view_of_the_input(rng):
     assert not np.shares_memory(graph.mass, mass)
 
 
+CONSTRUCTIONS = {
+    "quadratic": lambda X: quadratic_ot_graph(X, 1.0),
+    "entropic": lambda X: otgraph.entropic_ot_graph(X, 1.0),
+    "gaussian": lambda X: otgraph.gaussian_graph(X, 1.0),
+    "knn": lambda X: otgraph.knn_gaussian_graph(X, 5, 1.0),
+    "magic": lambda X: otgraph.magic_graph(X, 3),
+    "magic_pca": lambda X: otgraph.magic_graph(X, 3, n_pca=2),
+}
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "frame", "csr", "list"])
+@pytest.mark.parametrize("build", CONSTRUCTIONS.values(), ids=CONSTRUCTIONS)
+def test_fault_24_changing_the_points_later_does_not_change_the_graph(rng, build, kind):
+    X = np.abs(np.round(rng.normal(size=(40, 3)) * 100)) + 1.0
+    new = X[:5].copy()
+    if kind == "frame":
+        X = pytest.importorskip("pandas").DataFrame(X)
+    elif kind == "csr":
+        X = sp.csr_matrix(X)
+    elif kind == "list":
+        X = X.tolist()
+    else:
+        X = X.astype(kind)
+    graph = build(X)
+    before = graph.extend(new)
+    if kind == "list":
+        X[3][0] = 1e3
+    elif kind == "frame":
+        X.loc[:, 0] *= 3
+    else:
+        X *= 3
+    assert (graph.extend(new) != before).nnz == 0
+    if kind == "float32":
+        assert graph.points.dtype == np.float32
+
+
 def test_fault_24_data_frame(rng):
     pandas = pytest.importorskip("pandas")
     X = rng.normal(size=(40, 3))

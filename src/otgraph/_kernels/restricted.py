@@ -114,7 +114,10 @@ def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, s
 
 
 @njit
-def reordered(indptr, indices, weights, loops, order, place, out_indptr, out_indices, out_weights):
+def reordered(
+    indptr, indices, weights, costs, loops, order, place,
+    out_indptr, out_indices, out_weights, out_costs,
+):  # fmt: skip
     """The symmetric plan with its diagonal, rows and columns in the caller's order and sorted.
 
     Row c gets its columns r in the order in which these rows are read: no sorting is needed.
@@ -127,11 +130,13 @@ def reordered(indptr, indices, weights, loops, order, place, out_indptr, out_ind
             q = cursor[c]
             out_indices[q] = r
             out_weights[q] = weights[p]
+            out_costs[q] = costs[p]
             cursor[c] = q + 1
         if loops[i] > 0.0:
             q = cursor[r]
             out_indices[q] = r
             out_weights[q] = loops[i]
+            out_costs[q] = 0.0
             cursor[r] = q + 1
 
 

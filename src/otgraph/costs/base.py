@@ -2,6 +2,7 @@
 
     neighbors(k)     first candidate pairs
     restrict(pairs)  the transport problem on those pairs only
+    decide(upper)    whether screens will cover all pairs: what search="auto" means
     screen(upper)    every pair that a solution u <= upper could use
 
 Screening with an upper bound of the potentials, rather than the potentials themselves, is
@@ -54,7 +55,7 @@ class Screen:
 
 
 class Cost(ABC):
-    """Points, or a matrix, that know what it costs to send mass between two of them.
+    """Transport cost between points.
 
     Vectors that go in and out are in the order of the cost: ``order[i]`` is the place in
     the input of its i-th point.
@@ -85,6 +86,10 @@ class Cost(ABC):
     @abstractmethod
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points, shape (len(rows), n)."""
+
+    def decide(self, upper: FloatArray) -> bool:
+        """Whether screens cover all pairs from now on, decided before a pass with ``upper``."""
+        return self.exact is not False
 
     def widen(self) -> bool:
         """Look further from now on, if that is possible; says whether it is."""

@@ -2,55 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics.pairwise import _VALID_METRICS
 
 from otgraph._validation import check_cost_matrix, check_points
-from otgraph.costs.blocks import (
-    MatrixCost,
-    MetricCost,
-    SparsePointsCost,
-    positive_scale,
-    power_of_two,
-)
+from otgraph.costs.blocks import MatrixCost, MetricCost, SparsePointsCost
 from otgraph.costs.candidates import CandidateCost
+from otgraph.costs.metrics import check_metric, is_euclidean, is_precomputed
 from otgraph.costs.points import EuclideanCost
+from otgraph.costs.scaling import scaled_points
 from otgraph.costs.tree import TreeCost
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
     from otgraph.costs.base import Cost
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.costs.direct import DirectCost
+    from otgraph.costs.scaling import ScaledPoints
+    from otgraph.typing import LongArray
 
-EUCLIDEAN = ("euclidean", "l2", "sqeuclidean", "cosine")
 # Where a k-d tree is faster than cells, and than looking at all pairs (benchmarks/README.md).
 MOST_TREE_DIMENSIONS = 4
 FEWEST_TREE_POINTS = 4096
-# Up to here the mean of |x - y|^p over all pairs is computed, beyond it is estimated.
-EXACT_MEAN_POINTS = 5000
-MEAN_SAMPLE_PAIRS = 1 << 22  # relative standard error about 0.0005 times the spread
 
 
-def check_input(X: Any, metric: Any) -> Any:
-    """Points, or a precomputed cost: checked, float64, dense or CSR."""
-    if isinstance(metric, str) and metric == "precomputed":
+def check_input(X: Any, metric: Any, *, candidates: bool = True) -> Any:
+    """Points, or a precomputed cost: checked, float64, dense or CSR.
+
+    A sparse cost lists candidates; with ``candidates=False`` it is refused.
+    """
+    if is_precomputed(metric):
+        if sp.issparse(X) and not candidates:
+            msg = "`X` must be a dense cost matrix here, got a sparse one; pass `X.toarray()`."
+            raise TypeError(msg)
         return check_cost_matrix(X)
     check_metric(metric)
     return check_points(X)
-
-
-def check_metric(metric: Any) -> None:
-    """Accept names of scikit-learn's metrics and functions of two points."""
-    if not callable(metric) and (not isinstance(metric, str) or metric not in _VALID_METRICS):
-        msg = (
-            "`metric` must be 'euclidean', 'cosine', another metric of scikit-learn, 'precomputed' "
-            f"or a function of two points, got {metric!r}."
-        )
-        raise ValueError(msg)
 
 
 def as_cost(
@@ -63,46 +52,47 @@ def as_cost(
     seed: int = 0,
     workers: Workers,
 ) -> Cost:
-    """The cost object for what `check_input` let pass."""
-    if isinstance(metric, str) and metric == "precomputed":
-        kind = CandidateCost if sp.issparse(X) else MatrixCost
-        return kind(X, normalize=normalize, workers=workers)
-    if not isinstance(metric, str) or metric not in EUCLIDEAN:
-        return MetricCost(X, metric, power=power, normalize=normalize, workers=workers)
-    if sp.issparse(X):
-        X, power, factor = _directions(X, metric, power)
-        return SparsePointsCost(X, power=power, factor=factor, normalize=normalize, workers=workers)
-    scaled = scaled_points(X, metric=metric, power=power, normalize=normalize, seed=seed)
-    return euclidean_cost(scaled, exact=exact, seed=seed, workers=workers)
+    """The cost object for what `check_input` let pass, made for searching pairs."""
+    if is_precomputed(metric) and sp.issparse(X):
+        return CandidateCost(X, normalize=normalize, workers=workers)
+    if is_euclidean(metric) and not sp.issparse(X):
+        scaled = scaled_points(
+            X, metric=metric, power=power, normalize=normalize, seed=seed, workers=workers
+        )
+        return euclidean_cost(scaled, exact=exact, seed=seed, workers=workers)
+    return _block_cost(X, metric, power, normalize, None, workers)
 
 
-@dataclass(frozen=True)
-class ScaledPoints:
-    """Centered points and what makes a cost of their distances; see `DistancePowers`."""
+def direct_cost(
+    X: Any,
+    *,
+    metric: Any = "euclidean",
+    power: float = 1.0,
+    normalize: bool = False,
+    scale: float | None = None,
+    workers: Workers,
+) -> DirectCost:
+    """The cost of what `check_input` let pass, but candidates, to be asked for any pairs.
 
-    points: FloatArray
-    power: float
-    factor: float
-    scale: float
-
-
-def scaled_points(
-    X: FloatArray, *, metric: str, power: float, normalize: bool, seed: int
-) -> ScaledPoints:
-    """Dense points for one of the `EUCLIDEAN` metrics."""
-    X, power, unit_factor = _directions(X, metric, power)
-    points, unit = _centered(X)
-    with np.errstate(over="ignore"):  # overflows only where the costs themselves do
-        unit_factor = float(unit_factor * np.float64(unit) ** power)
-    mean = _mean_power(points, power, seed)
-    if normalize:
-        factor, scale = 1.0 / positive_scale(mean), positive_scale(mean * unit_factor)
+    Points stay in their order, and the mean of all costs is never estimated. A known ``scale``
+    to divide by saves computing the mean.
+    """
+    known = scale is not None
+    if not known and not normalize:
+        scale = 1.0
+    cost: DirectCost
+    if is_euclidean(metric) and not sp.issparse(X):
+        scaled = scaled_points(
+            X, metric=metric, power=power, normalize=normalize, scale=scale, sample_mean=False,
+            workers=workers,
+        )  # fmt: skip
+        cost = EuclideanCost(scaled, workers=workers, keep_order=True)
     else:
-        factor, scale = unit_factor, 1.0
-    if not normalize and not 0.0 < factor < np.inf:
-        msg = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
-        raise ValueError(msg)
-    return ScaledPoints(points, power, factor, scale)
+        cost = _block_cost(X, metric, power, normalize, scale, workers)
+    if normalize and not known and cost.identical:
+        msg = f"All {cost.n} points are identical: all costs are zero."
+        warnings.warn(msg, UserWarning, stacklevel=3)
+    return cost
 
 
 def euclidean_cost(
@@ -114,69 +104,46 @@ def euclidean_cost(
     labels: LongArray | None = None,
 ) -> TreeCost | EuclideanCost:
     """The cost of dense points: with a tree in few dimensions, with cells in many."""
-    points, power, factor, scale = scaled.points, scaled.power, scaled.factor, scaled.scale
-    if has_tree(points.shape):
-        return TreeCost(points, power=power, factor=factor, scale=scale, workers=workers)
-    return EuclideanCost(
-        points, power=power, factor=factor, scale=scale, exact=exact, seed=seed, workers=workers,
-        labels=labels,
-    )  # fmt: skip
+    if has_tree(scaled.points.shape):
+        return TreeCost(scaled, workers)
+    return EuclideanCost(scaled, exact=exact, seed=seed, workers=workers, labels=labels)
 
 
 def has_tree(shape: tuple[int, ...]) -> bool:
-    """Whether a tree is worth its while."""
+    """Whether a tree is faster than cells."""
     return shape[1] <= MOST_TREE_DIMENSIONS and shape[0] >= FEWEST_TREE_POINTS
 
 
-def _directions(X: Any, metric: str, power: float) -> tuple[Any, float, float]:
-    """Points, power and factor by which a metric is one of Euclidean distances."""
-    if metric == "cosine":
-        # 1 - cos(x, y) is half the squared distance of the unit vectors.
-        return _unit_rows(X), 2.0 * power, 0.5**power
-    return X, (2.0 * power if metric == "sqeuclidean" else power), 1.0
+def kept_points(given: Any, checked: Any, metric: Any) -> Any:
+    """The points as a graph keeps them, None for precomputed costs.
+
+    These are the caller's numbers but not the caller's memory: changing X later does not change
+    the graph. Points in float32 stay so, at half the size. ``checked`` is what `check_input`
+    made of ``given``.
+    """
+    if is_precomputed(metric):
+        return None
+    if isinstance(given, np.ndarray) and given.dtype == np.float32:
+        return given.copy()
+    if not isinstance(checked, np.ndarray) and not sp.issparse(checked):
+        return None  # not in this process
+    fresh = isinstance(given, list | tuple) or (
+        isinstance(given, np.ndarray)
+        and not sp.issparse(checked)
+        and not np.may_share_memory(given, checked)
+    )
+    return checked if fresh else checked.copy()
 
 
-def _centered(X: FloatArray) -> tuple[FloatArray, float]:
-    """Points minus their mean, divided by a power of two: no overflow, no lost digits."""
-    unit = power_of_two(_largest(X))
-    points = X * (1.0 / unit) if 1.0 / unit < np.inf else X / unit
-    points -= points[0].copy()  # exact for near points, and zero for identical ones
-    points -= points.mean(axis=0)
-    spread = power_of_two(_largest(points))
-    points *= 1.0 / spread
-    return points, unit * spread
-
-
-def _largest(X: FloatArray) -> float:
-    return max(float(X.max()), -float(X.min()))
-
-
-def _unit_rows(X: Any) -> Any:
-    X = X / power_of_two(_largest(X.data if sp.issparse(X) and X.nnz else X))
-    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.square(X).sum(axis=1)
-    norms = np.sqrt(np.asarray(squares).ravel())
-    if not norms.all():
-        row = int(np.flatnonzero(norms == 0)[0])
-        msg = f"`X` has a row of zeros (row {row}), which has no direction; drop it for 'cosine'."
-        raise ValueError(msg)
-    return sp.diags(1.0 / norms) @ X if sp.issparse(X) else X / norms[:, None]
-
-
-def _mean_power(points: FloatArray, power: float, seed: int) -> float:
-    """Mean of |x - y|^p over all ordered pairs of centered points."""
-    n = len(points)
-    if power == 2.0:
-        return 2.0 * float(np.einsum("ij,ij->i", points, points).mean())
-    if n <= EXACT_MEAN_POINTS:
-        total = 0.0
-        for i in range(n - 1):
-            squares = np.square(points[i + 1 :] - points[i]).sum(axis=1)
-            total += float((squares ** (0.5 * power)).sum())
-        return 2.0 * total / n**2
-    rng = np.random.default_rng(seed)
-    total, chunk = 0.0, 1 << 16
-    for _ in range(MEAN_SAMPLE_PAIRS // chunk):
-        i, j = rng.integers(n, size=(2, chunk))
-        squares = np.square(points[i] - points[j]).sum(axis=1)
-        total += float((squares ** (0.5 * power)).sum())
-    return total / MEAN_SAMPLE_PAIRS
+def _block_cost(
+    X: Any, metric: Any, power: float, normalize: bool, scale: float | None, workers: Workers
+) -> MatrixCost | MetricCost | SparsePointsCost:
+    """A cost that can only look at all pairs."""
+    if is_precomputed(metric):
+        return MatrixCost(X, normalize=normalize, scale=scale, workers=workers)
+    if not is_euclidean(metric):
+        return MetricCost(X, metric, power=power, normalize=normalize, scale=scale, workers=workers)
+    scaled = scaled_points(
+        X, metric=metric, power=power, normalize=normalize, scale=scale, workers=workers
+    )
+    return SparsePointsCost(scaled, workers)

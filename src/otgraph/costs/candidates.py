@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
 from otgraph.costs.base import Cost, Screen
-from otgraph.costs.blocks import positive_scale
 from otgraph.costs.pairs import Pairs, symmetric_pairs
+from otgraph.costs.scaling import positive_scale
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers

@@ -19,7 +19,7 @@ from otgraph._parallel import row_blocks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from otgraph.costs.cells import Cells
+    from otgraph.costs.partition import Partition
     from otgraph.typing import BoolArray, FloatArray, IndexArray, IntArray, LongArray
 
     Batch: TypeAlias = tuple[int, int]
@@ -49,7 +49,7 @@ class AllPairs:
 class NearCells:
     """Only cells that are near each other: an approximate search."""
 
-    def __init__(self, cells: Cells, probes: int, rows: LongArray | None) -> None:
+    def __init__(self, cells: Partition, probes: int, rows: LongArray | None) -> None:
         self._cells = cells
         self._wanted: BoolArray | None = None
         if rows is not None:
@@ -80,7 +80,7 @@ class NotExcluded:
     """Point i and cell B unless (|x_i - b| - r_B)_+² >= r_i + max r_j over B, for reaches r."""
 
     def __init__(
-        self, X: FloatArray, cells: Cells, reach: FloatArray, rows: LongArray | None
+        self, X: FloatArray, cells: Partition, reach: FloatArray, rows: LongArray | None
     ) -> None:
         self._X = X
         self._cells = cells

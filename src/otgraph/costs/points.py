@@ -13,14 +13,15 @@ import numpy as np
 
 from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks
-from otgraph.costs.cells import cluster_order, consecutive_cells, enclosing_cells, label_order
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
+from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
 from otgraph.costs.powers import BLOCK_ROWS, DistancePowers
-from otgraph.costs.search import SearchedCost, Work
+from otgraph.costs.search import Work
 
 if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk
+    from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
 
     NeighborTask = tuple[int, int, IntArray]
@@ -39,8 +40,8 @@ MIN_RECALL = 0.5
 # Looking cell by cell gathers points again and again; above this share of surviving
 # (point, cell) combinations plain blocks do less work.
 PLAIN_SHARE = 0.4
-# Looking at more than this many pairs per point, some fifty times what the rest of the work
-# looks at, is what search="auto" does without.
+# search="auto" becomes approximate where an exact screen would look at more pairs per point,
+# which is some fifty times what all the rest of the work looks at.
 AUTO_PAIRS_PER_POINT = 250_000
 TINY = 1e-35  # far below any product that matters, above float32 underflow
 
@@ -50,40 +51,56 @@ def cell_count(n: int) -> int:
     return int(CELLS_PER_ROOT * np.sqrt(n))
 
 
-class EuclideanCost(DistancePowers, SearchedCost):
+class EuclideanCost(DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale, in any number of dimensions.
 
     ``exact`` says whether screening covers all pairs, or only the cells near each cell; None
-    leaves the choice to the first screen, which estimates what covering all pairs would cost.
-    ``labels`` are the cells of the points, where somebody has found them already.
+    leaves the choice to `decide`. ``labels`` are the cells of the points, if they are known
+    already. With ``keep_order`` there is one cell, and points stay as they came.
     """
 
     def __init__(
         self,
-        points: FloatArray,
+        scaled: ScaledPoints,
         *,
-        power: float,
-        factor: float,
-        scale: float,
-        exact: bool | None,
-        seed: int,
+        exact: bool | None = True,
+        seed: int = 0,
         workers: Workers,
         labels: LongArray | None = None,
+        keep_order: bool = False,
     ) -> None:
-        n = len(points)
-        if n >= MIN_CELL_POINTS:
+        points, n = scaled.points, len(scaled.points)
+        order = None
+        if n >= MIN_CELL_POINTS and not keep_order:
             if labels is None:
                 order, offsets = cluster_order(points, cell_count(n), seed, workers)
             else:
                 order, offsets = label_order(labels, cell_count(n))
-            points = points[order]
-            self._cells = enclosing_cells(points, offsets)
+        super().__init__(scaled, workers, order)
+        if order is None:
+            self._cells = consecutive_cells(self.own, n)
         else:
-            order = np.arange(n)
-            self._cells = consecutive_cells(points, max(n, 1))
-        super().__init__(points, order, power=power, factor=factor, scale=scale, workers=workers)
+            self._cells = enclosing_cells(self.own, offsets)
         self.exact = exact
         self.probes = SCREEN_PROBES
+
+    def decide(self, upper: FloatArray) -> bool:
+        """Whether screens cover all pairs from now on.
+
+        This is where search="auto" gets its meaning: exact, unless a screen with this bound
+        would look at too many pairs. An approximate search becomes exact where the cells it
+        looks into hold as many pairs as could not be excluded anyway.
+        """
+        if self._cells.n_cells == 1:
+            self.exact = True
+        if self.exact:
+            return True
+        share = NotExcluded(self.own, self._cells, self._reach(upper), None).share()
+        # Looking into the near cells of a cell meets each pair from both ends.
+        as_costly = 2.0 * self.probes / self._cells.n_cells >= min(share, PLAIN_SHARE)
+        cheap = self.exact is None and 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
+        self.exact = cheap or as_costly
+        return self.exact
 
     def widen(self) -> bool:
         """Look into more cells where only near ones were looked into, in the end into all."""
@@ -109,7 +126,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
         reach = self._reach(upper)
         way = self._choose_blocks(reach, rows)
         check = partial(self._screen_batch, way, upper, reach, rows is None)
-        return Work(way.batches, check, complete=bool(self.exact))
+        return Work(way.batches, check, complete=self.exact is not False)
 
     # Neighbors -------------------------------------------------------------------------
 
@@ -145,7 +162,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
 
     def _neighbors_of_block(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
         first, last, columns = task
-        center = self._X[first:last].mean(axis=0)
+        center = self.own[first:last].mean(axis=0)
         left, _ = self._centered(np.arange(first, last, dtype=np.int32), center, 2.0)
         left[:, -1] = 1.0
         right, squares = self._centered(columns, center, 1.0)
@@ -157,7 +174,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
             np.empty(found.size, np.int32),
             np.empty(found.size),
         )
-        count = kernels.costs_of(self._X, first, found, self._factor, self._half_power, i, j, c)
+        count = kernels.costs_of(self.own, first, found, self.factor, self._half_power, i, j, c)
         return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
 
     # Screening -------------------------------------------------------------------------
@@ -165,22 +182,13 @@ class EuclideanCost(DistancePowers, SearchedCost):
     def _choose_blocks(
         self, reach: FloatArray, rows: LongArray | None
     ) -> AllPairs | NearCells | NotExcluded:
-        """How to cut the pairs into blocks; decides what search="auto" means, once."""
+        """How to cut the pairs into blocks."""
         if self._cells.n_cells == 1:
-            self.exact = True
             return AllPairs(self.n, rows)
-        if self.exact is False and rows is not None:
-            return NearCells(self._cells, self.probes, rows)
-        way = NotExcluded(self._X, self._cells, reach, rows)
-        share = way.share()
-        if self.exact is None:
-            self.exact = 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
         if self.exact is False:
-            # Looking into the near cells of a cell meets each pair from both ends.
-            if 2.0 * self.probes / self._cells.n_cells < min(share, PLAIN_SHARE):
-                return NearCells(self._cells, self.probes, rows)
-            self.exact = True  # which costs no more
-        return way if share < PLAIN_SHARE else AllPairs(self.n, rows)
+            return NearCells(self._cells, self.probes, rows)
+        way = NotExcluded(self.own, self._cells, reach, rows)
+        return way if way.share() < PLAIN_SHARE else AllPairs(self.n, rows)
 
     def _screen_batch(
         self,
@@ -208,7 +216,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
         last: int,
         rows: IndexArray,
     ) -> list[PairChunk]:
-        center = self._X[first:last].mean(axis=0)
+        center = self.own[first:last].mean(axis=0)
         right, squares = self._centered(np.arange(first, last, dtype=np.int32), center, 1.0)
         right[:, -1] = reach[first:last] - squares
         right_norm = np.sqrt(squares.max())
@@ -221,10 +229,10 @@ class EuclideanCost(DistancePowers, SearchedCost):
             limits = squares - reach[some]
             # d + 1 products and sums, each within one unit of rounding, on rounded operands.
             size = 2.0 * np.sqrt(squares) * right_norm + right_last + np.abs(limits)
-            limits -= (self._X.shape[1] + 8) * FLOAT32_UNIT * size + TINY
+            limits -= (self.own.shape[1] + 8) * FLOAT32_UNIT * size + TINY
             collect = partial(
                 kernels.collect, left @ right.T, limits.astype(np.float32), some, first, ordered,
-                self._X, upper, self._factor, self._half_power,
+                self.own, upper, self.factor, self._half_power,
             )  # fmt: skip
             chunks += drain(collect, b - a, 4 * (last - first))
         return chunks
@@ -232,7 +240,7 @@ class EuclideanCost(DistancePowers, SearchedCost):
     def _centered(
         self, rows: IndexArray, center: FloatArray, scale: float
     ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], FloatArray]:
-        d = self._X.shape[1]
+        d = self.own.shape[1]
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
-        kernels.gather(self._X, rows, center, scale, out, squares)
+        kernels.gather(self.own, rows, center, scale, out, squares)
         return out, squares

@@ -2,71 +2,106 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
-from otgraph.costs.base import Cost
+from otgraph.costs.direct import check_new_points
+from otgraph.costs.nearest import Index
+from otgraph.costs.search import SearchedCost
+from otgraph.costs.squares import largest_entry, row_squares, square_distances, subtracted_squares
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.costs.scaling import ScaledPoints
+    from otgraph.typing import FloatArray, IndexArray, LongArray, PointsLike
 
 BLOCK_ROWS = 2048
+# Distances that a matrix product gives within this many units of rounding of zero say nothing
+# about the order of neighbors: these rows are searched again by subtraction.
+NOISE_UNITS = 1e4
 
 
-class DistancePowers(Cost):
-    """Cost c_ij = (|x_i - x_j| · unit)^p / scale.
+class DistancePowers(SearchedCost):
+    """Cost c_ij = (|x_i - x_j| · unit)^p / scale, as a power of scaled distances times a factor.
 
     Parameters
     ----------
-    points
-        Centered points, scaled by a power of two to values about 1, in the order of the cost.
+    scaled
+        The points, scaled to values about 1, and the numbers of this formula.
+    workers
+        Threads.
     order
-        Place of each in the input.
-    power
-        Power of the distance.
-    factor
-        c = factor · (squared distance of the scaled points)^(p/2).
-    scale
-        What costs of the caller's points were divided by.
+        Order in which to keep the points; None leaves them as they are.
     """
 
     def __init__(
-        self,
-        points: FloatArray,
-        order: LongArray,
-        *,
-        power: float,
-        factor: float,
-        scale: float,
-        workers: Workers,
+        self, scaled: ScaledPoints, workers: Workers, order: LongArray | None = None
     ) -> None:
-        self.n = len(points)
-        self.order = order
-        self.scale = scale
-        self.workers = workers
-        self.identical = not points.any()
-        self._X = points
-        self._factor = factor
-        self._half_power = 0.5 * power
-        farthest = float(np.max(np.einsum("ij,ij->i", points, points), initial=0.0))
-        self.largest = factor * (4.0 * farthest) ** self._half_power
+        super().__init__(scaled.points if order is None else scaled.points[order], workers, order)
+        self.scale = scaled.scale
+        self.factor = scaled.factor
+        self._half_power = 0.5 * scaled.power
+        self._placement = scaled.placement
+        self._squares = row_squares(self.own)
+        farthest = float(np.max(self._squares, initial=0.0))
+        self.largest = self.factor * (4.0 * farthest) ** self._half_power
+        self.identical = scaled.identical
+
+    def index(self) -> Index:
+        """Euclidean neighbors, by a tree in few dimensions."""
+        return Index("euclidean", self._paired, self._noise)
+
+    def queries(self, X_new: PointsLike) -> Any:
+        """New points in the units of the old ones."""
+        queries = self._placement.place(check_new_points(X_new, self.own), "X_new")
+        with np.errstate(over="ignore"):
+            squares = row_squares(queries)
+        if not np.isfinite(squares.sum()):
+            row = int(np.flatnonzero(~np.isfinite(squares))[0])
+            msg = (
+                f"`X_new` has points so far away that their costs overflow (row {row}); drop them."
+            )
+            raise ValueError(msg)
+        return queries
+
+    def raw(self, queries: Any, first: int = 0) -> FloatArray:
+        """Powers of scaled distances."""
+        points, squares = self.own[first:], self._squares[first:]
+        return self._powered(square_distances(queries, row_squares(queries), points, squares))
+
+    def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Costs of listed pairs, by subtraction: no other pair is looked at."""
+        squares = subtracted_squares(self.own, self.own, rows, columns)
+        return self._scaled(self._powered(squares))
 
     def sample(self, rows: LongArray) -> FloatArray:
-        """Costs from some points to all points; products, so accurate to the norms only."""
-        some = self._X[rows]
+        """Costs from some points to all points."""
+        some, some_squares = self.own[rows], self._squares[rows]
         out = np.empty((len(rows), self.n))
 
         def fill(block: tuple[int, int]) -> None:
-            X = self._X[slice(*block)]
-            squares = np.square(some).sum(axis=1)[:, None] + np.square(X).sum(axis=1)
-            squares -= 2.0 * (some @ X.T)
-            out[:, slice(*block)] = self._factor * np.maximum(squares, 0.0) ** self._half_power
+            part = slice(*block)
+            squares = square_distances(some, some_squares, self.own[part], self._squares[part])
+            out[:, part] = self._scaled(self._powered(squares))
 
         with single_threaded_blas():
             self.workers.run(fill, row_blocks(self.n, BLOCK_ROWS))
         return out
+
+    def _powered(self, squares: FloatArray) -> FloatArray:
+        return squares if self._half_power == 1.0 else squares**self._half_power
+
+    def _paired(self, queries: Any, indices: LongArray, distances: FloatArray) -> FloatArray:
+        """Raw costs from query r to the points ``indices[r]``, by subtraction."""
+        rows = np.repeat(np.arange(len(indices)), indices.shape[1])
+        squares = subtracted_squares(queries, self.own, rows, indices.ravel())
+        return self._powered(squares.reshape(indices.shape))
+
+    def _noise(self, queries: Any) -> float:
+        """Raw costs that are rounding errors of the products that find neighbors."""
+        largest = max(largest_entry(queries), 1.0) ** 2 * queries.shape[1]
+        return float((NOISE_UNITS * np.finfo(np.float64).eps * largest) ** self._half_power)
 
     def _reach(self, upper: FloatArray) -> FloatArray:
         """Numbers r with r_i + r_j >= |x_i - x_j|² wherever c_ij < upper_i + upper_j.
@@ -75,7 +110,7 @@ class DistancePowers(Cost):
         (a + b)^(2/p) <= max(1, 2^(2/p - 1)) (a^(2/p) + b^(2/p)) separates the two ends.
         """
         if self._half_power == 1.0:
-            return upper / self._factor
+            return upper / self.factor
         exponent = 1.0 / self._half_power
         convexity = max(1.0, 2.0 ** (exponent - 1.0))
-        return convexity * (np.maximum(upper, 0.0) / self._factor) ** exponent
+        return convexity * (np.maximum(upper, 0.0) / self.factor) ** exponent

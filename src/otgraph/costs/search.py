@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from otgraph._parallel import single_threaded_blas
-from otgraph.costs.base import Cost, Screen
+from otgraph.costs.base import Screen
+from otgraph.costs.direct import DirectCost
 from otgraph.costs.pairs import joined_rows, symmetric_pairs
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Work:
     whole_rows: bool = False
 
 
-class SearchedCost(Cost):
+class SearchedCost(DirectCost):
     """A cost whose pairs are found by looking through parts."""
 
     @abstractmethod

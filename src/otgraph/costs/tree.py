@@ -15,11 +15,12 @@ from scipy.spatial import KDTree
 from otgraph._kernels import tree as kernels
 from otgraph._parallel import row_blocks
 from otgraph.costs.powers import DistancePowers
-from otgraph.costs.search import SearchedCost, Work
+from otgraph.costs.search import Work
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
     from otgraph.costs.pairs import PairChunk
+    from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import FloatArray, LongArray
 
 # At most; smaller leaves exclude more pairs, larger ones ask fewer questions.
@@ -34,23 +35,19 @@ TIE_MARGIN = 1.0 - 1e-9
 REACH_MARGIN = 1e-12
 
 
-class TreeCost(DistancePowers, SearchedCost):
+class TreeCost(DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale; every screen covers all pairs."""
 
-    def __init__(
-        self, points: FloatArray, *, power: float, factor: float, scale: float, workers: Workers
-    ) -> None:
-        n, d = points.shape
+    def __init__(self, scaled: ScaledPoints, workers: Workers) -> None:
+        n, d = scaled.points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF_POINTS))))
         # The tree halves the points again and again, as the offsets do.
-        order = KDTree(points, leafsize=LEAF_POINTS, copy_data=False).indices
-        super().__init__(
-            points[order], order, power=power, factor=factor, scale=scale, workers=workers
-        )
+        order = KDTree(scaled.points, leafsize=LEAF_POINTS, copy_data=False).indices
+        super().__init__(scaled, workers, order)
         self._offsets = (np.arange(2**depth + 1) * n) >> depth
         self._leaf_of = np.repeat(np.arange(2**depth), np.diff(self._offsets))
         self._lower, self._upper = np.empty((2, 2 ** (depth + 1), d))
-        kernels.fill_boxes(self._X, self._offsets, self._lower, self._upper)
+        kernels.fill_boxes(self.own, self._offsets, self._lower, self._upper)
 
     def neighbor_work(self, k: int) -> Work:
         """The search for pairs no longer than the distances to a near neighbor of both.
@@ -60,22 +57,22 @@ class TreeCost(DistancePowers, SearchedCost):
         many as those nearer than it. Ties do not count, or copies of a point would bring all
         pairs of them along; a point that finds no pair here gets them from the first screen.
         """
-        rank = max(FEWEST_NEIGHBORS, round(k * MORE_PAIRS / 2.0 ** (self._X.shape[1] / 2.0)))
+        rank = max(FEWEST_NEIGHBORS, round(k * MORE_PAIRS / 2.0 ** (self.own.shape[1] / 2.0)))
         return self.screen_work(TIE_MARGIN * self._neighbor_costs(min(rank, self.n - 1)))
 
     def _neighbor_costs(self, rank: int) -> FloatArray:
         """Cost of every point's neighbor of that rank."""
-        tree = KDTree(self._X, leafsize=LEAF_POINTS, copy_data=False)
+        tree = KDTree(self.own, leafsize=LEAF_POINTS, copy_data=False)
         distance = np.empty(self.n)
 
         def find(block: tuple[int, int]) -> None:
             rows = slice(*block)
             # The nearest of all is the point itself, or a copy of it.
-            found, _ = tree.query(self._X[rows], k=[rank + 1])
+            found, _ = tree.query(self.own[rows], k=[rank + 1])
             distance[rows] = found[:, 0]
 
         self.workers.run(find, row_blocks(self.n, BLOCK_ROWS), label="search")
-        return self._factor * np.square(distance) ** self._half_power
+        return self.factor * np.square(distance) ** self._half_power
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
@@ -98,8 +95,8 @@ class TreeCost(DistancePowers, SearchedCost):
         while row < len(rows):
             first = row
             row, count = kernels.collect_near(
-                self._X, self._leaf_of, self._offsets, self._lower, self._upper, reach, most,
-                upper, self._factor, self._half_power, rows, counts, j, c, row,
+                self.own, self._leaf_of, self._offsets, self._lower, self._upper, reach, most,
+                upper, self.factor, self._half_power, rows, counts, j, c, row,
             )  # fmt: skip
             i = np.repeat(rows[first:row].astype(np.int32), counts[first:row])
             chunks.append((i, j[:count].copy(), c[:count].copy()))

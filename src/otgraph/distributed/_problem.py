@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph.costs.metrics import is_precomputed
 from otgraph.distributed import _weights
 from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows
 from otgraph.distributed._cost import DistributedCost
@@ -39,10 +40,10 @@ class ClusterProblem(TransportProblem):
         self._cluster = cluster
         self._block_rows = block_rows
         super().__init__(X, options, **run)
-        self.points = X if isinstance(X, np.ndarray) else None
+        self.points = X.copy() if isinstance(X, np.ndarray) else None
 
     def _check(self, X: Any, metric: Any) -> Source:
-        if isinstance(metric, str) and metric == "precomputed":
+        if is_precomputed(metric):
             msg = (
                 "`metric` must compute costs from points on a cluster, got 'precomputed': whoever "
                 "holds all costs needs no cluster; use otgraph.quadratic_ot_graph."

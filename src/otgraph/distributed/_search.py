@@ -137,6 +137,9 @@ def _work(
         work = mine.neighbor_work(request.k)
     else:
         some = np.concatenate(rows) if request.of_some_rows else None
-        work = mine.screen_work(np.concatenate(bound), some)
+        upper = np.concatenate(bound)
+        if some is None:
+            mine.decide(upper)
+        work = mine.screen_work(upper, some)
     _planned[cost] = request.name, work, mine.exact
     return work, mine.exact

@@ -18,9 +18,11 @@ import scipy.sparse as sp
 from otgraph._optional import require
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs import as_cost, check_input
-from otgraph.costs.build import EUCLIDEAN, euclidean_cost, has_tree, scaled_points
-from otgraph.costs.cells import ASSIGN_ROWS, cell_centers, nearest_center
+from otgraph.costs.build import euclidean_cost, has_tree
+from otgraph.costs.metrics import is_euclidean
+from otgraph.costs.partition import ASSIGN_ROWS, cell_centers, nearest_center
 from otgraph.costs.points import MIN_CELL_POINTS, cell_count
+from otgraph.costs.scaling import scaled_points
 from otgraph.distributed._cluster import PIECE_ENTRIES
 from otgraph.exceptions import ClusterError
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from otgraph.costs import Cost
-    from otgraph.costs.build import ScaledPoints
+    from otgraph.costs.scaling import ScaledPoints
     from otgraph.distributed._cluster import Cluster
     from otgraph.typing import Float32Array, LongArray
 
@@ -126,9 +128,8 @@ def _threads() -> Workers:
 
 def _has_cells(source: Source, metric: Any) -> bool:
     """Whether the cost is one with cells, whose points can be prepared by all workers."""
-    euclidean = isinstance(metric, str) and metric in EUCLIDEAN
     large = source.shape[0] >= MIN_CELL_POINTS and not has_tree(source.shape)
-    return euclidean and large and not source.sparse
+    return is_euclidean(metric) and large and not source.sparse
 
 
 def open_points(path: str) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._parallel import Workers, row_blocks
+from otgraph._memory import available_bytes
+from otgraph._parallel import Workers, cache_blocks
 from otgraph.exceptions import MemoryLimitError
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, SparseMatrix
 
-BLOCK_ENTRIES = 1 << 18  # 2 MB a thread: stays in its cache between the steps of a pass
 # A float64 weight, and beside it either its 32-bit index or a float32 copy for Newton steps.
 BYTES_PER_PAIR = 12
 # What is left to the rest of the process and the machine.
@@ -25,8 +24,8 @@ USABLE_SHARE = 0.9
 
 def require_dense_memory(n: int) -> None:
     """Raise before anything is allocated when n × n weights cannot fit."""
-    needed, available = BYTES_PER_PAIR * n * n, available_memory()
-    if available is not None and needed > USABLE_SHARE * available:
+    needed, available = BYTES_PER_PAIR * n * n, available_bytes()
+    if needed > USABLE_SHARE * available:
         largest = int((USABLE_SHARE * available / BYTES_PER_PAIR) ** 0.5)
         msg = (
             f"A graph with an edge between all pairs of {n:,} points takes {needed / 1e9:,.1f} GB, "
@@ -34,16 +33,6 @@ def require_dense_memory(n: int) -> None:
             "graph: quadratic_ot_graph or knn_gaussian_graph."
         )
         raise MemoryLimitError(msg)
-
-
-def available_memory() -> int | None:
-    """Bytes that can be had without swapping, or None where the system does not say."""
-    known = [
-        number
-        for number in (_meminfo(), _cgroup_room(), _physical_memory())
-        if number is not None and number > 0
-    ]
-    return min(known) if known else None
 
 
 def fill_symmetric(
@@ -64,7 +53,7 @@ def fill_symmetric(
         square[...] = np.triu(square) + np.triu(square, 1).T
         matrix[b:, a:b] = block[:, b - a :].T
 
-    workers.run(fill, row_blocks(n, max(1, BLOCK_ENTRIES // n)))
+    workers.run(fill, cache_blocks(n, n))
 
 
 def csr_from_dense(matrix: FloatArray) -> SparseMatrix:
@@ -88,32 +77,3 @@ def csr_from_dense(matrix: FloatArray) -> SparseMatrix:
     csr = sp.csr_matrix((data, indices, indptr), shape=matrix.shape, copy=False)
     csr.has_sorted_indices = csr.has_canonical_format = True
     return csr
-
-
-def _meminfo() -> int | None:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
-
-
-def _cgroup_room() -> int | None:
-    """Room under the limit of a container."""
-    try:
-        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
-            limit = int(file.read())
-        with open("/sys/fs/cgroup/memory.current", encoding="ascii") as file:
-            return limit - int(file.read())
-    except (OSError, ValueError):  # no cgroup, or "max"
-        return None
-
-
-def _physical_memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +10,23 @@ import scipy.sparse as sp
 from sklearn.decomposition import PCA
 
 from otgraph._validation import check_count
+from otgraph.costs.metrics import is_precomputed
 from otgraph.graphs._canonical import with_small_indices
 
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray, LongArray, SparseMatrix
+
+
+def check_neighbor_count(k: Any, name: str, available: int) -> int:
+    """A number of neighbors, at most those that are there."""
+    k = check_count(k, name)
+    if k > available:
+        warnings.warn(
+            f"`{name}`={k} is more than the {available} possible neighbor(s); using {available}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return min(k, available)
 
 
 def gaussian_weights(costs: FloatArray, eps: float | None) -> FloatArray:
@@ -65,7 +79,7 @@ def project(points: Any, new: Any, n_pca: Any, random_state: int) -> tuple[Float
 
 def _fitted_pca(points: Any, n_pca: Any, random_state: int, metric: Any) -> tuple[Any, FloatArray]:
     n_pca = check_count(n_pca, "n_pca")
-    if isinstance(metric, str) and metric == "precomputed":
+    if is_precomputed(metric):
         msg = "`n_pca` must be None with metric='precomputed': distances have no components."
         raise ValueError(msg)
     if n_pca >= min(points.shape):

@@ -10,33 +10,28 @@ import numpy as np
 from scipy.special import xlog1py
 from tqdm import tqdm
 
-from otgraph._parallel import Workers, row_blocks, single_threaded_blas
+from otgraph._parallel import Workers, cache_blocks, single_threaded_blas
 from otgraph._validation import (
     check_count,
     check_mass,
     check_on_failure,
     check_positive,
 )
+from otgraph.costs import check_input, direct_cost, kept_points, metric_name
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
 from otgraph.graphs._canonical import plain_params
-from otgraph.graphs._cost_kinds import metric_name, pair_costs
-from otgraph.graphs._dense import (
-    BLOCK_ENTRIES,
-    csr_from_dense,
-    fill_symmetric,
-    require_dense_memory,
-)
-from otgraph.graphs._sinkhorn import symmetric_sinkhorn
+from otgraph.graphs._dense import csr_from_dense, fill_symmetric, require_dense_memory
 from otgraph.graphs.graph import TransportGraph
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.sinkhorn import symmetric_sinkhorn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs._sinkhorn import Sinkhorn
+    from otgraph.solvers.sinkhorn import Sinkhorn
     from otgraph.typing import FloatArray, PointsLike
 
 # The plan behind the duality gap must have the exact marginals; this is what rounding leaves.
@@ -103,7 +98,7 @@ def entropic_ot_graph(
 
     Returns
     -------
-    Graph with certificate and potentials. The duality gap in it is ``nan`` where `eps` is so
+    Graph with certificate and potentials. The duality gap in it is ``inf`` where `eps` is so
     small that the plan falls apart and no plan with the exact marginals was found beside it.
 
     Examples
@@ -123,13 +118,15 @@ def entropic_ot_graph(
     )
     max_iter = check_count(max_iter, "max_iter")
     check_on_failure(on_failure)
+    checked = check_input(X, metric, candidates=False)
+    masses = check_mass(mass, checked.shape[0], self_loops=self_loops)
+    require_dense_memory(checked.shape[0])
     workers = Workers(n_jobs, progress=progress)
     try:
-        costs = pair_costs(X, metric, power)
-        masses = check_mass(mass, costs.n, self_loops=self_loops)
-        require_dense_memory(costs.n)
-        scale = costs.normalize(normalize, workers)
-        matrix = costs.matrix(workers)
+        cost = direct_cost(
+            checked, metric=metric, power=power, normalize=normalize, workers=workers
+        )
+        matrix = cost.matrix()
         if not self_loops:
             np.fill_diagonal(matrix, np.inf)
         stages: dict[float, list[float]] = {}
@@ -152,7 +149,7 @@ def entropic_ot_graph(
         _complain(certificate, tol, on_failure)
     params = {
         "method": "entropic", "eps": eps, "metric": metric_name(metric), "power": power,
-        "normalize": normalize, "scale": scale, "self_loops": self_loops, "tol": tol,
+        "normalize": normalize, "scale": cost.scale, "self_loops": self_loops, "tol": tol,
         "max_iter": max_iter,
     }  # fmt: skip
     return TransportGraph(
@@ -161,7 +158,7 @@ def entropic_ot_graph(
         certificate=certificate,
         potentials=solution.u,
         mass=masses,
-        points=costs.points,
+        points=kept_points(X, checked, metric),
     )
 
 
@@ -219,7 +216,7 @@ def _relative_gap(
     measured against transport cost + ε · (total mass), which is positive.
     """
     n = len(mass)
-    blocks = row_blocks(n, max(1, BLOCK_ENTRIES // n))
+    blocks = cache_blocks(n, n)
 
     def product(v: FloatArray) -> FloatArray:
         out = np.empty(n)

@@ -13,16 +13,17 @@ import scipy.sparse as sp
 
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph._validation import check_positive, check_vector
-from otgraph.graphs._cost_kinds import MatrixCosts, is_metric_name, pair_costs
+from otgraph.costs import check_input, direct_cost
+from otgraph.costs.blocks import MatrixCost
+from otgraph.costs.direct import check_new_points
+from otgraph.costs.metrics import is_metric_name
 from otgraph.graphs._dense import csr_from_dense
 from otgraph.graphs._kernel_rows import decayed, gaussian_weights, kernel_rows, project
-from otgraph.graphs._neighbors import new_neighbors
-from otgraph.graphs._pair_costs import check_new_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.graphs._pair_costs import PairCosts
+    from otgraph.costs import DirectCost
     from otgraph.graphs.graph import Graph, TransportGraph
     from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
@@ -80,7 +81,7 @@ def _knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) 
     """exp(−c*_j / ε), or ones, for the k nearest points."""
     costs, queries = _costs_and_queries(graph, X_new, metric)
     k = min(int(graph.params["n_neighbors"]), costs.n)  # type: ignore[arg-type]
-    indices, values = new_neighbors(costs, queries, k, Workers(-1).n_threads)
+    indices, values = costs.nearest(k, queries)
     eps = graph.params["eps"]
     weights = gaussian_weights(values, None if eps is None else float(eps))
     return kernel_rows(indices, weights, costs.n)
@@ -95,9 +96,10 @@ def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> Spar
     metric = _metric(graph, metric)
     points: Any = graph.points
     if params["n_pca"] is not None:
+        points = check_input(points, metric)
         X_new = check_new_points(X_new, points)
         points, X_new = project(points, X_new, params["n_pca"], params["random_state"])
-    costs = MatrixCosts(np.empty((graph.n, 0))) if points is None else pair_costs(points, metric, 1)
+    costs = _cost_of(graph.n, points, metric=metric)
     queries = costs.queries(X_new)
     kernel = params["n_neighbors"], params["decay"], params["thresh"]
     return _stacked(costs, queries, lambda block, a, b: decayed(block, *kernel))
@@ -157,7 +159,7 @@ def _fill_entropic(excess: FloatArray, mass: FloatArray, eps: float) -> None:
 
 
 def _stacked(
-    costs: PairCosts, queries: Any, weights: Callable[[FloatArray, int, int], FloatArray]
+    costs: DirectCost, queries: Any, weights: Callable[[FloatArray, int, int], FloatArray]
 ) -> SparseMatrix:
     """Rows block by block: never more dense numbers at once than one block."""
     parts = []
@@ -167,21 +169,23 @@ def _stacked(
     return sp.csr_matrix(sp.vstack(parts, format="csr"))
 
 
-def _costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[PairCosts, Any]:
+def _costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[DirectCost, Any]:
     params: dict[str, Any] = dict(graph.params)
-    metric = _metric(graph, metric)
-    costs: PairCosts
-    if graph.points is None:  # precomputed: the new costs are all that is needed
-        costs = MatrixCosts(np.empty((graph.n, 0)))
-    else:
-        costs = pair_costs(graph.points, metric, params["power"])
-    queries = costs.queries(X_new)
+    recorded = {name: params[name] for name in ("power", "normalize", "scale")}
+    costs = _cost_of(graph.n, graph.points, metric=_metric(graph, metric), **recorded)
+    return costs, costs.queries(X_new)
+
+
+def _cost_of(n: int, points: Any, **options: Any) -> DirectCost:
+    """The cost of the points of a graph; without points new costs are all that is needed."""
     workers = Workers(-1)
+    if points is None:
+        return MatrixCost(np.empty((n, 0)), scale=options.get("scale", 1.0), workers=workers)
+    points = check_input(points, options["metric"])
     try:
-        costs.restore(params["normalize"], params["scale"], workers)
+        return direct_cost(points, workers=workers, **options)
     finally:
         workers.close()
-    return costs, queries
 
 
 def _metric(graph: Graph, metric: Any) -> Any:

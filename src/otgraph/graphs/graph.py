@@ -48,6 +48,9 @@ class Graph:
         the construction.
     points
         The points as they were given, needed by :meth:`extend`; None for precomputed costs.
+    edge_costs
+        Cost of every stored entry of ``weights``, in the order of ``weights.data`` and in units
+        of ``params["scale"]``; None where no plan was computed from costs of single pairs.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Graph:
     weights: SparseMatrix
     params: dict[str, Param] = field(default_factory=dict)
     points: Any = None
+    edge_costs: FloatArray | None = None
 
     @classmethod
     def from_weights(

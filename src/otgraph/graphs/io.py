@@ -112,6 +112,8 @@ def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, NDArra
     if isinstance(graph, TransportGraph):
         yield "potentials", _float64(graph.potentials)
         yield "mass", _float64(graph.mass)
+    if graph.edge_costs is not None:
+        yield "edge_costs", _float64(graph.edge_costs)
     if not include_points or graph.points is None:
         return
     if sp.issparse(graph.points):
@@ -237,9 +239,14 @@ def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         "weights": _csr_of("weights", arrays, (n, n)),
         "params": plain_params(_decoded(header["params"])),
         "points": _points_of(header, arrays),
+        "edge_costs": arrays.get("edge_costs"),  # absent from older files
     }
     _check_weights(parts["weights"])
-    points = parts["points"]
+    costs, points = parts["edge_costs"], parts["points"]
+    if costs is not None and (
+        costs.shape != parts["weights"].data.shape or not np.all(costs >= 0.0)
+    ):
+        _refuse("its edge costs are not one number >= 0 for every weight")
     if points is not None and (points.ndim != 2 or points.shape[0] != n):
         _refuse(f"its points have shape {points.shape}, but there are {n} of them")
     if header["certificate"] is None:

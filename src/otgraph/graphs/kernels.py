@@ -10,16 +10,16 @@ import scipy.sparse as sp
 
 from otgraph._parallel import Workers
 from otgraph._validation import check_choice, check_positive
+from otgraph.costs import check_input, direct_cost, kept_points, metric_name
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs._canonical import plain_params, with_small_indices
-from otgraph.graphs._cost_kinds import metric_name, pair_costs
 from otgraph.graphs._dense import csr_from_dense, fill_symmetric, require_dense_memory
 from otgraph.graphs._kernel_rows import (
+    check_neighbor_count,
     gaussian_in_place,
     gaussian_weights,
     kernel_rows,
 )
-from otgraph.graphs._neighbors import check_neighbor_count, own_neighbors
 from otgraph.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -89,25 +89,29 @@ def knn_gaussian_graph(
     eps = None if eps is None else check_positive(eps, "eps")
     power = check_positive(power, "power")
     check_choice(symmetrize, "symmetrize", SYMMETRIZE)
+    checked = check_input(X, metric, candidates=False)
+    n = checked.shape[0]
+    k = check_neighbor_count(n_neighbors, "n_neighbors", n - 1 + include_self)
     workers = Workers(n_jobs, progress=progress)
     try:
-        costs = pair_costs(X, metric, power)
-        k = check_neighbor_count(n_neighbors, "n_neighbors", costs.n - 1 + include_self)
-        scale = costs.normalize(normalize, workers)
-        indices, values = own_neighbors(costs, k - include_self, workers.n_threads)
+        cost = direct_cost(
+            checked, metric=metric, power=power, normalize=normalize, workers=workers
+        )
+        indices, values = cost.nearest(k - include_self)
     finally:
         workers.close()
     warn_of_clumps(values)
-    kernel = kernel_rows(indices, gaussian_weights(values, eps), costs.n)
+    kernel = kernel_rows(indices, gaussian_weights(values, eps), n)
     if include_self:
-        kernel = kernel + sp.identity(costs.n, format="csr")
+        kernel = kernel + sp.identity(n, format="csr")
     weights = kernel.maximum(kernel.T) if symmetrize == "union" else (kernel + kernel.T) * 0.5
     params = {
         "method": "knn", "n_neighbors": k, "eps": eps, "metric": metric_name(metric),
-        "power": power, "normalize": normalize, "scale": scale, "include_self": include_self,
+        "power": power, "normalize": normalize, "scale": cost.scale, "include_self": include_self,
         "symmetrize": symmetrize,
     }  # fmt: skip
-    graph = Graph(with_small_indices(weights.tocsr()), plain_params(params), points=costs.points)
+    points = kept_points(X, checked, metric)
+    graph = Graph(with_small_indices(weights.tocsr()), plain_params(params), points=points)
     if k - include_self > 0:
         _warn_of_underflow(graph, eps)
     else:
@@ -156,12 +160,14 @@ def gaussian_graph(
            [0.368, 0.   ]])
     """
     eps, power = check_positive(eps, "eps"), check_positive(power, "power")
+    checked = check_input(X, metric, candidates=False)
+    require_dense_memory(checked.shape[0])
     workers = Workers(n_jobs, progress=progress)
     try:
-        costs = pair_costs(X, metric, power)
-        require_dense_memory(costs.n)
-        scale = costs.normalize(normalize, workers)
-        matrix = costs.matrix(workers)
+        cost = direct_cost(
+            checked, metric=metric, power=power, normalize=normalize, workers=workers
+        )
+        matrix = cost.matrix()
         fill_symmetric(matrix, lambda block, a, b: gaussian_in_place(block, eps), workers)
     finally:
         workers.close()
@@ -169,9 +175,10 @@ def gaussian_graph(
         np.fill_diagonal(matrix, 0.0)
     params = {
         "method": "gaussian", "eps": eps, "metric": metric_name(metric), "power": power,
-        "normalize": normalize, "scale": scale, "self_loops": self_loops,
+        "normalize": normalize, "scale": cost.scale, "self_loops": self_loops,
     }  # fmt: skip
-    graph = Graph(csr_from_dense(matrix), plain_params(params), points=costs.points)
+    points = kept_points(X, checked, metric)
+    graph = Graph(csr_from_dense(matrix), plain_params(params), points=points)
     _warn_of_underflow(graph, eps)
     return graph
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import scipy.sparse as sp
 
-from otgraph._parallel import thread_count
-from otgraph._validation import check_count, check_points, check_positive, check_seed
+from otgraph._parallel import Workers
+from otgraph._validation import check_count, check_positive, check_seed
+from otgraph.costs import check_input, direct_cost, kept_points, metric_name
 from otgraph.graphs._canonical import plain_params, with_small_indices
-from otgraph.graphs._cost_kinds import metric_name, pair_costs
 from otgraph.graphs._kernel_rows import (
+    check_neighbor_count,
     decayed,
     kernel_rows,
     principal_components,
 )
-from otgraph.graphs._neighbors import check_neighbor_count, own_neighbors
 from otgraph.graphs.graph import Graph
 from otgraph.graphs.kernels import warn_of_clumps
 
@@ -82,24 +82,25 @@ def magic_graph(
     1.0
     """
     decay, thresh = check_positive(decay, "decay"), check_positive(thresh, "thresh")
-    n_threads, seed = thread_count(n_jobs), check_seed(random_state)
-    points = X if n_pca is None else check_points(X)
-    features = X if n_pca is None else principal_components(points, n_pca, seed, metric)
-    distances = pair_costs(features, metric, 1.0)
-    k = check_neighbor_count(n_neighbors, "n_neighbors", distances.n - 1)
+    workers, seed = Workers(n_jobs), check_seed(random_state)
+    features = points = check_input(X, metric, candidates=False)
+    if n_pca is not None:
+        features = principal_components(points, n_pca, seed, metric)
+    n = points.shape[0]
+    k = check_neighbor_count(n_neighbors, "n_neighbors", n - 1)
     knn_max = KNN_MAX_FACTOR * k if knn_max is None else check_count(knn_max, "knn_max", minimum=k)
-    knn_max = min(knn_max, distances.n - 1)
-    indices, values = own_neighbors(distances, knn_max, n_threads)
+    distances = direct_cost(features, metric=metric, workers=workers)
+    indices, values = distances.nearest(min(knn_max, n - 1))
     warn_of_clumps(values[:, :k])
-    kernel = kernel_rows(indices, decayed(values, k, decay, thresh), distances.n)
-    kernel = kernel + sp.identity(distances.n, format="csr")
+    kernel = kernel_rows(indices, decayed(values, k, decay, thresh), n)
+    kernel = kernel + sp.identity(n, format="csr")
     params = {
-        "method": "magic", "n_neighbors": k, "decay": decay, "knn_max": knn_max,
+        "method": "magic", "n_neighbors": k, "decay": decay, "knn_max": min(knn_max, n - 1),
         "thresh": thresh, "metric": metric_name(metric), "n_pca": n_pca,
         "random_state": seed,
     }  # fmt: skip
     return Graph(
         weights=with_small_indices(((kernel + kernel.T) * 0.5).tocsr()),
         params=plain_params(params),
-        points=distances.points if n_pca is None else points,
+        points=kept_points(X, points, metric),
     )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from otgraph._validation import check_choice, check_count, check_positive, check_seed
-from otgraph.costs.build import check_metric
-from otgraph.graphs._cost_kinds import metric_name
+from otgraph.costs import metric_name
+from otgraph.costs.metrics import check_metric, is_precomputed
 
 if TYPE_CHECKING:
     from otgraph.typing import RandomState
@@ -47,7 +47,7 @@ def flag(value: Any, name: str) -> bool:
 
 def metric_of(value: Any, name: str) -> Any:
     """A metric that the cost layer knows."""
-    if not (isinstance(value, str) and value == "precomputed"):
+    if not is_precomputed(value):
         check_metric(value)
     return value
 

@@ -15,7 +15,7 @@ from otgraph._validation import (
     check_seed,
     check_vector,
 )
-from otgraph.costs import as_cost, check_input
+from otgraph.costs import as_cost, check_input, kept_points
 from otgraph.costs.restricted import Plan
 from otgraph.exceptions import (
     ConvergenceError,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from otgraph.costs import Cost
     from otgraph.graphs.options import QuadraticOptions
-    from otgraph.typing import BoolArray, HasComponents, LongArray, SparseMatrix
+    from otgraph.typing import BoolArray, FloatArray, HasComponents, LongArray, SparseMatrix
 
 T = TypeVar("T", bound=np.generic)
 
@@ -82,10 +82,7 @@ class TransportProblem:
             seed=self.seed,
             workers=Workers(n_jobs, progress=bool(progress)),
         )
-        # float32 points are kept as they came, not as a copy twice their size.
-        single = isinstance(given, np.ndarray) and given.dtype == np.float32
-        precomputed = isinstance(options.metric, str) and options.metric == "precomputed"
-        self.points = None if precomputed else given if single else X
+        self.points = kept_points(given, X, options.metric)
         del X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
@@ -158,13 +155,17 @@ class TransportProblem:
         """The plan in the caller's order, with what is known about it."""
         plan = solution.plan
         assert isinstance(plan, Plan)  # costs in this process give plans in this process
+        weights, edge_costs = plan_weights(
+            plan, self.cost.order, self_loops=self.options.self_loops
+        )
         graph = TransportGraph(
-            weights=plan_weights(plan, self.cost.order, self_loops=self.options.self_loops),
+            weights=weights,
             params=self._params_of(solution, params),
             certificate=solution.certificate,
             potentials=self._in_given_order(solution.u),
             mass=self._in_given_order(self.mass),
             points=self.points,
+            edge_costs=edge_costs,
         )
         if not self.cost.identical and np.any(plan.costs == 0.0):
             rows = np.repeat(np.arange(self.cost.n), plan.degrees)
@@ -218,24 +219,29 @@ class TransportProblem:
         return n - 1
 
 
-def plan_weights(plan: Plan, order: LongArray, *, self_loops: bool) -> SparseMatrix:
-    """The matrix of a plan on points whose place in the input is ``order``."""
+def plan_weights(
+    plan: Plan, order: LongArray, *, self_loops: bool
+) -> tuple[SparseMatrix, FloatArray]:
+    """The matrix of a plan on points whose place in the input is ``order``, and edge costs."""
     n = len(order)
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n)
     loops = plan.loops if self_loops else np.zeros(n)
     counts = (plan.degrees + (loops > 0.0))[place]
     indptr = np.concatenate(([0], np.cumsum(counts)))
-    columns, weights = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+    columns, (weights, costs) = np.empty(indptr[-1], dtype=np.int32), np.empty((2, indptr[-1]))
     plan_kernels.reordered(
-        plan.indptr, plan.indices, plan.weights, loops, order, place, indptr, columns, weights
-    )
+        plan.indptr, plan.indices, plan.weights, plan.costs, loops, order, place,
+        indptr, columns, weights, costs,
+    )  # fmt: skip
     if len(columns) < np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
     matrix = sp.csr_matrix((weights, columns, indptr), shape=(n, n))
     matrix.has_sorted_indices = True
-    matrix.eliminate_zeros()  # entries that underflow
-    return matrix
+    if not weights.all():  # entries that underflow
+        costs = costs[weights != 0.0]
+        matrix.eliminate_zeros()
+    return matrix, costs
 
 
 def report_clumps(graph: HasComponents, elsewhere: BoolArray) -> None:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from otgraph._validation import check_csr
+from otgraph.costs.metrics import is_metric_name
 from otgraph.graphs import Graph, TransportGraph
 from otgraph.graphs._canonical import plain_params
-from otgraph.graphs._cost_kinds import is_metric_name
 from otgraph.singlecell._adata import check_adata, check_writable, listed
 from otgraph.singlecell._matrices import connectivities, distances
 

@@ -59,6 +59,7 @@ class Screener:
         self._refuse_what_does_not_fit(upper)
         self._known = None
         self.n_passes += 1
+        self.cost.decide(upper)
         return self.cost.screen(upper)
 
     def _partial_pass(self, known: Screen, wanted: FloatArray, escaped: LongArray) -> Screen:

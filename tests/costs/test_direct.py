@@ -8,9 +8,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from otgraph._parallel import Workers
-from otgraph.graphs._cost_kinds import EuclideanCosts, pair_costs
-from otgraph.graphs._dense import csr_from_dense
-from otgraph.graphs._neighbors import new_neighbors, own_neighbors
+from otgraph.costs import check_input, direct_cost
 
 
 @pytest.fixture
@@ -18,11 +16,14 @@ def X(rng) -> np.ndarray:
     return rng.standard_normal((60, 7))
 
 
+def cost_of(X, metric="euclidean", power=2.0, threads=1, **options):
+    checked = check_input(X, metric, candidates=False)
+    return direct_cost(checked, metric=metric, power=power, workers=Workers(threads), **options)
+
+
 def normalized_matrix(X, metric="euclidean", power=2.0, threads=1):
-    costs = pair_costs(X, metric, power)
-    workers = Workers(threads)
-    scale = costs.normalize(True, workers)
-    return costs.matrix(workers), scale
+    cost = cost_of(X, metric, power, threads, normalize=True)
+    return cost.matrix(), cost.scale
 
 
 def exact_neighbors(C: np.ndarray, k: int) -> np.ndarray:
@@ -77,9 +78,8 @@ def test_scale_of_the_points_does_not_matter(X, scale, kind):
 
 def test_points_whose_sum_would_overflow(X):
     X = np.abs(X)
-    costs = EuclideanCosts(X * 4e307, "euclidean", 2.0)
-    costs.normalize(True, Workers(1))
-    np.testing.assert_allclose(costs.matrix(Workers(1)), normalized_matrix(X)[0], rtol=1e-11)
+    matrix, _ = normalized_matrix(X * 4e307)
+    np.testing.assert_allclose(matrix, normalized_matrix(X)[0], rtol=1e-11)
 
 
 @pytest.mark.parametrize("exponent", [-900, 3, 900])
@@ -107,9 +107,8 @@ def test_threads_and_blocks_change_nothing(rng):
 
 
 def test_costs_that_overflow_are_refused(X):
-    workers = Workers(1)
     with pytest.raises(ValueError, match="beyond the range of float64; pass `normalize=True`"):
-        pair_costs(X * 1e200, "euclidean", 2.0).normalize(False, workers)
+        cost_of(X * 1e200, normalize=False)
 
 
 def test_precomputed_is_the_cost(X, rng):
@@ -126,8 +125,7 @@ def test_rounding_in_a_matrix_is_made_symmetric(X, rng):
 
 
 def test_new_points_in_the_same_units(X, rng):
-    costs = pair_costs(X, "euclidean", 2.0)
-    costs.normalize(True, Workers(1))
+    costs = cost_of(X, normalize=True)
     new = rng.standard_normal((9, 7))
     expected = cdist(new, X, "sqeuclidean") / cdist(X, X, "sqeuclidean").mean()
     np.testing.assert_allclose(costs.rows(costs.queries(new)), expected, rtol=1e-12)
@@ -136,14 +134,14 @@ def test_new_points_in_the_same_units(X, rng):
 class TestNeighbors:
     @pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock", "mahalanobis"])
     def test_against_sorting(self, X, metric):
-        indices, values = own_neighbors(pair_costs(X, metric, 1.0), 6, 1)
+        indices, values = cost_of(X, metric, 1.0).nearest(6)
         C = cdist(X, X, metric)
         np.testing.assert_array_equal(indices, exact_neighbors(C, 6))
         assert np.all(np.diff(values, axis=1) >= 0)
 
     def test_of_a_matrix(self, X):
         C = cdist(X, X)
-        indices, values = own_neighbors(pair_costs(C, "precomputed", 1.0), 6, 1)
+        indices, values = cost_of(C, "precomputed", 1.0).nearest(6)
         np.testing.assert_array_equal(indices, exact_neighbors(C, 6))
         np.testing.assert_array_equal(values, np.take_along_axis(C, indices, 1))
 
@@ -153,7 +151,7 @@ class TestNeighbors:
     def test_duplicates_are_neighbors_and_the_point_is_not(self, rng, d, kind, metric):
         X = rng.standard_normal((80, d))
         X[10:50] = X[10]  # 40 copies, more than k
-        indices, values = own_neighbors(pair_costs(kind(X), metric, 2.0), 15, 1)
+        indices, values = cost_of(kind(X), metric).nearest(15)
         assert not np.any(indices == np.arange(80)[:, None])
         assert all(len(set(row)) == 15 for row in indices)
         assert np.all(values[10:50] == 0.0)
@@ -163,24 +161,53 @@ class TestNeighbors:
         # Products of centered coordinates near 5e8 say nothing about distances near 1.
         X = rng.standard_normal((60, 30))
         X[30:] += 1e8
-        indices, _ = own_neighbors(pair_costs(X, "euclidean", 2.0), 5, 1)
-        assert isinstance(pair_costs(X, "euclidean", 2.0), EuclideanCosts)
+        indices, _ = cost_of(X).nearest(5)
         C = cdist(X, X, "sqeuclidean")
         np.testing.assert_array_equal(indices, exact_neighbors(C, 5))
 
     def test_new_points(self, X, rng):
         new = rng.standard_normal((5, 7))
-        costs = pair_costs(X, "euclidean", 2.0)
-        indices, _ = new_neighbors(costs, costs.queries(new), 4, 1)
+        costs = cost_of(X)
+        indices, _ = costs.nearest(4, costs.queries(new))
         expected = np.argsort(cdist(new, X), axis=1)[:, :4]
         np.testing.assert_array_equal(indices, expected)
 
 
-@pytest.mark.parametrize("density", [0.0, 0.1, 0.9, 1.0])
-def test_csr_from_dense(rng, density):
-    dense = rng.random((30, 17)) + 0.1
-    dense[rng.random(dense.shape) > density] = 0.0
-    csr = csr_from_dense(dense.copy())
-    np.testing.assert_array_equal(csr.toarray(), dense)
-    assert csr.nnz == np.count_nonzero(dense)
-    csr.check_format(full_check=True)
+class TestListed:
+    @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+    @pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock"])
+    def test_equals_the_matrix(self, X, rng, kind, metric):
+        cost = cost_of(kind(X), metric, normalize=True)
+        i, j = np.sort(rng.integers(60, size=200)), rng.integers(60, size=200)
+        np.testing.assert_allclose(cost.listed(i, j), cost.matrix()[i, j], rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock", "precomputed"])
+def test_known_scale_saves_the_mean(X, metric):
+    X = cdist(X, X) if metric == "precomputed" else X
+    cost = cost_of(X, metric, normalize=True)
+    again = cost_of(X, metric, normalize=True, scale=cost.scale)
+    assert again.scale == cost.scale
+    np.testing.assert_allclose(again.matrix(), cost.matrix(), rtol=1e-14)
+
+
+def test_scale_that_underflowed_is_computed_again(X):
+    tiny = cost_of(X * 1e-200, normalize=True)
+    again = cost_of(X * 1e-200, normalize=True, scale=tiny.scale)
+    np.testing.assert_array_equal(again.matrix(), tiny.matrix())
+
+
+def test_a_point_costs_itself_nothing(X):
+    """Entropic and Gaussian self-loops are at cost zero, whatever a matrix has there."""
+    C = cdist(X, X)
+    matrix, scale = normalized_matrix(C + np.eye(60), "precomputed")
+    assert not matrix.diagonal().any()
+    assert scale == pytest.approx(C.mean())
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
+def test_neighbors_of_a_fitted_metric_in_threads(rng, metric):
+    X = rng.standard_normal((400, 6))
+    one, two = (cost_of(X, metric, 1.0, threads).nearest(8) for threads in (1, 2))
+    np.testing.assert_array_equal(one[0], two[0])
+    np.testing.assert_array_equal(one[1], two[1])

@@ -7,7 +7,7 @@ import pytest
 
 import problems
 from otgraph._parallel import Workers
-from otgraph.costs.cells import cluster_order, consecutive_cells, enclosing_cells
+from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells
 
 
 @pytest.mark.parametrize("cloud", problems.CLOUDS.values(), ids=problems.CLOUDS)

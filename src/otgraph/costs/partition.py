@@ -1,4 +1,4 @@
-"""Grouping points into cells, so that most pairs can be excluded unseen.
+"""A partition of the points into cells of neighbors, so that most pairs can be excluded unseen.
 
 Any grouping is correct; a compact one excludes more. A few rounds of k-means on a sample
 are compact enough, and cost a small share of the search that they save.
@@ -29,8 +29,8 @@ RADIUS_MARGIN = 1.0 + 1e-12
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Consecutive ranges of points; ``offsets[b]:offsets[b + 1]`` lie within a ball."""
+class Partition:
+    """Cells of consecutive points; ``offsets[b]:offsets[b + 1]`` lie within a ball."""
 
     offsets: LongArray
     centers: FloatArray
@@ -69,7 +69,7 @@ class Cells:
         return near_cells
 
 
-def consecutive_cells(X: FloatArray, size: int) -> Cells:
+def consecutive_cells(X: FloatArray, size: int) -> Partition:
     """Cells of ``size`` neighboring rows each; no search, nothing known about compactness."""
     n = len(X)
     offsets = np.append(np.arange(0, n, size), n)
@@ -91,7 +91,7 @@ def label_order(labels: LongArray, n_cells: int) -> tuple[LongArray, LongArray]:
     return order, np.concatenate(([0], np.cumsum(counts[counts > 0])))
 
 
-def enclosing_cells(X: FloatArray, offsets: LongArray) -> Cells:
+def enclosing_cells(X: FloatArray, offsets: LongArray) -> Partition:
     """Cells of points that are already in the order of ``offsets``."""
     n_cells, d = len(offsets) - 1, X.shape[1]
     centers, radii = np.empty((n_cells, d)), np.empty(n_cells)
@@ -99,7 +99,7 @@ def enclosing_cells(X: FloatArray, offsets: LongArray) -> Cells:
         members = X[offsets[b] : offsets[b + 1]]
         centers[b] = members.mean(axis=0)
         radii[b] = np.sqrt(np.square(members - centers[b]).sum(axis=1).max())
-    return Cells(offsets, centers, radii * RADIUS_MARGIN)
+    return Partition(offsets, centers, radii * RADIUS_MARGIN)
 
 
 def cell_centers(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> Float32Array:

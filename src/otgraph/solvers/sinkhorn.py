@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph._parallel import Workers, row_blocks, single_threaded_blas
-from otgraph.graphs._dense import BLOCK_ENTRIES
+from otgraph._parallel import Workers, cache_blocks, single_threaded_blas
 from otgraph.solvers.cg import conjugate_gradients
 
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ class _Passes:
         self.count = 0
         self._cost = cost
         self._workers = workers
-        self._blocks = row_blocks(len(cost), max(1, BLOCK_ENTRIES // len(cost)))
+        self._blocks = cache_blocks(len(cost), len(cost))
         self._plan: Float32Array | None = None
 
     def log_residual(self, u: FloatArray, eps: float) -> FloatArray:

@@ -1,0 +1,159 @@
+"""Costs of any pairs, asked for directly: blocks, lists, exact neighbors, new points.
+
+The solver searches pairs and never needs all of them. Kernels, entropic transport, the
+extension to new points and distances along edges do, and ask the same cost objects.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._parallel import Workers, cache_blocks, single_threaded_blas
+from otgraph._validation import check_points
+from otgraph.costs.base import Cost
+from otgraph.costs.nearest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from otgraph.costs.nearest import Index
+    from otgraph.typing import FloatArray, IndexArray, LongArray, PointsLike
+
+MIN_BLOCK_ROWS = 32  # fewer would turn products of matrices into products of vectors
+BEYOND_FLOAT64 = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
+
+
+class DirectCost(Cost):
+    """A cost c = factor · raw that can be computed for any two points, and for new ones.
+
+    Parameters
+    ----------
+    own
+        The n points as queries, in the order of the cost.
+    workers
+        Threads.
+    order
+        Place of each point in the input; None if they are as they came.
+    """
+
+    factor: float = 1.0
+
+    def __init__(self, own: Any, workers: Workers, order: LongArray | None = None) -> None:
+        self.own = own
+        self.n = own.shape[0]
+        self.order = np.arange(self.n) if order is None else order
+        self.workers = workers
+
+    @abstractmethod
+    def queries(self, X_new: PointsLike) -> Any:
+        """New points, checked and in the form that `rows` takes."""
+
+    @abstractmethod
+    def raw(self, queries: Any, first: int = 0) -> FloatArray:
+        """Raw costs from some queries to the points ``first:``, a new array."""
+
+    def index(self) -> Index | None:
+        """How to find neighbors without looking at all pairs, if there is a way."""
+        return None
+
+    def rows(self, queries: Any) -> FloatArray:
+        """Costs from some queries to all points."""
+        return self._scaled(self.raw(queries))
+
+    def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Costs of listed pairs of the n points; `rows` must not fall."""
+        costs = np.empty(len(rows))
+        for a, b in self._direct_blocks():
+            span = slice(*np.searchsorted(rows, [a, b]))
+            costs[span] = self.rows(self.own[a:b])[rows[span] - a, columns[span]]
+        return costs
+
+    def matrix(self) -> FloatArray:
+        """All costs, exactly symmetric, zero on the diagonal; callers check the memory first."""
+        out = np.empty((self.n, self.n))
+
+        def fill(rows: tuple[int, int]) -> None:
+            a, b = rows
+            block = self._scaled(self.raw(self.own[a:b], a))
+            square = np.triu(block[:, : b - a], 1)
+            block[:, : b - a] = square + square.T
+            out[a:b, a:] = block
+            out[b:, a:b] = block[:, b - a :].T
+
+        with single_threaded_blas():
+            self.workers.run(fill, self._direct_blocks(), label="costs")
+        if not np.isfinite(out.sum()):
+            raise ValueError(BEYOND_FLOAT64)
+        return out
+
+    def nearest(self, k: int, queries: Any = None) -> tuple[LongArray, FloatArray]:
+        """Indices and costs of the k nearest points, exactly; ordered by cost, then index.
+
+        Without queries: of every point itself, which is left out by index. Among duplicates
+        it need not come first in its own list, nor be in it at all.
+        """
+        own = np.arange(self.n) if queries is None else None
+        indices, raw = nearest(self, self.own if queries is None else queries, k, own)
+        return indices, self._scaled(raw)
+
+    def _direct_blocks(self) -> list[tuple[int, int]]:
+        return cache_blocks(self.n, self.n, fewest_rows=MIN_BLOCK_ROWS)
+
+    def _scaled(self, raw: FloatArray) -> FloatArray:
+        if self.factor != 1.0:
+            raw *= self.factor
+        return raw
+
+
+def mean_and_largest(
+    block: Callable[[int, int, int], FloatArray],
+    n: int,
+    blocks: Sequence[tuple[int, int]],
+    workers: Workers,
+) -> tuple[float, float]:
+    """Of all n² costs, a point with itself included at cost 0.
+
+    ``block(start, stop, first_column)`` gives the costs right of ``first_column``.
+    """
+
+    def total(rows: tuple[int, int]) -> tuple[float, float]:
+        costs = np.triu(block(*rows, rows[0]), 1)
+        return float(costs.sum()), float(costs.max(initial=0.0))
+
+    with single_threaded_blas():
+        sums, largest = zip(*workers.map(total, blocks, label="mean cost"), strict=True)
+    return 2.0 * float(sum(sums)) / n**2, max(largest)
+
+
+def check_new_points(X_new: PointsLike, points: Any) -> Any:
+    """Rows with as many features as the points, sparse only where these are."""
+    checked = check_points(X_new, name="X_new", min_samples=1)
+    if checked.shape[1] != points.shape[1]:
+        msg = (
+            f"`X_new` must have the {points.shape[1]} features of the points of the graph, got "
+            f"{checked.shape[1]}. Select or order the columns as they were."
+        )
+        raise ValueError(msg)
+    if sp.issparse(points):
+        return sp.csr_matrix(checked)
+    return checked.toarray() if sp.issparse(checked) else checked
+
+
+def check_new_costs(X_new: PointsLike, n: int) -> FloatArray:
+    """Costs from new rows to the n points of a graph on precomputed costs."""
+    checked = check_points(X_new, name="X_new", min_samples=1)
+    dense: FloatArray = checked.toarray() if sp.issparse(checked) else checked
+    if dense.shape[1] != n:
+        msg = (
+            f"`X_new` must hold the costs to all {n} points of the graph, shape (new points, {n}), "
+            f"because it was built with metric='precomputed'; got shape {dense.shape}."
+        )
+        raise ValueError(msg)
+    if dense.min() < 0.0:
+        msg = f"`X_new` must hold costs >= 0 with metric='precomputed', got {dense.min():.6g}."
+        raise ValueError(msg)
+    return dense

@@ -1,0 +1,52 @@
+"""Metrics by name: which are known, how they are recorded, what they learn from all points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import _VALID_METRICS
+
+EUCLIDEAN = ("euclidean", "l2", "sqeuclidean", "cosine")
+
+
+def is_precomputed(metric: Any) -> bool:
+    """Whether the input is the cost itself."""
+    return isinstance(metric, str) and metric == "precomputed"
+
+
+def is_euclidean(metric: Any) -> bool:
+    """Whether costs are powers of Euclidean distances."""
+    return isinstance(metric, str) and metric in EUCLIDEAN
+
+
+def check_metric(metric: Any) -> None:
+    """Accept names of scikit-learn's metrics and functions of two points."""
+    if not callable(metric) and (not isinstance(metric, str) or metric not in _VALID_METRICS):
+        msg = (
+            "`metric` must be 'euclidean', 'cosine', another metric of scikit-learn, 'precomputed' "
+            f"or a function of two points, got {metric!r}."
+        )
+        raise ValueError(msg)
+
+
+def metric_name(metric: Any) -> str:
+    """What a graph records of the metric; a function leaves its name only."""
+    return metric if isinstance(metric, str) else f"callable {getattr(metric, '__name__', '')}"
+
+
+def is_metric_name(name: str) -> bool:
+    """Whether a recorded metric can be used as it is; the name of a function cannot."""
+    return name == "precomputed" or name in _VALID_METRICS
+
+
+def metric_keywords(points: Any, metric: Any) -> dict[str, Any]:
+    """Parameters that a metric takes from all points, which a block of them does not show."""
+    if callable(metric) or sp.issparse(points):  # scikit-learn refuses sparse points for these
+        return {}
+    if metric == "seuclidean":
+        return {"V": np.var(points, axis=0, ddof=1)}
+    if metric == "mahalanobis":
+        return {"VI": np.linalg.inv(np.cov(points.T)).T}
+    return {}

@@ -1,0 +1,100 @@
+"""Exact nearest neighbors of points, and of new ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from otgraph._parallel import cache_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from otgraph.costs.direct import DirectCost
+    from otgraph.typing import FloatArray, LongArray
+
+
+@dataclass(frozen=True)
+class Index:
+    """How scikit-learn finds the neighbors of a cost.
+
+    Parameters
+    ----------
+    metric
+        Metric that orders points as the cost does.
+    raw
+        Raw costs from (queries, indices of their neighbors, distances found).
+    noise
+        For queries, the raw cost below which the order that was found says nothing; None if it
+        can be relied upon.
+    keywords
+        Of the metric.
+    """
+
+    metric: Any
+    raw: Callable[[Any, LongArray, FloatArray], FloatArray]
+    noise: Callable[[Any], float] | None = None
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+
+def nearest(
+    cost: DirectCost, queries: Any, k: int, own: LongArray | None
+) -> tuple[LongArray, FloatArray]:
+    """Indices and raw costs of the k points nearest to every query.
+
+    ``own`` are the places of the queries among the points, each left out of its own list.
+    """
+    if k == 0:
+        return np.empty((queries.shape[0], 0), dtype=np.int64), np.empty((queries.shape[0], 0))
+    index = cost.index()
+    if index is None:
+        return _ordered(*_nearest_in_rows(cost, queries, k, own))
+    indices, distances = _searched(cost, index, queries, k, own)
+    raw = index.raw(queries, indices, distances)
+    unsure = np.flatnonzero(raw.max(axis=1) < (index.noise(queries) if index.noise else 0.0))
+    if unsure.size:
+        excluded = None if own is None else own[unsure]
+        indices[unsure], raw[unsure] = _nearest_in_rows(cost, queries[unsure], k, excluded)
+    return _ordered(indices, raw)
+
+
+def _searched(
+    cost: DirectCost, index: Index, queries: Any, k: int, own: LongArray | None
+) -> tuple[LongArray, FloatArray]:
+    # A function need not obey the triangle inequality that trees rely on.
+    search = NearestNeighbors(
+        algorithm="brute" if callable(index.metric) else "auto",
+        metric=index.metric,
+        metric_params=index.keywords or None,
+        # Trees with a fitted metric share one buffer among threads and return anything.
+        n_jobs=1 if index.keywords else cost.workers.n_threads,
+    ).fit(cost.own)
+    distances, indices = search.kneighbors(queries, n_neighbors=k + (own is not None))
+    if own is None:
+        return indices, distances
+    keep = indices != own[:, None]
+    keep[keep.all(axis=1), -1] = False  # self crowded out by duplicates: the last one goes
+    shape = (len(own), k)
+    return indices[keep].reshape(shape), distances[keep].reshape(shape)
+
+
+def _nearest_in_rows(
+    cost: DirectCost, queries: Any, k: int, own: LongArray | None
+) -> tuple[LongArray, FloatArray]:
+    m = queries.shape[0]
+    indices, raw = np.empty((m, k), dtype=np.int64), np.empty((m, k))
+    for a, b in cache_blocks(m, cost.n):
+        block = cost.raw(queries[a:b])
+        if own is not None:
+            block[np.arange(b - a), own[a:b]] = np.inf
+        best = np.argpartition(block, k - 1, axis=1)[:, :k]
+        indices[a:b], raw[a:b] = best, np.take_along_axis(block, best, axis=1)
+    return indices, raw
+
+
+def _ordered(indices: LongArray, costs: FloatArray) -> tuple[LongArray, FloatArray]:
+    order = np.lexsort((indices, costs))
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(costs, order, axis=1)

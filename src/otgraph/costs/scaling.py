@@ -1,0 +1,185 @@
+"""Points brought to values about 1, so that costs of any size neither overflow nor lose digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._parallel import Workers, cache_blocks
+from otgraph.costs.direct import BEYOND_FLOAT64, MIN_BLOCK_ROWS, mean_and_largest
+from otgraph.costs.squares import (
+    NEAR,
+    divided,
+    largest_entry,
+    power_of_two,
+    row_squares,
+    square_distances,
+    subtracted_squares,
+    unit_rows,
+)
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray
+
+# Up to here the mean of |x - y|^p over all pairs is computed, beyond it is estimated.
+EXACT_MEAN_POINTS = 5000
+MEAN_SAMPLE_PAIRS = 1 << 22  # relative standard error about 0.0005 times the spread
+SAMPLE_CHUNK = 1 << 16
+# A recorded scale outside these bounds was rounded by under- or overflow and is computed anew.
+SMALLEST_SCALE, LARGEST_SCALE = 1e-290, 1e290
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What was done to the points, to be done to new ones, with the same bits.
+
+    Dense points are centered, in two steps: taking away the first point is exact for near
+    points and leaves zero for identical ones. Sparse points are not, they would fill up.
+    """
+
+    cosine: bool
+    unit: float = 1.0
+    first: Any = None
+    center: Any = None
+    spread: float = 1.0
+
+    def place(self, X: Any, name: str) -> Any:
+        """Scaled and centered points, a new array."""
+        X = divided(unit_rows(X, name) if self.cosine else X, self.unit)
+        if self.first is not None:
+            X -= self.first
+            X -= self.center
+            X /= self.spread
+        return X
+
+
+@dataclass(frozen=True)
+class ScaledPoints:
+    """Points and what makes a cost of their distances.
+
+    Parameters
+    ----------
+    points
+        Scaled by powers of two to values about 1; centered if dense.
+    power, factor
+        c = factor · (distance of the scaled points)^power.
+    scale
+        What costs of the caller's points were divided by.
+    placement
+        How the points were scaled.
+    identical
+        Whether all points coincide.
+    """
+
+    points: Any
+    power: float
+    factor: float
+    scale: float
+    placement: Placement
+    identical: bool
+
+
+def scaled_points(
+    X: Any,
+    *,
+    metric: str,
+    power: float,
+    normalize: bool,
+    scale: float | None = None,
+    seed: int = 0,
+    sample_mean: bool = True,
+    workers: Workers | None = None,
+) -> ScaledPoints:
+    """Points for one of the Euclidean metrics; see `as_cost`."""
+    placement, points = _placed(X, cosine=metric == "cosine")
+    if metric in ("cosine", "sqeuclidean"):  # 1 - cos is half the squared distance of unit vectors
+        power *= 2.0
+    length = np.float64(placement.unit) * placement.spread
+    with np.errstate(over="ignore", under="ignore"):  # only where the costs themselves do
+        unit = float(length**power)
+    unit *= 0.5 ** (0.5 * power) if metric == "cosine" else 1.0
+    identical = _are_identical(points)
+    if normalize and (scale is None or not is_sound(scale, unit)):
+        mean = 0.0 if identical else _mean_power(points, power, seed, sample_mean, workers)
+        factor, scale = 1.0 / positive_scale(mean), positive_scale(mean * unit)
+    else:
+        scale = scale or 1.0
+        factor = checked_factor(unit, scale)
+    return ScaledPoints(points, power, factor, scale, placement, identical)
+
+
+def is_sound(*numbers: float) -> bool:
+    """Whether these numbers are far from under- and overflow."""
+    return all(SMALLEST_SCALE < number < LARGEST_SCALE for number in numbers)
+
+
+def checked_factor(unit: float, scale: float) -> float:
+    """What raw costs are multiplied by when they are not normalized."""
+    factor = unit / scale
+    if not 0.0 < factor < np.inf:
+        raise ValueError(BEYOND_FLOAT64)
+    return factor
+
+
+def positive_scale(mean: float) -> float:
+    """Divisor for a mean cost: all points identical leaves nothing to divide by."""
+    return mean if mean > 0.0 else 1.0
+
+
+def _placed(X: Any, *, cosine: bool) -> tuple[Placement, Any]:
+    if cosine:
+        X = unit_rows(X)
+    unit = power_of_two(largest_entry(X))
+    points = divided(X, unit)
+    if sp.issparse(points):
+        return Placement(cosine, unit), points
+    first = points[0].copy()
+    points -= first
+    center = points.mean(axis=0)
+    points -= center
+    spread = power_of_two(largest_entry(points))
+    points /= spread
+    return Placement(cosine, unit, first, center, spread), points
+
+
+def _are_identical(points: Any) -> bool:
+    if sp.issparse(points):
+        return (points.max(axis=0) != points.min(axis=0)).nnz == 0
+    return not points.any()
+
+
+def _mean_power(
+    points: Any, power: float, seed: int, sample: bool, workers: Workers | None
+) -> float:
+    """Mean of |x - y|^p over all ordered pairs."""
+    n, half_power = points.shape[0], 0.5 * power
+    squares = row_squares(points)
+    if power == 2.0:
+        # 2(mean |x|² - |mean x|²), unless that cancels, as for sparse points with an offset.
+        center = np.asarray(points.mean(axis=0)).ravel() if sp.issparse(points) else np.zeros(1)
+        spread = float(squares.mean()) - float(center @ center)
+        if spread > NEAR * float(squares.mean()):
+            return 2.0 * spread
+    if sample and n > EXACT_MEAN_POINTS and not sp.issparse(points):
+        return _sampled_mean(points, half_power, seed)
+
+    def block(start: int, stop: int, first: int) -> FloatArray:
+        rows, columns = slice(start, stop), slice(first, None)
+        found = square_distances(points[rows], squares[rows], points[columns], squares[columns])
+        return np.asarray(found**half_power)
+
+    blocks = cache_blocks(n, n, fewest_rows=MIN_BLOCK_ROWS)
+    mean, _ = mean_and_largest(block, n, blocks, workers or Workers(1))
+    return mean
+
+
+def _sampled_mean(points: FloatArray, half_power: float, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    total = 0.0
+    for _ in range(MEAN_SAMPLE_PAIRS // SAMPLE_CHUNK):
+        i, j = rng.integers(len(points), size=(2, SAMPLE_CHUNK))
+        total += float((subtracted_squares(points, points, i, j) ** half_power).sum())
+    return total / MEAN_SAMPLE_PAIRS

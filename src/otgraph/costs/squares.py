@@ -1,0 +1,89 @@
+"""Squared Euclidean distances in float64, of dense or sparse points, near ones included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray
+
+# |x|² + |y|² - 2x·y loses as many digits as the distance is shorter than the norms. Pairs
+# closer than this are subtracted first, which keeps 12 digits everywhere and zeros exact.
+NEAR = 1e-4
+# Above this share of near pairs it is faster to subtract for the whole block.
+NEAR_SHARE = 0.05
+DIFFERENCE_ENTRIES = 1 << 18  # coordinates subtracted at once: 2 MB
+
+
+def square_distances(
+    x: Any, x_squares: FloatArray, y: Any, y_squares: FloatArray, *, near: bool = True
+) -> FloatArray:
+    """|x_r - y_c|² for all r and c, given the squared norms.
+
+    With ``near=False`` close pairs are left as the product gives them, cut off at zero.
+    """
+    sums = x_squares[:, None] + y_squares
+    product = x @ y.T
+    squares: FloatArray = product.toarray() if sp.issparse(product) else product
+    squares *= -2.0
+    squares += sums
+    if not near:
+        return np.maximum(squares, 0.0, out=squares)
+    sums *= NEAR
+    close = squares <= sums
+    share = np.count_nonzero(close) / max(close.size, 1)
+    if share > NEAR_SHARE and not sp.issparse(x):
+        return cdist(x, y, "sqeuclidean")
+    if share:
+        rows, columns = np.nonzero(close)
+        squares[rows, columns] = subtracted_squares(x, y, rows, columns)
+    return squares
+
+
+def subtracted_squares(x: Any, y: Any, rows: Any, columns: Any) -> FloatArray:
+    """|x_r - y_c|² for a list of pairs, a bounded number at a time."""
+    out = np.empty(len(rows))
+    step = max(1, DIFFERENCE_ENTRIES // max(1, x.shape[1]))
+    for a in range(0, len(rows), step):
+        out[a : a + step] = row_squares(x[rows[a : a + step]] - y[columns[a : a + step]])
+    return out
+
+
+def row_squares(X: Any) -> FloatArray:
+    """Squared norms of the rows."""
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return np.asarray(squares, dtype=np.float64).ravel()
+
+
+def unit_rows(X: Any, name: str = "X") -> Any:
+    """Rows divided by their norms."""
+    X = divided(X, power_of_two(largest_entry(X)))
+    norms = np.sqrt(row_squares(X))
+    if not norms.all():
+        row = int(np.flatnonzero(norms == 0)[0])
+        msg = (
+            f"`{name}` has a row of zeros (row {row}), which has no direction; drop it for "
+            "'cosine'."
+        )
+        raise ValueError(msg)
+    return (sp.diags(1.0 / norms) @ X).tocsr() if sp.issparse(X) else X / norms[:, None]
+
+
+def largest_entry(X: Any) -> float:
+    """Largest absolute value."""
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def power_of_two(largest: float) -> float:
+    """Power of two near ``largest``: dividing by it changes no digit."""
+    return float(2.0 ** np.floor(np.log2(largest))) if largest > 0.0 else 1.0
+
+
+def divided(X: Any, unit: float) -> Any:
+    """A new array X / unit for a power of two; multiplying is faster where it cannot overflow."""
+    return X * (1.0 / unit) if 1.0 / unit < np.inf else X / unit
