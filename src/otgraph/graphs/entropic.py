@@ -12,25 +12,23 @@ from tqdm import tqdm
 
 from otgraph._parallel import Workers, cache_blocks, single_threaded_blas
 from otgraph._validation import (
-    check_count,
     check_mass,
-    check_on_failure,
     check_positive,
 )
-from otgraph.costs import check_input, direct_cost, kept_points, metric_name
+from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._dense import csr_from_dense, fill_symmetric, require_dense_memory
 from otgraph.graphs.graph import TransportGraph
+from otgraph.graphs.options import EntropicOptions
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients
 from otgraph.solvers.sinkhorn import symmetric_sinkhorn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike
 
+    from otgraph.graphs.options import Metric, OnFailure
     from otgraph.solvers.sinkhorn import Sinkhorn
     from otgraph.typing import FloatArray, PointsLike
 
@@ -43,14 +41,14 @@ def entropic_ot_graph(
     X: PointsLike,
     eps: float = 1.0,
     *,
-    metric: str | Callable[..., float] = "euclidean",
-    power: float = 2.0,
-    normalize: bool = True,
+    metric: Metric = EntropicOptions.metric,
+    power: float = EntropicOptions.power,
+    normalize: bool = EntropicOptions.normalize,
     mass: ArrayLike | None = None,
-    self_loops: bool = False,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    on_failure: str = "warn",
+    self_loops: bool = EntropicOptions.self_loops,
+    tol: float = EntropicOptions.tol,
+    max_iter: int = EntropicOptions.max_iter,
+    on_failure: OnFailure = EntropicOptions.on_failure,
     progress: bool = False,
     n_jobs: int | None = -1,
 ) -> TransportGraph:
@@ -111,13 +109,11 @@ def entropic_ot_graph(
     >>> graph.certificate.status == "exact"
     True
     """
-    eps, power, tol = (
-        check_positive(eps, "eps"),
-        check_positive(power, "power"),
-        check_positive(tol, "tol"),
-    )
-    max_iter = check_count(max_iter, "max_iter")
-    check_on_failure(on_failure)
+    eps = check_positive(eps, "eps")
+    options = EntropicOptions(
+        metric=metric, power=power, normalize=normalize, self_loops=self_loops, tol=tol,
+        max_iter=max_iter, on_failure=on_failure,
+    )  # fmt: skip
     checked = check_input(X, metric, candidates=False)
     masses = check_mass(mass, checked.shape[0], self_loops=self_loops)
     require_dense_memory(checked.shape[0])
@@ -147,11 +143,7 @@ def entropic_ot_graph(
         workers.close()
     if certificate.status is Status.NOT_CONVERGED:
         _complain(certificate, tol, on_failure)
-    params = {
-        "method": "entropic", "eps": eps, "metric": metric_name(metric), "power": power,
-        "normalize": normalize, "scale": cost.scale, "self_loops": self_loops, "tol": tol,
-        "max_iter": max_iter,
-    }  # fmt: skip
+    params = {"method": "entropic", **options.record(), "eps": eps, "scale": cost.scale}
     return TransportGraph(
         weights=csr_from_dense(matrix),
         params=plain_params(params),

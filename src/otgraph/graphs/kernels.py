@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._parallel import Workers
-from otgraph._validation import check_choice, check_positive
-from otgraph.costs import check_input, direct_cost, kept_points, metric_name
+from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs._canonical import plain_params, with_small_indices
 from otgraph.graphs._dense import csr_from_dense, fill_symmetric, require_dense_memory
@@ -21,25 +20,23 @@ from otgraph.graphs._kernel_rows import (
     kernel_rows,
 )
 from otgraph.graphs.graph import Graph
+from otgraph.graphs.options import GaussianOptions, KNNGaussianOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from otgraph.graphs.options import Metric, Symmetrize
     from otgraph.typing import FloatArray, PointsLike
-
-SYMMETRIZE = ("union", "average")
 
 
 def knn_gaussian_graph(
     X: PointsLike,
-    n_neighbors: int = 15,
-    eps: float | None = None,
+    n_neighbors: int = KNNGaussianOptions.n_neighbors,
+    eps: float | None = KNNGaussianOptions.eps,
     *,
-    metric: str | Callable[..., float] = "euclidean",
-    power: float = 2.0,
-    normalize: bool = True,
-    include_self: bool = False,
-    symmetrize: str = "union",
+    metric: Metric = KNNGaussianOptions.metric,
+    power: float = KNNGaussianOptions.power,
+    normalize: bool = KNNGaussianOptions.normalize,
+    include_self: bool = KNNGaussianOptions.include_self,
+    symmetrize: Symmetrize = KNNGaussianOptions.symmetrize,
     progress: bool = False,
     n_jobs: int | None = -1,
 ) -> Graph:
@@ -86,9 +83,11 @@ def knn_gaussian_graph(
            [1. , 0. , 0.5],
            [0. , 0.5, 0. ]])
     """
-    eps = None if eps is None else check_positive(eps, "eps")
-    power = check_positive(power, "power")
-    check_choice(symmetrize, "symmetrize", SYMMETRIZE)
+    options = KNNGaussianOptions(
+        n_neighbors=n_neighbors, eps=eps, metric=metric, power=power, normalize=normalize,
+        include_self=include_self, symmetrize=symmetrize,
+    )  # fmt: skip
+    eps = options.eps
     checked = check_input(X, metric, candidates=False)
     n = checked.shape[0]
     k = check_neighbor_count(n_neighbors, "n_neighbors", n - 1 + include_self)
@@ -105,11 +104,7 @@ def knn_gaussian_graph(
     if include_self:
         kernel = kernel + sp.identity(n, format="csr")
     weights = kernel.maximum(kernel.T) if symmetrize == "union" else (kernel + kernel.T) * 0.5
-    params = {
-        "method": "knn", "n_neighbors": k, "eps": eps, "metric": metric_name(metric),
-        "power": power, "normalize": normalize, "scale": cost.scale, "include_self": include_self,
-        "symmetrize": symmetrize,
-    }  # fmt: skip
+    params = {"method": "knn", **options.record(), "n_neighbors": k, "scale": cost.scale}
     points = kept_points(X, checked, metric)
     graph = Graph(with_small_indices(weights.tocsr()), plain_params(params), points=points)
     if k - include_self > 0:
@@ -121,12 +116,12 @@ def knn_gaussian_graph(
 
 def gaussian_graph(
     X: PointsLike,
-    eps: float = 1.0,
+    eps: float = GaussianOptions.eps,
     *,
-    metric: str | Callable[..., float] = "euclidean",
-    power: float = 2.0,
-    normalize: bool = True,
-    self_loops: bool = False,
+    metric: Metric = GaussianOptions.metric,
+    power: float = GaussianOptions.power,
+    normalize: bool = GaussianOptions.normalize,
+    self_loops: bool = GaussianOptions.self_loops,
     progress: bool = False,
     n_jobs: int | None = -1,
 ) -> Graph:
@@ -159,7 +154,10 @@ def gaussian_graph(
     array([[0.   , 0.368],
            [0.368, 0.   ]])
     """
-    eps, power = check_positive(eps, "eps"), check_positive(power, "power")
+    options = GaussianOptions(
+        eps=eps, metric=metric, power=power, normalize=normalize, self_loops=self_loops
+    )
+    eps = options.eps
     checked = check_input(X, metric, candidates=False)
     require_dense_memory(checked.shape[0])
     workers = Workers(n_jobs, progress=progress)
@@ -173,10 +171,7 @@ def gaussian_graph(
         workers.close()
     if not self_loops:
         np.fill_diagonal(matrix, 0.0)
-    params = {
-        "method": "gaussian", "eps": eps, "metric": metric_name(metric), "power": power,
-        "normalize": normalize, "scale": cost.scale, "self_loops": self_loops,
-    }  # fmt: skip
+    params = {"method": "gaussian", **options.record(), "scale": cost.scale}
     points = kept_points(X, checked, metric)
     graph = Graph(csr_from_dense(matrix), plain_params(params), points=points)
     _warn_of_underflow(graph, eps)

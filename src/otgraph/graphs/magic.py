@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import scipy.sparse as sp
 
 from otgraph._parallel import Workers
-from otgraph._validation import check_count, check_positive, check_seed
-from otgraph.costs import check_input, direct_cost, kept_points, metric_name
+from otgraph._validation import check_count, check_seed
+from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.graphs._canonical import plain_params, with_small_indices
 from otgraph.graphs._kernel_rows import (
     check_neighbor_count,
@@ -18,10 +18,10 @@ from otgraph.graphs._kernel_rows import (
 )
 from otgraph.graphs.graph import Graph
 from otgraph.graphs.kernels import warn_of_clumps
+from otgraph.graphs.options import MAGICOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from otgraph.graphs.options import Metric
     from otgraph.typing import PointsLike, RandomState
 
 KNN_MAX_FACTOR = 3  # MAGIC looks at three times as many neighbors as set the bandwidth
@@ -29,14 +29,14 @@ KNN_MAX_FACTOR = 3  # MAGIC looks at three times as many neighbors as set the ba
 
 def magic_graph(
     X: PointsLike,
-    n_neighbors: int = 5,
+    n_neighbors: int = MAGICOptions.n_neighbors,
     *,
-    decay: float = 1.0,
-    knn_max: int | None = None,
-    thresh: float = 1e-4,
-    metric: str | Callable[..., float] = "euclidean",
-    n_pca: int | None = None,
-    random_state: RandomState = 0,
+    decay: float = MAGICOptions.decay,
+    knn_max: int | None = MAGICOptions.knn_max,
+    thresh: float = MAGICOptions.thresh,
+    metric: Metric = MAGICOptions.metric,
+    n_pca: int | None = MAGICOptions.n_pca,
+    random_state: RandomState = MAGICOptions.random_state,
     n_jobs: int | None = -1,
 ) -> Graph:
     r"""Nearest-neighbor graph with a bandwidth for every point: the kernel of MAGIC.
@@ -81,8 +81,11 @@ def magic_graph(
     >>> float(graph.weights.diagonal().min())
     1.0
     """
-    decay, thresh = check_positive(decay, "decay"), check_positive(thresh, "thresh")
-    workers, seed = Workers(n_jobs), check_seed(random_state)
+    options = MAGICOptions(
+        n_neighbors=n_neighbors, decay=decay, knn_max=knn_max, thresh=thresh, metric=metric,
+        n_pca=n_pca, random_state=random_state,
+    )  # fmt: skip
+    workers, seed = Workers(n_jobs), check_seed(options.random_state)
     features = points = check_input(X, metric, candidates=False)
     if n_pca is not None:
         features = principal_components(points, n_pca, seed, metric)
@@ -94,11 +97,8 @@ def magic_graph(
     warn_of_clumps(values[:, :k])
     kernel = kernel_rows(indices, decayed(values, k, decay, thresh), n)
     kernel = kernel + sp.identity(n, format="csr")
-    params = {
-        "method": "magic", "n_neighbors": k, "decay": decay, "knn_max": min(knn_max, n - 1),
-        "thresh": thresh, "metric": metric_name(metric), "n_pca": n_pca,
-        "random_state": seed,
-    }  # fmt: skip
+    found = {"n_neighbors": k, "knn_max": min(knn_max, n - 1)}
+    params = {"method": "magic", **options.record(), **found}
     return Graph(
         weights=with_small_indices(((kernel + kernel.T) * 0.5).tocsr()),
         params=plain_params(params),
