@@ -197,11 +197,11 @@ def test_scale_that_underflowed_is_computed_again(X):
     np.testing.assert_array_equal(again.matrix(), tiny.matrix())
 
 
-def test_a_point_costs_itself_nothing(X):
-    """Entropic and Gaussian self-loops are at cost zero, whatever a matrix has there."""
-    C = cdist(X, X)
-    matrix, scale = normalized_matrix(C + np.eye(60), "precomputed")
-    assert not matrix.diagonal().any()
+def test_diagonal_of_a_matrix_counts(X):
+    """Mass that stays at a point costs what the matrix says."""
+    C = cdist(X, X) + np.eye(60)
+    matrix, scale = normalized_matrix(C, "precomputed")
+    np.testing.assert_allclose(matrix, C / C.mean(), rtol=1e-14)
     assert scale == pytest.approx(C.mean())
 
 

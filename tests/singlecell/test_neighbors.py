@@ -290,7 +290,7 @@ class TestSlots:
         assert (ogs.read_graph(adata, "mine").weights != graph.weights).nnz == 0
 
     def test_nothing_is_written_on_failure(self, adata):
-        graph = otgraph.quadratic_ot_graph(adata.obsm["X_pca"], eps=1.0, metric=lambda x, y: 1.0)
+        graph = otgraph.knn_gaussian_graph(adata.obsm["X_pca"], metric=lambda x, y: 1.0)
         with pytest.raises((TypeError, ValueError)):
             ogs.write_slots(adata, graph)  # the function is missing
         assert not adata.obsp

@@ -13,7 +13,7 @@ from otgraph.costs.blocks import MatrixCost, MetricCost, SparsePointsCost
 from otgraph.costs.candidates import CandidateCost
 from otgraph.costs.metrics import check_metric, is_euclidean, is_precomputed
 from otgraph.costs.points import EuclideanCost
-from otgraph.costs.scaling import scaled_points
+from otgraph.costs.scaling import positive_scale, scaled_points
 from otgraph.costs.tree import TreeCost
 
 if TYPE_CHECKING:
@@ -77,9 +77,11 @@ def direct_cost(
     Points stay in their order, and the mean of all costs is never estimated. A known ``scale``
     to divide by saves computing the mean.
     """
-    known = scale is not None
+    precomputed, known = is_precomputed(metric), scale is not None
     if not known and not normalize:
         scale = 1.0
+    elif not known and precomputed:  # with its diagonal: mass that stays costs what is there
+        scale = positive_scale(float(X.mean()))
     cost: DirectCost
     if is_euclidean(metric) and not sp.issparse(X):
         scaled = scaled_points(
@@ -89,7 +91,7 @@ def direct_cost(
         cost = EuclideanCost(scaled, workers=workers, keep_order=True)
     else:
         cost = _block_cost(X, metric, power, normalize, scale, workers)
-    if normalize and not known and cost.identical:
+    if normalize and not known and (cost.identical or (precomputed and not X.any())):
         msg = f"All {cost.n} points are identical: all costs are zero."
         warnings.warn(msg, UserWarning, stacklevel=3)
     return cost

@@ -73,14 +73,14 @@ class DirectCost(Cost):
         return costs
 
     def matrix(self) -> FloatArray:
-        """All costs, exactly symmetric, zero on the diagonal; callers check the memory first."""
+        """All costs, exactly symmetric; callers check the memory first."""
         out = np.empty((self.n, self.n))
 
         def fill(rows: tuple[int, int]) -> None:
             a, b = rows
             block = self._scaled(self.raw(self.own[a:b], a))
-            square = np.triu(block[:, : b - a], 1)
-            block[:, : b - a] = square + square.T
+            square = block[:, : b - a]
+            square[...] = np.triu(square) + np.triu(square, 1).T
             out[a:b, a:] = block
             out[b:, a:b] = block[:, b - a :].T
 
