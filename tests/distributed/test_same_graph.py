@@ -36,7 +36,7 @@ def assert_same(there, here):
 def test_blocks_and_workers(request, build, X, which, n_blocks):
     cluster = request.getfixturevalue(which)
     there = build(X, 0.5, client=cluster, block_rows=-(-N // n_blocks))
-    assert len(there.blocks) == n_blocks
+    assert there.n_blocks == n_blocks
     assert_same(there, otgraph.quadratic_ot_graph(X, 0.5))
 
 
@@ -85,13 +85,11 @@ def test_one_block_per_row(build, X):
 
 def test_more_rows_to_a_block_than_there_are(build, X):
     there = build(X[:9], 1.0, block_rows=1000)
-    assert len(there.blocks) == 1
+    assert there.n_blocks == 1
     assert_same(there, otgraph.quadratic_ot_graph(X[:9], 1.0))
 
 
 def test_vectors_in_several_pieces(build, X, monkeypatch):
-    monkeypatch.setattr("otgraph.distributed._blocks.SEGMENT_ROWS", 64)
-    monkeypatch.setattr("otgraph.distributed._cluster.SEGMENT_ROWS", 64)
     monkeypatch.setattr("otgraph.distributed._cluster.PIECE_ENTRIES", 128)
     assert_same(build(X, 0.5, block_rows=250), otgraph.quadratic_ot_graph(X, 0.5))
 
@@ -117,7 +115,7 @@ def test_points_from_zarr(build, X, here, tmp_path):
 
 
 def test_points_from_array_in_pieces(build, X, here, monkeypatch):
-    monkeypatch.setattr("otgraph.distributed._source.PIECE_ENTRIES", 500)
+    monkeypatch.setattr("otgraph.distributed._cluster.PIECE_ENTRIES", 500)
     assert_same(build(X.astype(np.float32), 0.5), here)
 
 

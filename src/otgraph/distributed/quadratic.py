@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from otgraph.distributed._checks import find_client
+import numpy as np
+
+from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows, find_client
 from otgraph.distributed._cluster import Cluster
-from otgraph.distributed._problem import ClusterProblem
+from otgraph.distributed._cost import DistributedCost
+from otgraph.distributed._pairs import DistributedPlan
+from otgraph.distributed._shuffle import shuffle
+from otgraph.distributed._source import find_source, submit_cost
+from otgraph.distributed._weights import join_weights, plan_entries
+from otgraph.distributed.graph import DistributedGraph
 from otgraph.graphs.quadratic import check_goal
-from otgraph.graphs.transport import DEFAULT_MAX_ITER, DEFAULT_MAX_MISSING
+from otgraph.graphs.transport import (
+    DEFAULT_MAX_ITER,
+    DEFAULT_MAX_MISSING,
+    TransportProblem,
+    report_clumps,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
-    from otgraph.distributed.graph import DistributedGraph
+    from otgraph._parallel import Workers
+    from otgraph.distributed._source import Source
+    from otgraph.solvers import Solution
     from otgraph.typing import RandomState
 
 
@@ -44,10 +59,10 @@ def quadratic_ot_graph(
 ) -> DistributedGraph:
     """The graph of :func:`otgraph.quadratic_ot_graph`, computed by a Dask cluster.
 
-    Search, screens and the rows of the problem are on the workers; this process keeps a few
-    numbers per point. The weights are the same, bit for bit, on the same kind of processor,
-    however many blocks and workers there are, and also after workers have died on the way: Dask
-    computes what they held again, and the logger ``otgraph.distributed`` says what that was.
+    The workers search, screen and hold the rows of the problem; this process keeps a few
+    numbers per point. On the same kind of processor the weights are the same, bit for bit, for
+    any number of blocks and workers. When a worker dies, Dask computes again what it held, and
+    the logger ``otgraph.distributed`` reports it.
 
     Parameters
     ----------
@@ -69,8 +84,7 @@ n_candidates, u0
     progress
         Show progress bars in this process.
     n_jobs
-        Without effect: each thread of a worker runs one task at a time, so that the cluster
-        decides.
+        Without effect: each thread of a worker runs one task at a time.
 
     Returns
     -------
@@ -91,15 +105,54 @@ n_candidates, u0
     eps, mean_degree = check_goal(eps, mean_degree)
     cluster = Cluster(find_client(client), progress=bool(progress))
     with cluster.running():
-        problem = ClusterProblem(
-            X, cluster=cluster, block_rows=block_rows, metric=metric, power=power,
-            normalize=normalize, mass=mass, self_loops=self_loops, tol=tol, search=search,
-            max_missing=max_missing, n_candidates=n_candidates,
+        problem = TransportProblem(
+            X, metric=metric, power=power, normalize=normalize, mass=mass, self_loops=self_loops,
+            tol=tol, search=search, max_missing=max_missing, n_candidates=n_candidates,
             max_iter=max_iter, on_failure=on_failure, progress=progress, n_jobs=n_jobs,
-            random_state=random_state,
+            random_state=random_state, check=partial(find_source, cluster=cluster),
+            make_cost=partial(_make_cost, cluster=cluster, block_rows=block_rows),
         )  # fmt: skip
+        points = X if isinstance(X, np.ndarray) else None
         if eps is not None:
-            return problem.distributed_graph(problem.solve(eps, u0=u0))
+            return _graph(problem, problem.solve(eps, u0=u0), points)
         assert mean_degree is not None  # one of the two was given
         solution = problem.solve_for_degree(mean_degree)
-        return problem.distributed_graph(solution, mean_degree=mean_degree)
+        return _graph(problem, solution, points, mean_degree=mean_degree)
+
+
+def _make_cost(
+    source: Source, *, cluster: Cluster, block_rows: int | None, workers: Workers, **options: Any
+) -> DistributedCost:
+    """The cost on the workers, if they have the memory for it."""
+    block_rows = choose_block_rows(source.shape[0], block_rows)
+    pair_bytes = check_memory(ask_workers(cluster), source.n_bytes, block_rows)
+    future = submit_cost(cluster, source, **options)
+    return DistributedCost(
+        cluster, future, block_rows=block_rows, pair_bytes=pair_bytes, workers=workers
+    )
+
+
+def _graph(
+    problem: TransportProblem, solution: Solution, points: Any, **params: Any
+) -> DistributedGraph:
+    """The plan in the caller's order, still on the workers."""
+    plan = solution.plan
+    assert isinstance(plan, DistributedPlan)  # costs on a cluster give plans on a cluster
+    blocks = plan.blocks
+    loops = blocks.rows_of(plan.loops) if problem.self_loops else None
+    block_rows = blocks.ranges[0][1]
+    own = (plan.rows, loops, block_rows)
+    entries = blocks.each("plan-entries", plan_entries, *own, vector=problem.cost.order)
+    flags, rows = shuffle(blocks.cluster, blocks.ranges, "weights", entries, join_weights)
+    graph = DistributedGraph(
+        params=problem.params_of(solution, params),
+        certificate=solution.certificate,
+        potentials=problem.in_given_order(solution.u),
+        mass=problem.in_given_order(problem.mass),
+        points=points,
+        _rows=rows,
+    )
+    at_same_place, elsewhere = map(np.concatenate, zip(*flags, strict=True))
+    if at_same_place.any() and not problem.cost.identical:
+        report_clumps(graph, problem.in_given_order(elsewhere))
+    return graph

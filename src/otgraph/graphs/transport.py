@@ -41,6 +41,8 @@ from otgraph.solvers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from otgraph.costs import Cost
@@ -63,7 +65,11 @@ EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
 class TransportProblem:
-    """Everything but eps; keywords as in `quadratic_ot_graph`."""
+    """Everything but eps; keywords as in `quadratic_ot_graph`.
+
+    ``check`` turns the input into something with a shape, and ``make_cost`` makes a cost of
+    that. Other functions than the default ones put the cost elsewhere, such as on a cluster.
+    """
 
     def __init__(
         self,
@@ -83,6 +89,8 @@ class TransportProblem:
         progress: bool = False,
         n_jobs: int | None = -1,
         random_state: RandomState = 0,
+        check: Callable[[Any, Any], Any] = check_input,
+        make_cost: Callable[..., Cost] = as_cost,
     ) -> None:
         self.self_loops = bool(self_loops)
         self.tol = check_positive(tol, "tol")
@@ -94,10 +102,10 @@ class TransportProblem:
         power = check_positive(power, "power")
         if n_candidates is not None:
             n_candidates = check_count(n_candidates, "n_candidates")
-        given, X = X, self._check(X, metric)
+        given, X = X, check(X, metric)
         self.n_candidates = self._clip_candidates(n_candidates, X.shape[0])
         mass = check_mass(mass, X.shape[0], self_loops=self.self_loops)
-        self.cost = self._make_cost(
+        self.cost = make_cost(
             X,
             metric=metric,
             power=power,
@@ -126,14 +134,6 @@ class TransportProblem:
         if self.cost.identical:
             msg = "All points of `X` are identical: the graph can only be uniform."
             warnings.warn(msg, UserWarning, stacklevel=3)
-
-    def _check(self, X: Any, metric: Any) -> Any:
-        """What was given, checked; it has a shape."""
-        return check_input(X, metric)
-
-    def _make_cost(self, X: Any, **options: Any) -> Cost:
-        """The cost for what `_check` let pass."""
-        return as_cost(X, **options)
 
     def solve(self, eps: float, *, u0: Any = None, start: State | None = None) -> Solution:
         """The solution for one eps, from potentials or from the solution of another eps."""
@@ -183,24 +183,26 @@ class TransportProblem:
         assert isinstance(plan, Plan)  # costs in this process give plans in this process
         graph = Graph(
             weights=plan_weights(plan, self.cost.order, self_loops=self.self_loops),
-            params=self._params_of(solution, params),
+            params=self.params_of(solution, params),
             certificate=solution.certificate,
-            potentials=self._in_given_order(solution.u),
-            mass=self._in_given_order(self.mass),
+            potentials=self.in_given_order(solution.u),
+            mass=self.in_given_order(self.mass),
             points=self.points,
         )
         if not self.cost.identical and np.any(plan.costs == 0.0):
             rows = np.repeat(np.arange(self.cost.n), plan.degrees)
             elsewhere = np.zeros(self.cost.n, dtype=np.bool_)
             elsewhere[rows[plan.costs > 0.0]] = True
-            report_clumps(graph, self._in_given_order(elsewhere))
+            report_clumps(graph, self.in_given_order(elsewhere))
         return graph
 
-    def _params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
+    def params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
+        """The options and results that a graph records."""
         used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
         return {**self._params, "eps": solution.certificate.eps, "search": used, **params}
 
-    def _in_given_order(self, values: NDArray[T]) -> NDArray[T]:
+    def in_given_order(self, values: NDArray[T]) -> NDArray[T]:
+        """A vector in the order of the caller's points."""
         out = np.empty_like(values)
         out[self.cost.order] = values
         return out

@@ -1,0 +1,111 @@
+"""Matrices of a graph for iterative methods.
+
+A :class:`otgraph.Graph` gives scipy matrices. Any other graph is asked for products with its
+weights, wherever these are; see `ProductGraph` in :mod:`otgraph.typing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph.graphs import Graph
+
+if TYPE_CHECKING:
+    from otgraph.typing import FloatArray, LongArray, ProductGraph
+
+
+class Operator(Protocol):
+    """The part of a matrix that an iteration needs."""
+
+    def __matmul__(self, V: FloatArray) -> FloatArray:
+        """Product with a dense matrix."""
+
+
+class SquareOperator(Operator, Protocol):
+    """A matrix with a diagonal, rows ``A[rows]`` and columns ``A[:, columns]``."""
+
+    def __getitem__(self, key: Any) -> SquareOperator:
+        """Some rows or some columns."""
+
+    def diagonal(self) -> FloatArray:
+        """Diagonal of a square part."""
+
+
+def transition_matrix(graph: Graph | ProductGraph) -> Operator:
+    """The random walk D⁻¹W, where a point without any edge stays where it is."""
+    if isinstance(graph, Graph):
+        walk: Operator = graph.transition()
+        return walk
+    return _Walk(graph)
+
+
+def spreading_matrix(graph: Graph | ProductGraph, mu: float) -> SquareOperator:
+    """D - M + μ I with M = P + Pᵀ, P the random walk and D = diag(M 1)."""
+    if not isinstance(graph, Graph):
+        return _Spreading(graph, mu)
+    P = graph.transition()
+    M = (P + P.T).tocsr()
+    diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
+    matrix: SquareOperator = (diagonal - M).tocsr()
+    return matrix
+
+
+class _Walk:
+    """Products with the random walk."""
+
+    def __init__(self, graph: ProductGraph) -> None:
+        self._graph = graph
+        self._isolated = graph.row_sums == 0.0
+        self._inverse = _inverse(graph.row_sums)[:, None]
+
+    def __matmul__(self, V: FloatArray) -> FloatArray:
+        out = self._inverse * self._graph.product(V)
+        out[self._isolated] = V[self._isolated]
+        return out
+
+
+class _Spreading:
+    """Products with D - M + μ I, or with some of its rows and columns.
+
+    M = R S + S R for weights S and R = diag(1 / row sums). One product of S with V and R V side
+    by side therefore gives M V. Points without edges add nothing to D - M.
+    """
+
+    def __init__(self, graph: ProductGraph, mu: float) -> None:
+        self._graph = graph
+        self._inverse = _inverse(graph.row_sums)[:, None]
+        self._rows = self._columns = np.arange(graph.n)
+        sums = self._symmetrized(np.ones((graph.n, 1))).ravel()
+        self._scale = sums + mu
+        self._diagonal = sums - 2.0 * graph.loops * self._inverse.ravel() + mu
+
+    def __getitem__(self, key: LongArray | tuple[slice, LongArray]) -> _Spreading:
+        part = object.__new__(_Spreading)
+        part.__dict__.update(self.__dict__)
+        if isinstance(key, tuple):
+            part._columns = self._columns[key[1]]
+        else:
+            part._rows = self._rows[key]
+        return part
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal[self._rows]
+
+    def __matmul__(self, V: FloatArray) -> FloatArray:
+        whole = np.zeros((self._graph.n, V.shape[1]))
+        whole[self._columns] = V
+        product = self._scale[:, None] * whole - self._symmetrized(whole)
+        return product[self._rows]
+
+    def _symmetrized(self, V: FloatArray) -> FloatArray:
+        """M V."""
+        both = self._graph.product(np.hstack((V, self._inverse * V)))
+        width = V.shape[1]
+        return self._inverse * both[:, :width] + both[:, width:]
+
+
+def _inverse(sums: FloatArray) -> FloatArray:
+    return 1.0 / np.where(sums == 0.0, 1.0, sums)
