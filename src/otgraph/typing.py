@@ -53,5 +53,8 @@ class ProductGraph(HasComponents, Protocol):
     def loops(self) -> FloatArray:
         """Weight of every point with itself."""
 
-    def product(self, V: FloatArray) -> FloatArray:
-        """Weights times a dense matrix with one row per point."""
+    def product(self, V: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+        """Weights w_ij times a dense matrix with one row per point.
+
+        With a scale, one number per point, the weights are w_ij (scale_i + scale_j).
+        """

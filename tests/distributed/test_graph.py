@@ -86,6 +86,13 @@ def test_denoising_of_many_columns_on_disk(here, there, rng, tmp_path):
     np.testing.assert_allclose(found, otgraph.denoise(here, Y[:, [1, 5, 19]]), rtol=1e-12)
 
 
+def test_products(here, there, rng):
+    V, scale = rng.normal(size=(N, 20)), rng.uniform(size=N)  # more columns than travel at once
+    np.testing.assert_array_equal(there.product(V), here.weights @ V)
+    expected = scale[:, None] * (here.weights @ V) + here.weights @ (scale[:, None] * V)
+    np.testing.assert_allclose(there.product(V, scale), expected, rtol=1e-12, atol=1e-14)
+
+
 def test_number_of_steps(X, here, there):
     assert otgraph.methods.diffusion_time(there, X) == otgraph.methods.diffusion_time(here, X)
 

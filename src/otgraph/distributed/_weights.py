@@ -87,6 +87,14 @@ def product(block: WeightBlock, V: Part) -> FloatArray:
     return np.asarray(block.matrix @ block.columns.take(V))
 
 
+def scaled_product(block: WeightBlock, scale_and_V: Part) -> FloatArray:
+    """Weights w_ij (scale_i + scale_j) times a matrix; the scale is the first column."""
+    W, local = block.matrix, block.columns.take(scale_and_V)
+    scale, V = local[:, 0], local[:, 1:]
+    data = W.data * (np.repeat(scale[: W.shape[0]], np.diff(W.indptr)) + scale[W.indices])
+    return np.asarray(sp.csr_matrix((data, W.indices, W.indptr), shape=W.shape) @ V)
+
+
 def arrays(block: WeightBlock) -> tuple[LongArray, IntArray, FloatArray]:
     """The rows themselves, for the driver."""
     return block.arrays()

@@ -70,17 +70,17 @@ class _Walk:
 class _Spreading:
     """Products with D - M + μ I, or with some of its rows and columns.
 
-    M = R S + S R for weights S and R = diag(1 / row sums). One product of S with V and R V side
-    by side therefore gives M V. Points without edges add nothing to D - M.
+    M has the entries w_ij (1/s_i + 1/s_j) for row sums s. A point without any edge would add 2
+    to both D and M, and is left out of both.
     """
 
     def __init__(self, graph: ProductGraph, mu: float) -> None:
         self._graph = graph
-        self._inverse = _inverse(graph.row_sums)[:, None]
+        self._inverse = _inverse(graph.row_sums)
         self._rows = self._columns = np.arange(graph.n)
-        sums = self._symmetrized(np.ones((graph.n, 1))).ravel()
+        sums = graph.product(np.ones((graph.n, 1)), self._inverse).ravel()
         self._scale = sums + mu
-        self._diagonal = sums - 2.0 * graph.loops * self._inverse.ravel() + mu
+        self._diagonal = self._scale - 2.0 * graph.loops * self._inverse
 
     def __getitem__(self, key: LongArray | tuple[slice, LongArray]) -> _Spreading:
         part = object.__new__(_Spreading)
@@ -97,14 +97,8 @@ class _Spreading:
     def __matmul__(self, V: FloatArray) -> FloatArray:
         whole = np.zeros((self._graph.n, V.shape[1]))
         whole[self._columns] = V
-        product = self._scale[:, None] * whole - self._symmetrized(whole)
-        return product[self._rows]
-
-    def _symmetrized(self, V: FloatArray) -> FloatArray:
-        """M V."""
-        both = self._graph.product(np.hstack((V, self._inverse * V)))
-        width = V.shape[1]
-        return self._inverse * both[:, :width] + both[:, width:]
+        product = self._graph.product(whole, self._inverse)
+        return self._scale[self._rows, None] * whole[self._rows] - product[self._rows]
 
 
 def _inverse(sums: FloatArray) -> FloatArray:
