@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import anndata.io
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,10 +79,17 @@ def test_denoising(X, here, there, t):
     )
 
 
-def test_denoising_of_many_columns_on_disk(here, there, rng, tmp_path):
+@pytest.mark.parametrize("kind", ["npy", "zarr", "dask"])
+def test_denoising_of_features_that_are_elsewhere(here, there, rng, tmp_path, kind):
     Y = rng.normal(size=(N, 20))
-    np.save(tmp_path / "features.npy", Y)
-    stored = np.load(tmp_path / "features.npy", mmap_mode="r")
+    if kind == "npy":
+        np.save(tmp_path / "features.npy", Y)
+        stored = np.load(tmp_path / "features.npy", mmap_mode="r")
+    elif kind == "zarr":
+        zarr.save_array(tmp_path / "features.zarr", Y)
+        stored = zarr.open_array(tmp_path / "features.zarr", mode="r")
+    else:
+        stored = da.from_array(Y, chunks=(100, 7))
     found = otgraph.denoise(there, stored, columns=[1, 5, 19])
     np.testing.assert_allclose(found, otgraph.denoise(here, Y[:, [1, 5, 19]]), rtol=1e-12)
 

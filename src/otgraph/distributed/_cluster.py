@@ -57,11 +57,11 @@ class Cluster:
     """The client of one computation; ``piece_entries`` limits what one task sends."""
 
     def __init__(
-        self, client: Any, *, progress: bool = False, piece_entries: int | None = None
+        self, client: Any, *, progress: bool = False, piece_entries: int = PIECE_ENTRIES
     ) -> None:
         self.client = client
         self.progress = progress
-        self.piece_entries = piece_entries or PIECE_ENTRIES
+        self.piece_entries = piece_entries
         self._run = secrets.token_hex(4)
         self._numbers = itertools.count()
         self._live: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -75,8 +75,8 @@ class Cluster:
     def submit(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """The future of a task. Dask chooses the worker: the one with most of the input.
 
-        No worker is ever asked for by name. If all workers die at once, the scheduler treats
-        such a preference as a condition, and the task waits forever for a worker that is gone.
+        A preferred worker is never passed. If all workers die at once, the scheduler treats
+        the preference as a condition, and the task waits forever for a worker that is gone.
         """
         return self._submit(name, _call, function, *args)
 

@@ -6,6 +6,7 @@ weights, wherever these are; see `ProductGraph` in :mod:`otgraph.typing`.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -83,8 +84,7 @@ class _Spreading:
         self._diagonal = self._scale - 2.0 * graph.loops * self._inverse
 
     def __getitem__(self, key: LongArray | tuple[slice, LongArray]) -> _Spreading:
-        part = object.__new__(_Spreading)
-        part.__dict__.update(self.__dict__)
+        part = copy(self)
         if isinstance(key, tuple):
             part._columns = self._columns[key[1]]
         else:
