@@ -29,6 +29,7 @@ from otgraph._memory import peak_bytes
 from otgraph._parallel import Workers
 from otgraph.costs import as_cost
 from otgraph.distributed import quadratic_ot_graph
+from otgraph.distributed._blocks import Vector
 from otgraph.distributed._cluster import Cluster
 
 if TYPE_CHECKING:
@@ -95,11 +96,11 @@ def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]
             "worker_peak_gb": [_gigabytes(peak) for peak in peaks.values()],
             "status": str(graph.certificate.status),
             "mean_degree": graph.mean_degree,
-            "n_blocks": len(graph.blocks),
+            "n_blocks": graph.n_blocks,
             "n_steps": graph.certificate.n_steps,
             "n_rounds": asked["rounds"],
-            "n_products": asked["product"] // len(graph.blocks),
-            "n_evaluations": asked["evaluate"] // len(graph.blocks),
+            "n_products": asked["product"] // graph.n_blocks,
+            "n_evaluations": asked["evaluate"] // graph.n_blocks,
         }
         del graph
     if not options.skip_local:
@@ -153,10 +154,10 @@ def measure_rounds(client: Client) -> list[dict[str, Any]]:
 
 
 def _round(cluster: Cluster, n_blocks: int, v: Any) -> None:
-    held = cluster.hold(v)
+    sent = Vector.send(cluster, v)
     size = -(-len(v) // n_blocks)
     tasks = [
-        cluster.submit("round", _part, held.pieces, b * size, (b + 1) * size)
+        cluster.submit("round", _part, sent.pieces, b * size, (b + 1) * size)
         for b in range(n_blocks)
     ]
     np.concatenate(cluster.gather(tasks))

@@ -9,7 +9,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from otgraph import datasets, estimators, exceptions, graphs, methods, plots, singlecell
+    from otgraph import (
+        datasets,
+        distributed,
+        estimators,
+        exceptions,
+        experiments,
+        graphs,
+        methods,
+        plots,
+        singlecell,
+    )
     from otgraph.graphs import (
         EpsPath,
         Graph,
@@ -47,11 +57,13 @@ __all__ = [
     "__version__",
     "datasets",
     "denoise",
+    "distributed",
     "eigenmaps",
     "entropic_ot_graph",
     "eps_path",
     "estimators",
     "exceptions",
+    "experiments",
     "gaussian_graph",
     "graphs",
     "knn_gaussian_graph",
@@ -65,7 +77,17 @@ __all__ = [
     "subspace_angle",
 ]
 
-_SUBMODULES = {"datasets", "estimators", "exceptions", "graphs", "methods", "plots", "singlecell"}
+_SUBMODULES = {
+    "datasets",
+    "distributed",
+    "estimators",
+    "exceptions",
+    "experiments",
+    "graphs",
+    "methods",
+    "plots",
+    "singlecell",
+}
 _HOME_OF = {
     "Certificate": "solvers",
     "Embedding": "methods",

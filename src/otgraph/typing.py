@@ -33,3 +33,28 @@ class HasComponents(Protocol):
     @property
     def component_labels(self) -> IntArray:
         """Component of every point."""
+
+
+class ProductGraph(HasComponents, Protocol):
+    """A weighted graph whose weights may be elsewhere, such as on a cluster.
+
+    It computes products with its weights. That is enough to denoise and to spread labels.
+    """
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+
+    @property
+    def row_sums(self) -> FloatArray:
+        """Sum of the weights of every point."""
+
+    @property
+    def loops(self) -> FloatArray:
+        """Weight of every point with itself."""
+
+    def product(self, V: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+        """Weights w_ij times a dense matrix with one row per point.
+
+        With a scale, one number per point, the weights are w_ij (scale_i + scale_j).
+        """

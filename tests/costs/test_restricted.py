@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -133,3 +135,13 @@ def test_threads_share_rows_without_changing_a_bit(dense, u, rng, monkeypatch):
     assert shared.evaluate(u).square_sum == alone.evaluate(u).square_sum
     np.testing.assert_array_equal(shared.hessian(u).product(v), alone.hessian(u).product(v))
     np.testing.assert_array_equal(shared.plan(u, 0.3).weights, alone.plan(u, 0.3).weights)
+
+
+def test_hessian_and_plan_travel(dense, u):
+    """A cluster keeps both on its workers, and moves them when it must."""
+    problem = problem_of(dense, n_jobs=2)
+    hessian, plan = problem.hessian(u), problem.plan(u, 0.5)
+    copy = pickle.loads(pickle.dumps(hessian))
+    np.testing.assert_array_equal(copy.product(u), hessian.product(u))
+    copy = pickle.loads(pickle.dumps(plan))
+    np.testing.assert_array_equal(copy.scaled_sums(u), plan.scaled_sums(u))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
@@ -41,3 +42,22 @@ def build(client):
         return otgraph.distributed.quadratic_ot_graph(X, eps, **options)
 
     return build
+
+
+@pytest.fixture(scope="session")
+def assert_same():
+    """A check that the graph of a cluster is the local one to the last bit."""
+
+    def assert_same(there, here):
+        W = there.to_scipy()
+        for name in ("indptr", "indices", "data"):
+            mine, other = getattr(W, name), getattr(here.weights, name)
+            assert mine.dtype == other.dtype
+            np.testing.assert_array_equal(mine, other)
+        np.testing.assert_array_equal(there.potentials, here.potentials)
+        np.testing.assert_array_equal(there.mass, here.mass)
+        np.testing.assert_array_equal(there.degrees, here.degrees)
+        assert there.certificate == here.certificate
+        assert there.params == here.params
+
+    return assert_same

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import anndata.io
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,7 +42,8 @@ def test_facts(here, there):
     np.testing.assert_array_equal(there.component_labels, here.component_labels)
     np.testing.assert_allclose(there.row_sums, 1.0, rtol=1e-5)
     assert repr(there).startswith(f"DistributedGraph(n={N}, edges=")
-    assert "blocks=5" in repr(there)
+    assert there.n_blocks == 5
+    assert repr(there)[len("Distributed") : -1] == repr(here)[len("Transport") : -1] + ", blocks=5"
 
 
 def test_ordinary_graph(X, here, there):
@@ -55,7 +57,7 @@ def test_labels(here, there):
     labels = np.full(N, -1)
     labels[[3, 50, 120]] = [0, 1, 2]  # none in the second group
     with pytest.warns(DisconnectedWarning, match="No label reaches"):
-        mine = there.spread_labels(labels)
+        mine = otgraph.spread_labels(there, labels)
     with pytest.warns(DisconnectedWarning, match="No label reaches"):
         other = otgraph.spread_labels(here, labels)
     np.testing.assert_array_equal(mine.labels, other.labels)
@@ -65,23 +67,47 @@ def test_labels(here, there):
 
 def test_labels_are_checked(there):
     with pytest.raises(ValueError, match="`mu` must be"):
-        there.spread_labels(np.zeros(N), mu=-1.0)
+        otgraph.spread_labels(there, np.zeros(N), mu=-1.0)
     with pytest.raises(ValueError, match="`labels` must hold one label per point"):
-        there.spread_labels([0, 1])
+        otgraph.spread_labels(there, [0, 1])
 
 
 @pytest.mark.parametrize("t", [2, "auto"])
 def test_denoising(X, here, there, t):
     np.testing.assert_allclose(
-        there.denoise(X, t), otgraph.denoise(here, X, t), rtol=1e-12, atol=1e-12
+        otgraph.denoise(there, X, t), otgraph.denoise(here, X, t), rtol=1e-12, atol=1e-12
     )
 
 
-def test_denoising_of_many_columns_on_disk(here, there, rng, tmp_path):
+@pytest.mark.parametrize("kind", ["npy", "zarr", "dask"])
+def test_denoising_of_features_that_are_elsewhere(here, there, rng, tmp_path, kind):
     Y = rng.normal(size=(N, 20))
-    np.save(tmp_path / "features.npy", Y)
-    found = there.denoise(tmp_path / "features.npy", columns=[1, 5, 19])
+    if kind == "npy":
+        np.save(tmp_path / "features.npy", Y)
+        stored = np.load(tmp_path / "features.npy", mmap_mode="r")
+    elif kind == "zarr":
+        zarr.save_array(tmp_path / "features.zarr", Y)
+        stored = zarr.open_array(tmp_path / "features.zarr", mode="r")
+    else:
+        stored = da.from_array(Y, chunks=(100, 7))
+    found = otgraph.denoise(there, stored, columns=[1, 5, 19])
     np.testing.assert_allclose(found, otgraph.denoise(here, Y[:, [1, 5, 19]]), rtol=1e-12)
+
+
+def test_products(here, there, rng):
+    V, scale = rng.normal(size=(N, 20)), rng.uniform(size=N)  # more columns than travel at once
+    np.testing.assert_array_equal(there.product(V), here.weights @ V)
+    expected = scale[:, None] * (here.weights @ V) + here.weights @ (scale[:, None] * V)
+    np.testing.assert_allclose(there.product(V, scale), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_number_of_steps(X, here, there):
+    assert otgraph.methods.diffusion_time(there, X) == otgraph.methods.diffusion_time(here, X)
+
+
+def test_methods_that_need_the_weights_say_how_to_get_them(there):
+    with pytest.raises(TypeError, match=r"got DistributedGraph. Pass `graph.to_graph\(\)`"):
+        otgraph.eigenmaps(there)
 
 
 def test_zarr(here, there, tmp_path):
@@ -123,7 +149,7 @@ def test_points_without_edges_of_their_own(client):
     here = otgraph.quadratic_ot_graph(X, 1e-3, self_loops=True)
     assert (there.to_scipy() != here.weights).nnz == 0
     assert there.degrees[2] == 0
-    np.testing.assert_allclose(there.denoise(X), otgraph.denoise(here, X), rtol=1e-12)
+    np.testing.assert_allclose(otgraph.denoise(there, X), otgraph.denoise(here, X), rtol=1e-12)
 
 
 def test_copies_that_share_no_edge_with_the_rest(client, rng):

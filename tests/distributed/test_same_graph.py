@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dask.array as da
+from functools import partial
+
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import zarr
 
 import otgraph
+from otgraph.distributed._cluster import Cluster
 
 N = 600
 
@@ -18,25 +18,12 @@ def X():
     return np.random.default_rng(1).normal(size=(N, 5))
 
 
-def assert_same(there, here):
-    W = there.to_scipy()
-    for name in ("indptr", "indices", "data"):
-        mine, other = getattr(W, name), getattr(here.weights, name)
-        assert mine.dtype == other.dtype
-        np.testing.assert_array_equal(mine, other)
-    np.testing.assert_array_equal(there.potentials, here.potentials)
-    np.testing.assert_array_equal(there.mass, here.mass)
-    np.testing.assert_array_equal(there.degrees, here.degrees)
-    assert there.certificate == here.certificate
-    assert there.params == here.params
-
-
 @pytest.mark.parametrize("n_blocks", [1, 2, 3])
 @pytest.mark.parametrize("which", ["client", "one_worker"])
-def test_blocks_and_workers(request, build, X, which, n_blocks):
+def test_blocks_and_workers(assert_same, request, build, X, which, n_blocks):
     cluster = request.getfixturevalue(which)
     there = build(X, 0.5, client=cluster, block_rows=-(-N // n_blocks))
-    assert len(there.blocks) == n_blocks
+    assert there.n_blocks == n_blocks
     assert_same(there, otgraph.quadratic_ot_graph(X, 0.5))
 
 
@@ -51,12 +38,12 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
-def test_options(build, X, options):
+def test_options(assert_same, build, X, options):
     X = X[:300]
     assert_same(build(X, block_rows=70, **options), otgraph.quadratic_ot_graph(X, **options))
 
 
-def test_masses_and_start(build, X, rng):
+def test_masses_and_start(assert_same, build, X, rng):
     mass = rng.uniform(0.5, 2.0, size=N)
     u0 = otgraph.quadratic_ot_graph(X, 0.4, mass=mass).potentials
     there = build(X, 0.5, mass=mass, u0=u0, block_rows=N)
@@ -66,66 +53,30 @@ def test_masses_and_start(build, X, rng):
 @pytest.mark.parametrize(
     ("dim", "search"), [(12, "exact"), (12, "approximate"), (3, "exact")], ids=str
 )
-def test_cells_and_trees(build, rng, dim, search):
+def test_cells_and_trees(assert_same, build, rng, dim, search):
     X = rng.normal(size=(8200, dim)) / np.arange(1, dim + 1)
     options = {"eps": 0.05, "search": search}
     assert_same(build(X, block_rows=3000, **options), otgraph.quadratic_ot_graph(X, **options))
 
 
-def test_progress(build, X, capsys):
+def test_progress(assert_same, build, X, capsys):
     assert_same(build(X[:50], 0.5, progress=True), otgraph.quadratic_ot_graph(X[:50], 0.5))
     shown = capsys.readouterr().err
     for label in ("search", "screen", "solve"):
         assert label in shown
 
 
-def test_one_block_per_row(build, X):
+def test_one_block_per_row(assert_same, build, X):
     assert_same(build(X[:9], 1.0, block_rows=1), otgraph.quadratic_ot_graph(X[:9], 1.0))
 
 
-def test_more_rows_to_a_block_than_there_are(build, X):
+def test_more_rows_to_a_block_than_there_are(assert_same, build, X):
     there = build(X[:9], 1.0, block_rows=1000)
-    assert len(there.blocks) == 1
+    assert there.n_blocks == 1
     assert_same(there, otgraph.quadratic_ot_graph(X[:9], 1.0))
 
 
-def test_vectors_in_several_pieces(build, X, monkeypatch):
-    monkeypatch.setattr("otgraph.distributed._blocks.SEGMENT_ROWS", 64)
-    monkeypatch.setattr("otgraph.distributed._cluster.SEGMENT_ROWS", 64)
-    monkeypatch.setattr("otgraph.distributed._cluster.PIECE_ENTRIES", 128)
+def test_vectors_in_several_pieces(assert_same, build, X, monkeypatch):
+    small = partial(Cluster, piece_entries=128)
+    monkeypatch.setattr("otgraph.distributed.quadratic.Cluster", small)
     assert_same(build(X, 0.5, block_rows=250), otgraph.quadratic_ot_graph(X, 0.5))
-
-
-@pytest.fixture(scope="module")
-def here(X):
-    return otgraph.quadratic_ot_graph(X.astype(np.float32), 0.5)
-
-
-def test_points_from_dask_array(build, X, here):
-    chunks = da.from_array(X.astype(np.float32), chunks=(170, 2))
-    assert_same(build(chunks, 0.5), here)
-
-
-def test_points_from_npy(build, X, here, tmp_path):
-    np.save(tmp_path / "points.npy", X.astype(np.float32))
-    assert_same(build(tmp_path / "points.npy", 0.5), here)
-
-
-def test_points_from_zarr(build, X, here, tmp_path):
-    zarr.save_array(tmp_path / "points.zarr", X.astype(np.float32))
-    assert_same(build(str(tmp_path / "points.zarr"), 0.5), here)
-
-
-def test_points_from_array_in_pieces(build, X, here, monkeypatch):
-    monkeypatch.setattr("otgraph.distributed._source.PIECE_ENTRIES", 500)
-    assert_same(build(X.astype(np.float32), 0.5), here)
-
-
-def test_points_from_lists(build, X):
-    points = X[:50].tolist()
-    assert_same(build(points, 0.5), otgraph.quadratic_ot_graph(points, 0.5))
-
-
-def test_points_that_are_sparse(build, X):
-    points = sp.csr_matrix(np.where(X > -0.5, X, 0.0))
-    assert_same(build(points, 0.5), otgraph.quadratic_ot_graph(points, 0.5))

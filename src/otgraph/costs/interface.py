@@ -1,8 +1,8 @@
 """What the solver may ask of pairs, of the problem on them, and of its solution.
 
 None of these classes shows where pairs are kept: in this process, or in blocks of rows on a
-cluster. Everything that sums over all points does so here, from one number per point, so that
-it makes no difference to any bit.
+cluster. Sums over all points are taken here, in a fixed order from one number per point, so
+results are bitwise identical wherever the pairs are.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class PairSet(ABC):
-    """Pairs with their costs, wherever they are kept; solvers only hand them on.
+    """Pairs with their costs. Solvers pass them on and never look inside.
 
-    ``workers`` are the threads of this process, for pairs that are in it.
+    ``workers`` are the threads of this process. Pairs on a cluster ignore them.
     """
 
     @property
@@ -56,7 +56,7 @@ class Evaluation:
 
 
 class Restricted(ABC):
-    """The transport problem on some pairs, wherever these are kept."""
+    """The transport problem on some pairs."""
 
     n: int
     diagonal: FloatArray

@@ -30,8 +30,8 @@ MOST_BLOCKS = 64
 class RestrictedProblem(Restricted):
     """Sums over pairs in memory, plus one diagonal entry per point.
 
-    It may hold the rows of some points only. Vectors then begin with the numbers of these
-    points, and go on with those of the others that they meet.
+    It may hold a block of rows only. Vectors are then local: the points of the block come
+    first, then the other columns.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class RestrictedProblem(Restricted):
         self.diagonal = diagonal
         self.n = len(diagonal)
         self._workers = workers
+        self._rows = SharedRows.of(self.n, workers)
         self._active: IntArray | None = None
         self._evaluated: tuple[FloatArray, Evaluation, LongArray] | None = None
-        self._blocks = row_blocks(self.n, max(BLOCK_ROWS, self.n // MOST_BLOCKS))
 
     @property
     def n_pairs(self) -> int:
@@ -66,7 +66,7 @@ class RestrictedProblem(Restricted):
         """Potentials that solve every row by itself, as if all its neighbors had the same one."""
         u = np.empty(self.n)
         pairs = self.pairs
-        self._run(
+        self._rows.run(
             lambda a, b: kernels.start_rows(
                 pairs.indptr, pairs.costs, self.diagonal, target, a, b, u
             )
@@ -78,9 +78,8 @@ class RestrictedProblem(Restricted):
         lifted = np.empty(len(rows))
         pairs = self.pairs
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
-        self._workers.run(
-            lambda block: kernels.lift_rows(*source, rows, target, *block, lifted),
-            row_blocks(len(rows), max(BLOCK_ROWS, len(rows) // MOST_BLOCKS)),
+        SharedRows.of(len(rows), self._workers).run(
+            lambda a, b: kernels.lift_rows(*source, rows, target, a, b, lifted)
         )
         return lifted
 
@@ -88,7 +87,7 @@ class RestrictedProblem(Restricted):
         """Sum by which the nearest ``rank`` candidates of a row are nearer than the next one."""
         out = np.empty(self.n)
         pairs = self.pairs
-        self._run(lambda a, b: kernels.row_excess(pairs.indptr, pairs.costs, rank, a, b, out))
+        self._rows.run(lambda a, b: kernels.row_excess(pairs.indptr, pairs.costs, rank, a, b, out))
         return out
 
     def largest_costs(self) -> FloatArray:
@@ -111,7 +110,7 @@ class RestrictedProblem(Restricted):
         loops = 2.0 * u[: self.n] > self.diagonal
         degrees = np.subtract(ends, starts, dtype=np.float64) + loops
         assert self._active is not None  # listed with the evaluation
-        return Hessian(starts, ends, self._active, degrees, degrees + loops, self._run)
+        return Hessian(starts, ends, self._active, degrees, degrees + loops, self._rows)
 
     def _at(self, u: FloatArray) -> tuple[FloatArray, Evaluation, LongArray]:
         """Sums and active pairs at ``u``, found in one pass.
@@ -128,7 +127,7 @@ class RestrictedProblem(Restricted):
         ends = np.empty(self.n, dtype=np.int64)
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
         target = (row_sums, square_sums, ends, self._active)
-        self._run(lambda a, b: kernels.evaluate(*source, a, b, *target))
+        self._rows.run(lambda a, b: kernels.evaluate(*source, a, b, *target))
         self._evaluated = u, Evaluation(row_sums, square_sums), ends
         return self._evaluated
 
@@ -136,16 +135,32 @@ class RestrictedProblem(Restricted):
         """The transport plan of ``u`` on the stored pairs."""
         used = self.pairs.below(u, self._workers)
         weights = np.empty(len(used.costs))
-        self._run(
+        self._rows.run(
             lambda a, b: kernels.plan_weights(
                 used.indptr, used.indices, used.costs, u, eps, a, b, weights
             )
         )
         loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
-        return Plan(used.indptr, used.indices, weights, used.costs, loops, self.diagonal, self._run)
+        return Plan(
+            used.indptr, used.indices, weights, used.costs, loops, self.diagonal, self._rows
+        )
 
-    def _run(self, kernel: Callable[[int, int], None]) -> None:
-        self._workers.run(lambda block: kernel(*block), self._blocks)
+
+@dataclass(frozen=True)
+class SharedRows:
+    """Blocks of rows and the threads that share them. It pickles: threads do not travel."""
+
+    blocks: list[tuple[int, int]]
+    workers: Workers
+
+    @classmethod
+    def of(cls, n: int, workers: Workers) -> SharedRows:
+        """Blocks that depend on the number of rows alone."""
+        return cls(row_blocks(n, max(BLOCK_ROWS, n // MOST_BLOCKS)), workers)
+
+    def run(self, kernel: Callable[[int, int], None]) -> None:
+        """Call a kernel for every block of rows."""
+        self.workers.run(lambda block: kernel(*block), self.blocks)
 
 
 @dataclass(frozen=True)
@@ -160,7 +175,7 @@ class Hessian(Curvature):
     indices: IntArray
     degrees: FloatArray
     diagonal: FloatArray
-    _run: Callable[[Callable[[int, int], None]], None]
+    rows: SharedRows
 
     @property
     def n_active(self) -> int:
@@ -171,7 +186,7 @@ class Hessian(Curvature):
         """Hessian times ``v``."""
         out = np.empty(len(self.starts))
         source = (self.starts, self.ends, self.indices, self.diagonal, v)
-        self._run(lambda a, b: kernels.hessian_product(*source, a, b, out))
+        self.rows.run(lambda a, b: kernels.hessian_product(*source, a, b, out))
         return out
 
 
@@ -185,7 +200,7 @@ class Plan(TransportPlan):
     costs: FloatArray
     loops: FloatArray
     loop_costs: FloatArray
-    _run: Callable[[Callable[[int, int], None]], None]
+    rows: SharedRows
 
     @property
     def degrees(self) -> LongArray:
@@ -204,7 +219,7 @@ class Plan(TransportPlan):
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""
         out = np.empty(len(self.loops))
-        self._run(
+        self.rows.run(
             lambda a, b: kernels.plan_product(
                 self.indptr, self.indices, self.weights, diagonal, v, a, b, out
             )
@@ -214,7 +229,7 @@ class Plan(TransportPlan):
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), the diagonal left out."""
         linear, square = np.empty((2, len(self.loops)))
-        self._run(
+        self.rows.run(
             lambda a, b: kernels.scaled_plan_values(
                 self.indptr, self.indices, self.weights, self.costs, w, a, b, linear, square
             )

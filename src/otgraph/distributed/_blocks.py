@@ -1,122 +1,183 @@
-"""Blocks of rows, as the workers hold them.
+"""Blocks of rows on the workers, and the part of a vector that each of them needs.
 
-Columns are renumbered: first the rows of the block, then all others that it meets. A vector
-for the block is that much of the whole vector, and the kernels that know complete rows work
-as they are. Entries keep their order within a row, which is that of the original columns, so
-that sums have the same bits however the rows are cut into blocks.
+A block numbers its columns locally: first its own rows, then all other columns. A vector for
+the block has one entry per local column, and kernels for complete rows work unchanged. The
+entries of a row keep the order of their global columns, so sums have the same bits however the
+rows are cut into blocks.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
+
+from otgraph._parallel import row_blocks
+from otgraph.distributed._cluster import Kept
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from otgraph.costs.pairs import Pairs
-    from otgraph.typing import IntArray, LongArray
+    from otgraph.distributed._cluster import Cluster
+    from otgraph.typing import FloatArray, IntArray, LongArray
 
-# Vectors travel in pieces of whole segments; a block asks for the pieces that it needs.
-SEGMENT_ROWS = 1 << 16
+    # The pieces of a vector that a block needs, by the number of their first row.
+    Part = dict[int, NDArray[Any]]
+
+# A block says which of so many equal segments of a vector it needs. A piece of a vector is one
+# or more segments; a single one of a hundred million rows and 16 columns still has 6 MB only.
+SEGMENTS = 2048
+
+
+def segment_rows(n: int) -> int:
+    """Length of a segment of n rows."""
+    return -(-n // SEGMENTS)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that rows ``first:last`` of n meet.
-
-    ``others`` are those outside of these rows, sorted.
-    """
+    """The columns of rows ``first:last`` of n; ``others`` lie outside of these rows, sorted."""
 
     n: int
     first: int
     last: int
     others: IntArray
 
+    @classmethod
+    def of(cls, n: int, first: int, last: int, columns: IntArray) -> Columns:
+        """The columns that occur."""
+        seen = np.zeros(n, dtype=np.bool_)
+        seen[columns] = True
+        seen[first:last] = False
+        return cls(n, first, last, np.flatnonzero(seen).astype(np.int32))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the block."""
+        return self.last - self.first
+
     @property
     def segments(self) -> LongArray:
         """The segments of a vector that hold any of the columns."""
-        own = np.arange(self.first // SEGMENT_ROWS, -(-self.last // SEGMENT_ROWS))
-        return np.union1d(own, np.unique(self.others // SEGMENT_ROWS))
+        size = segment_rows(self.n)
+        own = np.arange(self.first // size, -(-self.last // size))
+        return np.union1d(own, np.unique(self.others // size))
 
-    def take(self, piece_rows: int, pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """The numbers of these columns, from the pieces of a vector that hold any of them."""
-        numbers = np.unique(self.segments * SEGMENT_ROWS // piece_rows)
-        width = self.last - self.first
-        out = np.empty((width + len(self.others), *pieces[0].shape[1:]), pieces[0].dtype)
-        for number, piece in zip(numbers.tolist(), pieces, strict=True):
-            start = number * piece_rows
+    def take(self, part: Part) -> NDArray[Any]:
+        """The entries of these columns, from the pieces of a vector that hold any of them."""
+        like = next(iter(part.values()))
+        out = np.empty((self.n_rows + len(self.others), *like.shape[1:]), like.dtype)
+        for start, piece in part.items():
             a, b = max(self.first, start), min(self.last, start + len(piece))
             if a < b:
                 out[a - self.first : b - self.first] = piece[a - start : b - start]
             a, b = np.searchsorted(self.others, (start, start + len(piece)))
-            out[width + a : width + b] = piece[self.others[a:b] - start]
+            out[self.n_rows + a : self.n_rows + b] = piece[self.others[a:b] - start]
         return out
 
-    def number(self, columns: IntArray) -> IntArray:
-        """Local numbers of columns given by their numbers in the whole."""
+    def to_local(self, columns: IntArray) -> IntArray:
+        """Local indices of global columns."""
         place = np.empty(self.n, dtype=np.int32)
-        width = self.last - self.first
-        place[self.first : self.last] = np.arange(width)
-        place[self.others] = width + np.arange(len(self.others), dtype=np.int32)
+        place[self.first : self.last] = np.arange(self.n_rows)
+        place[self.others] = self.n_rows + np.arange(len(self.others), dtype=np.int32)
         return place[columns]
 
-    def names(self, local: IntArray) -> IntArray:
-        """Numbers in the whole of local columns."""
+    def to_global(self, local: IntArray) -> IntArray:
+        """Global indices of local columns."""
         own = np.arange(self.first, self.last, dtype=np.int32)
         return np.concatenate((own, self.others))[local]
 
 
-def columns_of(n: int, first: int, last: int, columns: IntArray) -> Columns:
-    """The columns that occur."""
-    seen = np.zeros(n, dtype=np.bool_)
-    seen[columns] = True
-    seen[first:last] = False
-    return Columns(n, first, last, np.flatnonzero(seen).astype(np.int32))
+@dataclass(frozen=True)
+class Vector:
+    """A vector of n rows, or a narrow matrix, on the cluster in pieces of ``piece_rows`` rows."""
+
+    n: int
+    piece_rows: int
+    pieces: list[Any]
+
+    @classmethod
+    def send(cls, cluster: Cluster, values: NDArray[Any]) -> Vector:
+        """Send a vector to the workers."""
+        n, width = len(values), int(np.prod(values.shape[1:]))
+        size = segment_rows(n)
+        piece_rows = max(1, cluster.piece_entries // width // size) * size
+        pieces = [cluster.send("vector", values[a:b]) for a, b in row_blocks(n, piece_rows)]
+        return cls(n, piece_rows, pieces)
+
+    def part(self, segments: LongArray) -> dict[int, Any]:
+        """The pieces that hold some segments, by the number of their first row."""
+        numbers = np.unique(segments * segment_rows(self.n) // self.piece_rows)
+        return {number * self.piece_rows: self.pieces[number] for number in numbers.tolist()}
 
 
-class Held:
-    """Something that a worker holds; Dask asks how large it is, to place work and save memory."""
-
-    def __sizeof__(self) -> int:
-        return array_bytes(self)
-
-
-def array_bytes(value: Any) -> int:
-    """Size of all arrays in a dataclass, a dictionary, a tuple or a sparse matrix."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    if is_dataclass(value):
-        parts = [getattr(value, part.name) for part in fields(value)]
-    elif isinstance(value, dict):
-        parts = list(value.values())
-    elif isinstance(value, tuple):
-        parts = list(value)
-    elif sp.issparse(value):
-        parts = [value.indptr, value.indices, value.data]
-    else:
-        parts = []
-    return sum(array_bytes(part) for part in parts)
+def keep_block(block: Any, facts: Any) -> Kept[Any, Any]:
+    """A block with columns, kept on its worker; the driver learns which segments it needs."""
+    return Kept(block, (block.columns.segments, facts))
 
 
 @dataclass(frozen=True)
-class PairBlock(Held):
-    """Candidate pairs of some rows, with local columns."""
+class Blocks:
+    """Blocks of consecutive rows on the workers, as the driver sees them.
 
-    columns: Columns
-    pairs: Pairs
+    Parameters
+    ----------
+    ranges
+        First and last row of each block; they depend on n and the size of a block alone.
+    futures
+        The blocks themselves.
+    segments
+        Segments of a vector that each block needs.
+    facts
+        What else each block told about itself; see `keep_block`.
+    """
 
-    def with_global_columns(self) -> Pairs:
-        """The same rows with their columns numbered as in the whole."""
-        return replace(self.pairs, indices=self.columns.names(self.pairs.indices))
+    cluster: Cluster
+    ranges: list[tuple[int, int]]
+    futures: list[Any]
+    segments: list[LongArray]
+    facts: list[Any]
 
+    @classmethod
+    def of(cls, cluster: Cluster, ranges: list[tuple[int, int]], futures: list[Any]) -> Blocks:
+        """Blocks that are being computed by tasks that end with `keep_block`."""
+        segments, facts = zip(*cluster.notes(futures), strict=True)
+        return cls(cluster, ranges, futures, list(segments), list(facts))
 
-def pair_block(n: int, first: int, last: int, pairs: Pairs) -> PairBlock:
-    """The block of pairs whose columns are numbered as in the whole."""
-    columns = columns_of(n, first, last, pairs.indices)
-    return PairBlock(columns, replace(pairs, indices=columns.number(pairs.indices)))
+    def each(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *arguments: Any,
+        vector: NDArray[Any] | None = None,
+    ) -> list[Any]:
+        """One task per block: ``function(block, *arguments, part of the vector)``.
+
+        A list holds one argument for each block; anything else is the same for all.
+        """
+        sent = None if vector is None else Vector.send(self.cluster, vector)
+        futures = []
+        for b, block in enumerate(self.futures):
+            own = [a[b] if isinstance(a, list) else a for a in arguments]
+            if sent is not None:
+                own.append(sent.part(self.segments[b]))
+            futures.append(self.cluster.submit(name, function, block, *own))
+        return futures
+
+    def answers(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *arguments: Any,
+        vector: NDArray[Any] | None = None,
+    ) -> FloatArray:
+        """One or more numbers per row, from one task per block."""
+        futures = self.each(name, function, *arguments, vector=vector)
+        return np.concatenate(self.cluster.gather(futures))
+
+    def rows_of(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """The entries of a vector that belong to each block."""
+        return [values[first:last] for first, last in self.ranges]

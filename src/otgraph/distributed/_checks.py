@@ -1,10 +1,9 @@
-"""Whether a cluster can do the work, asked before it begins."""
+"""Checks of the client, the workers and their memory, before any work begins."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otgraph._memory import available_bytes, megabytes
 from otgraph._optional import require
@@ -14,23 +13,20 @@ from otgraph.exceptions import ClusterError, MemoryLimitError
 if TYPE_CHECKING:
     from otgraph.distributed._cluster import Cluster
 
-# Blocks long enough that a round is spent computing, and enough of them for a few workers...
-FEWEST_ROWS = 1 << 14
-USUAL_BLOCKS = 16
+FEWEST_ROWS = 1 << 14  # of a block: shorter ones spend a round on messages
+USUAL_BLOCKS = 16  # enough for a few workers
 MOST_ROWS = 1 << 16
-# ... until there are so many that exchanging entries between all of them costs more.
-MANY_BLOCKS = 128
-MOST_BLOCKS = 1024
+MANY_BLOCKS = 128  # more of them exchange more entries than they gain; longer blocks instead
+MOST_BLOCKS = 1024  # more tasks than this choke the scheduler
 USABLE_SHARE = 0.8  # of a worker's memory: above this Dask stops giving it work
-# As float64, while a worker prepares them: as they came, centered, and sorted by cell.
+# Copies of the points as float64 while a worker prepares them: given, centered, sorted by cell.
 COPIES_OF_POINTS = 3
-# For each row of a block, while about 60 candidates are sorted: as found, as they came, sorted.
+# Memory for a row of about 60 candidates while it is sorted: as found, as received, sorted.
 ROW_BYTES = 60 * (16 + 16 + 12)
 
 
-@dataclass(frozen=True)
-class WorkerFacts:
-    """What a worker says of itself."""
+class WorkerFacts(NamedTuple):
+    """Version of otgraph, number of threads, and memory in bytes of a worker."""
 
     version: str
     threads: int
@@ -65,7 +61,7 @@ def find_client(client: Any) -> Any:
 
 
 def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
-    """Facts of all workers; raises where one could not take part."""
+    """Facts of all workers; raises if one of them cannot take part."""
     try:
         with cluster.errors():
             facts: dict[str, WorkerFacts] = cluster.client.run(_facts)
@@ -99,7 +95,7 @@ def choose_block_rows(n: int, block_rows: int | None) -> int:
 
 
 def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: int) -> int:
-    """Bytes that pairs may take on all workers; raises where points or a block do not fit."""
+    """Bytes that pairs may take on all workers; raises if points or a block do not fit."""
     for address, fact in facts.items():
         usable = USABLE_SHARE * fact.memory
         if COPIES_OF_POINTS * point_bytes > usable:

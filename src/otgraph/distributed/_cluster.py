@@ -1,8 +1,8 @@
-"""Everything asked of a Dask cluster in one computation.
+"""Dask client wrapper: names tasks, translates errors, releases futures.
 
-Results that others are made of stay on the workers as futures. They consist of tasks alone,
-down to the vectors that the driver sends: Dask can compute each of them again when a worker
-dies. (Data that is merely scattered would be lost for good.)
+Results that others are made of stay on the workers as futures. All of them come from tasks,
+down to the vectors that the driver sends, so Dask can compute each of them again when a worker
+dies. (Scattered data has no task behind it and would be lost.)
 """
 
 from __future__ import annotations
@@ -13,71 +13,82 @@ import secrets
 import weakref
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from tqdm.auto import tqdm
 
 from otgraph._optional import require
-from otgraph._parallel import row_blocks
-from otgraph.distributed._blocks import SEGMENT_ROWS
 from otgraph.exceptions import ClusterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 logger = logging.getLogger("otgraph.distributed")
 
-# Numbers in one piece of a vector: 8 MB, below what Dask warns about in a task.
+# Numbers that one task brings to the cluster: 8 MB, below what Dask warns about.
 PIECE_ENTRIES = 1 << 20
-SPREAD_SECONDS = 120  # for which copies of the points are waited for, at most
+SPREAD_SECONDS = 120  # longest wait for copies of the points on all workers
 NAMED_TASKS = 8  # in one line of the log
+
+T = TypeVar("T")
+N = TypeVar("N")
 
 
 @dataclass(frozen=True)
-class Vector:
-    """A vector on the cluster, in pieces of ``piece_rows`` rows."""
+class Kept(Generic[T, N]):
+    """What a task returns if its result stays on the worker: the value, and a note about it.
 
-    piece_rows: int
-    pieces: list[Any]
+    The driver gathers the note (`Cluster.notes`). Tasks that take the future get the value.
+    """
 
-    def part(self, segments: NDArray[np.int64]) -> list[Any]:
-        """The pieces that hold some segments."""
-        numbers = np.unique(segments * SEGMENT_ROWS // self.piece_rows)
-        return [self.pieces[number] for number in numbers.tolist()]
+    value: T
+    note: N
+
+    def __sizeof__(self) -> int:
+        """Bytes of all arrays. Dask asks, to place tasks and to watch memory."""
+        return _array_bytes((self.value, self.note))
 
 
 class Cluster:
-    """A client, with names for its tasks, sentences for its errors, and an end."""
+    """The client of one computation; ``piece_entries`` limits what one task sends."""
 
-    def __init__(self, client: Any, *, progress: bool = False) -> None:
+    def __init__(
+        self, client: Any, *, progress: bool = False, piece_entries: int = PIECE_ENTRIES
+    ) -> None:
         self.client = client
         self.progress = progress
+        self.piece_entries = piece_entries
         self._run = secrets.token_hex(4)
         self._numbers = itertools.count()
         self._live: weakref.WeakSet[Any] = weakref.WeakSet()
         self._watched: set[str] = set()
         self._departures = 0
 
-    def submit(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
-        """The future of a task, computed where Dask sees fit: where most of its input is.
+    def key(self, name: str) -> str:
+        """A new key for a task."""
+        return f"otgraph-{name}-{self._run}-{next(self._numbers)}"
 
-        Never at a wanted worker. If all workers die at once, the scheduler forgets that such a
-        wish was only one, and tasks wait for ever for the worker that was.
+    def submit(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """The future of a task. Dask chooses the worker: the one with most of the input.
+
+        A preferred worker is never passed. If all workers die at once, the scheduler treats
+        the preference as a condition, and the task waits forever for a worker that is gone.
         """
+        return self._submit(name, _call, function, *args)
+
+    def _submit(self, name: str, *task: Any) -> Any:
         with self.errors():
-            future = self.client.submit(
-                function,
-                *args,
-                key=f"otgraph-{name}-{self._run}-{next(self._numbers)}",
-                pure=False,
-            )
+            future = self.client.submit(*task, key=self.key(name), pure=False)
         self._live.add(future)
         return future
+
+    def notes(self, futures: Sequence[Any], label: str | None = None) -> list[Any]:
+        """The notes of `Kept` results, in order."""
+        return self.gather([self._submit("note", _note, future) for future in futures], label)
 
     def gather(self, futures: Sequence[Any], label: str | None = None) -> list[Any]:
         """Results in order; with a label and ``progress``, under a bar."""
@@ -98,7 +109,7 @@ class Cluster:
 
     def send(self, name: str, values: Any) -> Any:
         """The future of something that the driver has."""
-        return self.submit(name, _itself, values)
+        return self.submit(name, _identity, values)
 
     def compute(self, delayed: list[Any]) -> list[Any]:
         """Futures of delayed objects, such as the chunks of a Dask array."""
@@ -107,9 +118,9 @@ class Cluster:
         return list(futures)
 
     def spread(self, future: Any) -> None:
-        """Copy a result to all workers: tasks that need it then go to whoever is free.
+        """Copy a result to all workers: tasks that need it can then run on any of them.
 
-        Only a matter of speed, so that nobody waits long for a worker that has died.
+        This only saves time, so a worker that has died is not waited for long.
         (``Client.replicate`` writes a log that subscribers cannot receive.)
         """
         distributed = require("distributed", "distributed")
@@ -128,15 +139,8 @@ class Cluster:
             if self._departures > departures:
                 return
 
-    def hold(self, values: NDArray[Any]) -> Vector:
-        """Send a vector, or a narrow matrix, to the workers."""
-        width = int(np.prod(values.shape[1:]))
-        piece_rows = max(1, PIECE_ENTRIES // width // SEGMENT_ROWS) * SEGMENT_ROWS
-        pieces = [self.send("vector", values[a:b]) for a, b in row_blocks(len(values), piece_rows)]
-        return Vector(piece_rows, pieces)
-
     def refuse_without_workers(self) -> None:
-        """Raise: nobody is there to compute."""
+        """Raise the error for a cluster without workers."""
         msg = (
             f"The cluster at {self.address} has no workers. Start some, or scale the cluster, and "
             "wait for them with `client.wait_for_workers(1)`."
@@ -144,18 +148,18 @@ class Cluster:
         raise ClusterError(msg)
 
     def again(self) -> Cluster:
-        """The same cluster for another computation, whose end leaves the results of this alone."""
-        return Cluster(self.client, progress=self.progress)
+        """The same cluster for another computation. Its end does not release our results."""
+        return Cluster(self.client, progress=self.progress, piece_entries=self.piece_entries)
 
     @property
     def address(self) -> str:
-        """Where the scheduler is, or was."""
+        """Address of the scheduler."""
         scheduler = getattr(self.client, "scheduler", None)
         return str(getattr(scheduler, "address", "an unknown address"))
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what Dask says of itself into what the caller can do; task errors pass through."""
+        """Raise Dask's own failures as `ClusterError`; errors of tasks pass through."""
         distributed = require("distributed", "distributed")
         lost = CancelledError, TimeoutError, distributed.comm.CommClosedError, _closed_client()
         try:
@@ -176,7 +180,7 @@ class Cluster:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Log what is computed again; whatever ends this early, Ctrl-C too, frees the cluster."""
+        """Log lost workers; after an error or Ctrl-C, release all that was computed here."""
         self.watch()
         try:
             yield
@@ -190,7 +194,7 @@ class Cluster:
             self._watched.clear()
 
     def watch(self) -> None:
-        """Listen to the workers that are there now: the scheduler tells when one leaves."""
+        """Subscribe to the events of all current workers: one of them says that it left."""
         with self.errors():
             for address in self.client.nthreads():
                 if address not in self._watched:
@@ -198,10 +202,10 @@ class Cluster:
                     self._watched.add(address)
 
     def release(self) -> None:
-        """Give up everything that was asked for: what nobody wants is not computed.
+        """Release all futures: Dask then drops the results and the tasks behind them.
 
-        ``Client.cancel`` is not used. It fails on results that were let go but are still part of
-        how others are computed, and takes the connection to the scheduler with it.
+        ``Client.cancel`` is not used. For a released result that others still depend on, it
+        fails inside the scheduler, which then closes the connection.
         """
         futures = list(self._live)
         logger.info("giving up %d results", len(futures))
@@ -224,17 +228,42 @@ class Cluster:
 
 
 def _closed_client() -> type[Exception]:
-    """What a client raises that has given up its scheduler; older ones raise plain errors."""
+    """Raised by a client that has lost its scheduler; older versions raise plain errors."""
     client = require("distributed.client", "distributed")
     return getattr(client, "ClosedClientError", CancelledError)
 
 
-def _itself(values: Any) -> Any:
+def _call(function: Callable[..., T], *args: Any) -> T:
+    """Run a task: the function gets the values of what was kept."""
+    return function(*(arg.value if isinstance(arg, Kept) else arg for arg in args))
+
+
+def _note(kept: Kept[Any, N]) -> N:
+    return kept.note
+
+
+def _identity(values: T) -> T:
     return values
 
 
 def _touch(values: Any) -> None:
-    """To have its argument is all that is asked."""
+    """No-op. Its input makes Dask copy the data here."""
+
+
+def _array_bytes(value: Any) -> int:
+    """Size of all arrays in a dataclass, a dictionary, a tuple or a sparse matrix."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    parts: Iterable[Any] = ()
+    if is_dataclass(value):
+        parts = (getattr(value, part.name) for part in fields(value))
+    elif isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, tuple):
+        parts = value
+    elif sp.issparse(value):
+        parts = (value.indptr, value.indices, value.data)
+    return sum(_array_bytes(part) for part in parts)
 
 
 def _readable(key: Any) -> str:

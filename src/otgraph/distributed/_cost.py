@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
+import copy
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph._parallel import Workers, row_blocks
+from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph.costs.base import SAMPLE_ROWS, Cost, Screen
-from otgraph.distributed import _search
-from otgraph.distributed._layout import layout_of, shuffle
-from otgraph.distributed._pairs import DistributedPairs
-from otgraph.distributed._search import Request
+from otgraph.distributed._blocks import Vector
+from otgraph.distributed._pairs import DistributedPairs, join_pairs
+from otgraph.distributed._shuffle import by_block, shuffle
 
 if TYPE_CHECKING:
-    from otgraph.costs import Cost as LocalCost
-    from otgraph.distributed._cluster import Cluster
-    from otgraph.distributed._search import SearchPlan
+    from collections.abc import Callable, Sequence
+
+    from otgraph.costs.search import SearchedCost, Work
+    from otgraph.distributed._cluster import Cluster, Kept
     from otgraph.typing import FloatArray, LongArray
 
-# Tasks of a search, at least: a few per worker thread of a small cluster, each long enough.
+# Fewest tasks of a search: a few for each thread of a small cluster, each long enough.
 SEARCH_TASKS = 32
 SAMPLES_PER_TASK = 2 * SAMPLE_ROWS  # rows that a task compares with all points
+# What the driver reads from the cost on the workers.
+KNOWN = ("n", "order", "scale", "largest", "identical", "exact")
 
 
 @dataclass(frozen=True)
-class Description:
-    """What the driver knows of a cost on the workers."""
+class Search:
+    """A search for ``k`` neighbors, or for all pairs below an upper bound if k is None.
 
-    n: int
-    order: LongArray
-    scale: float
-    largest: float
-    identical: bool
+    ``name`` is different for every search. ``exact`` says whether all pairs are covered; None
+    leaves that to the cost. ``widened`` counts how often an approximate search was widened.
+    """
+
+    name: str
     exact: bool | None
+    widened: int
+    k: int | None = None
 
 
 class DistributedCost(Cost):
-    """A cost that every worker holds; ``future`` is the cost itself."""
+    """A cost that every worker holds a copy of; ``future`` is the cost itself."""
 
     def __init__(
         self,
@@ -53,47 +59,40 @@ class DistributedCost(Cost):
         self.future = future
         self.workers = workers
         self._pair_bytes = pair_bytes
-        self._block_rows = block_rows
-        known: Description = cluster.result(cluster.submit("description", _describe, future))
-        self.n, self.order = known.n, known.order
-        self.scale, self.largest = known.scale, known.largest
-        self.identical, self.exact = known.identical, known.exact
+        known = cluster.result(cluster.submit("description", _known, future))
+        for name, value in zip(KNOWN, known, strict=True):
+            setattr(self, name, value)
+        self._ranges = row_blocks(self.n, block_rows)
         self._n_searches = self._widened = 0
 
     def neighbors(self, k: int) -> DistributedPairs:
         """Pairs of near points, about k per point: a first guess, not a promise."""
-        request = self._request("search", k=min(k, self.n - 1))
-        plan = self._plan(request)
-        _, pairs = self._search("search", request, plan)
+        _, _, pairs = self._search("search", k=min(k, self.n - 1))
         return pairs
 
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
-        bound = self.cluster.hold(upper).pieces
-        some = [] if rows is None else self.cluster.hold(rows).pieces
-        request = self._request("screen", of_some_rows=rows is not None)
-        plan = self._plan(request, bound, some)
-        self.exact = plan.exact
-        checked, pairs = self._search("screen", request, plan, bound, some)
-        return Screen(upper, pairs, plan.complete, self.n_pairs if plan.complete else checked)
+        bound = Vector.send(self.cluster, upper).pieces
+        some = None if rows is None else Vector.send(self.cluster, rows).pieces
+        complete, checked, pairs = self._search("screen", bound, some)
+        return Screen(upper, pairs, complete, self.n_pairs if complete else checked)
 
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
-        costs: FloatArray = self.cluster.result(
-            self.cluster.submit("sample", _sample, self.future, rows)
-        )
+        task = self.cluster.submit("sample", _sample, self.future, rows)
+        costs: FloatArray = self.cluster.result(task)
         return costs
 
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""
-        return self._of_rows("sample", _search.count_below, rows, upper)
+        return self._of_rows(_count_below, rows, upper)
 
     def excess(self, rows: LongArray, u: FloatArray) -> FloatArray:
         """Sum of (u_i + u_j - c_ij)_+ over all j for some points i."""
-        return self._of_rows("sample", _search.excess, rows, u)
+        return self._of_rows(_excess, rows, u)
 
     def widen(self) -> bool:
-        """Look into more cells where only near ones were looked into."""
+        """Look into more cells, if the search is approximate."""
         if self.exact:
             return False
         self._widened += 1
@@ -103,55 +102,120 @@ class DistributedCost(Cost):
         """Memory that pairs may take on all workers together."""
         return self._pair_bytes
 
-    def _of_rows(self, name: str, function: Any, rows: LongArray, vector: FloatArray) -> Any:
-        pieces = self.cluster.hold(vector).pieces
+    def _of_rows(self, function: Callable[..., Any], rows: LongArray, vector: FloatArray) -> Any:
+        pieces = Vector.send(self.cluster, vector).pieces
         tasks = [
-            self.cluster.submit(name, function, self.future, rows[a:b], pieces)
+            self.cluster.submit("sample", function, self.future, rows[a:b], pieces)
             for a, b in row_blocks(len(rows), SAMPLES_PER_TASK)
         ]
         return np.concatenate(self.cluster.gather(tasks))
 
-    def _request(self, name: str, *, k: int | None = None, of_some_rows: bool = False) -> Request:
-        self._n_searches += 1
-        return Request(f"{name} {self._n_searches}", self.exact, self._widened, k, of_some_rows)
-
-    def _plan(
-        self, request: Request, bound: list[Any] | None = None, rows: list[Any] | None = None
-    ) -> SearchPlan:
-        future = self.cluster.submit(
-            "plan", _search.plan_search, self.future, request, bound or [], rows or []
-        )
-        plan: SearchPlan = self.cluster.result(future)
-        return plan
-
     def _search(
         self,
         label: str,
-        request: Request,
-        plan: SearchPlan,
         bound: list[Any] | None = None,
         rows: list[Any] | None = None,
-    ) -> tuple[int, DistributedPairs]:
-        """Number of pairs looked at, and those found, sorted into blocks of rows."""
+        k: int | None = None,
+    ) -> tuple[bool, int, DistributedPairs]:
+        """Whether all pairs were covered, how many were looked at, and those found."""
         cluster = self.cluster
+        self._n_searches += 1
+        search = Search(f"{label} {self._n_searches}", self.exact, self._widened, k)
+        shared = (self.future, search, bound, rows)
+        n_parts, complete, exact = cluster.result(cluster.submit("plan", _plan_search, *shared))
+        if k is None:
+            self.exact = exact
         cluster.watch()
-        cluster.spread(self.future)  # each time: Dask drops copies that nobody needs just now
-        layout = layout_of(self.n, self._block_rows)
-        n_tasks = max(SEARCH_TASKS, 2 * len(layout.ranges))
-        parts = row_blocks(plan.n_parts, max(1, -(-plan.n_parts // n_tasks)))
-        shared = (self._block_rows, bound or [], rows or [])
-        parcels = [
-            cluster.submit(label, _search.find_pairs, self.future, request, part, *shared)
-            for part in parts
+        cluster.spread(self.future)  # each time: Dask drops copies that no task needs just now
+        n_tasks = max(SEARCH_TASKS, 2 * len(self._ranges))
+        found = [
+            cluster.submit(label, _find_pairs, *shared, parts, self._ranges[0][1])
+            for parts in row_blocks(n_parts, max(1, -(-n_parts // n_tasks)))
         ]
-        name = f"rows-of-{label}"
-        checked, blocks = shuffle(cluster, layout, name, parcels, _search.join_pairs, label)
-        return sum(checked), DistributedPairs.of(cluster, layout, blocks)
+        checked, blocks = shuffle(
+            cluster, self._ranges, f"rows-of-{label}", found, join_pairs, label
+        )
+        return complete, sum(checked), DistributedPairs(blocks)
 
 
-def _describe(cost: LocalCost) -> Description:
-    return Description(cost.n, cost.order, cost.scale, cost.largest, cost.identical, cost.exact)
+# Tasks: ``bound`` and ``rows`` come in pieces ------------------------------------------
+
+# The last search planned for each cost in this process: many tasks look through its parts.
+_planned: weakref.WeakKeyDictionary[SearchedCost, tuple[str, Work, bool | None]]
+_planned = weakref.WeakKeyDictionary()
 
 
-def _sample(cost: LocalCost, rows: LongArray) -> FloatArray:
+def _known(cost: SearchedCost) -> list[Any]:
+    return [getattr(cost, name) for name in KNOWN]
+
+
+def _sample(cost: SearchedCost, rows: LongArray) -> FloatArray:
     return cost.sample(rows)
+
+
+def _count_below(cost: SearchedCost, rows: LongArray, upper: Sequence[FloatArray]) -> LongArray:
+    return cost.count_below(rows, np.concatenate(upper))
+
+
+def _excess(cost: SearchedCost, rows: LongArray, u: Sequence[FloatArray]) -> FloatArray:
+    return cost.excess(rows, np.concatenate(u))
+
+
+def _plan_search(
+    cost: SearchedCost,
+    search: Search,
+    bound: Sequence[FloatArray] | None,
+    rows: Sequence[LongArray] | None,
+) -> tuple[int, bool, bool | None]:
+    """Number of parts, whether they cover all pairs, and whether the search is now exact."""
+    with single_threaded_blas():
+        work, exact = _work(cost, search, bound, rows)
+    return len(work.parts), work.complete, exact
+
+
+def _find_pairs(
+    cost: SearchedCost,
+    search: Search,
+    bound: Sequence[FloatArray] | None,
+    rows: Sequence[LongArray] | None,
+    parts: tuple[int, int],
+    block_rows: int,
+) -> Kept[Any, Any]:
+    """The pairs in some parts, in both directions; the driver learns how many were looked at."""
+    checked, entries = 0, []
+    with single_threaded_blas():
+        work, _ = _work(cost, search, bound, rows)
+        for part in work.parts[slice(*parts)]:
+            n_pairs, found = work.find(part)
+            checked += n_pairs
+            entries += found
+            if not work.whole_rows:
+                entries += [(j, i, c) for i, j, c in found]
+    return by_block(entries, cost.n, block_rows, checked)
+
+
+def _work(
+    cost: SearchedCost,
+    search: Search,
+    bound: Sequence[FloatArray] | None,
+    rows: Sequence[LongArray] | None,
+) -> tuple[Work, bool | None]:
+    """The search in parts, and whether it is exact; remembered for the next task."""
+    name, work, exact = _planned.get(cost, ("", None, None))
+    if work is not None and name == search.name:
+        return work, exact
+    # A copy: all tasks of this process share the cost, and must find it unchanged.
+    mine = copy.copy(cost)
+    mine.exact = search.exact
+    for _ in range(search.widened):
+        mine.widen()
+    if bound is None:
+        assert search.k is not None  # a search has a bound, or a number of neighbors
+        work = mine.neighbor_work(search.k)
+    else:
+        upper = np.concatenate(bound)
+        if rows is None:
+            mine.decide(upper)
+        work = mine.screen_work(upper, None if rows is None else np.concatenate(rows))
+    _planned[cost] = search.name, work, mine.exact
+    return work, mine.exact

@@ -1,100 +1,61 @@
 """Pairs, restricted problem, Hessian and plan in blocks of rows on the workers.
 
 The driver has vectors. Each question is one round: the vector goes out, every block answers
-for its rows, and the answers are put together in the order of the rows. Sums over all
-rows are then taken by the driver, as they are without a cluster.
+for its rows, and the driver concatenates the answers. It also takes all sums over rows, in the
+same order as without a cluster.
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph._parallel import Workers
 from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted, TransportPlan
-from otgraph.distributed import _rows, _search
+from otgraph.costs.pairs import Pairs
+from otgraph.costs.restricted import RestrictedProblem
+from otgraph.distributed._blocks import Blocks, Columns, keep_block
+from otgraph.distributed._cluster import Kept
+from otgraph.distributed._shuffle import sorted_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from otgraph._parallel import Workers
-    from otgraph.distributed._blocks import PairBlock
-    from otgraph.distributed._cluster import Cluster
-    from otgraph.distributed._layout import Layout
+    from otgraph.costs.restricted import Hessian, Plan
+    from otgraph.distributed._blocks import Part
+    from otgraph.distributed._shuffle import Entries
     from otgraph.typing import FloatArray, LongArray
 
 
 @dataclass(frozen=True)
 class DistributedPairs(PairSet):
-    """Symmetric rows of pairs, in blocks; ``segments`` are those each block meets."""
+    """Symmetric rows of pairs; ``blocks`` hold a `PairBlock` each, and know its length."""
 
-    cluster: Cluster
-    layout: Layout
-    blocks: list[Any]
-    segments: list[LongArray]
-    n_entries: int
-
-    @classmethod
-    def of(cls, cluster: Cluster, layout: Layout, blocks: list[Any]) -> DistributedPairs:
-        """The pairs of blocks that are being computed."""
-        notes = cluster.gather([cluster.submit("size", _size, block) for block in blocks])
-        return cls(
-            cluster, layout, blocks, [note[0] for note in notes], sum(note[1] for note in notes)
-        )
+    blocks: Blocks
 
     @property
     def n_pairs(self) -> int:
         """Number of pairs, each counted once."""
-        return self.n_entries // 2
+        n_entries: int = sum(self.blocks.facts)
+        return n_entries // 2
 
     def below(self, upper: FloatArray, workers: Workers) -> DistributedPairs:
         """The pairs with c_ij < upper_i + upper_j."""
-        blocks = self.each("candidates", _search.below, self.blocks, vector=upper)
-        return self.of(self.cluster, self.layout, blocks)
+        return self._of(self.blocks.each("candidates", _below, vector=upper))
 
     def merged(self, other: DistributedPairs, workers: Workers) -> DistributedPairs:
         """The pairs of either set."""
-        blocks = self.each("candidates", _search.merge, self.blocks, other.blocks)
-        return self.of(self.cluster, self.layout, blocks)
+        return self._of(self.blocks.each("candidates", _merge, other.blocks.futures))
 
     def restricted(self, diagonal: FloatArray, workers: Workers) -> DistributedProblem:
         """The transport problem on these pairs and a diagonal."""
         return DistributedProblem(self, diagonal)
 
-    def rows_of(self, values: FloatArray) -> list[FloatArray]:
-        """The part of a vector that belongs to each block."""
-        return [values[first:last] for first, last in self.layout.ranges]
-
-    def each(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *arguments: Sequence[Any],
-        vector: FloatArray | LongArray | None = None,
-    ) -> list[Any]:
-        """One task per block, with its element of each argument, and what it needs of a vector."""
-        held = None if vector is None else self.cluster.hold(vector)
-        futures = []
-        for b in range(len(self.blocks)):
-            own = [argument[b] for argument in arguments]
-            if held is not None:
-                own += [held.piece_rows, held.part(self.segments[b])]
-            futures.append(self.cluster.submit(name, function, *own))
-        return futures
-
-    def answers(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *arguments: Sequence[Any],
-        vector: FloatArray | LongArray | None = None,
-    ) -> FloatArray:
-        """One number per row, or some, from one task per block."""
-        return np.concatenate(
-            self.cluster.gather(self.each(name, function, *arguments, vector=vector))
-        )
+    def _of(self, futures: list[Any]) -> DistributedPairs:
+        return DistributedPairs(Blocks.of(self.blocks.cluster, self.blocks.ranges, futures))
 
 
 class DistributedProblem(Restricted):
@@ -104,8 +65,9 @@ class DistributedProblem(Restricted):
         self.pairs = pairs
         self.diagonal = diagonal
         self.n = len(diagonal)
+        blocks = self._blocks = pairs.blocks
+        self._diagonals = [blocks.cluster.send("diagonal", d) for d in blocks.rows_of(diagonal)]
         self._evaluated: tuple[FloatArray, FloatArray, list[Any]] | None = None
-        self._diagonals = [pairs.cluster.send("diagonal", part) for part in pairs.rows_of(diagonal)]
 
     @property
     def n_pairs(self) -> int:
@@ -118,65 +80,57 @@ class DistributedProblem(Restricted):
 
     def start(self, target: FloatArray) -> FloatArray:
         """Potentials that solve every row by itself, as if all its neighbors had the same one."""
-        pairs = self.pairs
-        targets = pairs.rows_of(target)
-        return pairs.answers("start", _rows.start, pairs.blocks, self._diagonals, targets)
+        targets = self._blocks.rows_of(target)
+        return self._blocks.answers("start", _start, self._diagonals, targets)
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their own targets while all others stay."""
-        pairs = self.pairs
-        bounds = [first for first, _ in pairs.layout.ranges] + [self.n]
+        bounds = [first for first, _ in self._blocks.ranges] + [self.n]
         cuts = np.searchsorted(rows, bounds)  # rows are sorted
-        some = [rows[a:b] for a, b in itertools.pairwise(cuts)]
-        targets = pairs.rows_of(target)
-        own = (pairs.blocks, self._diagonals, some, targets)
-        return pairs.answers("lift", _rows.lift, *own, vector=u)
+        own = (self._diagonals, [rows[a:b] for a, b in itertools.pairwise(cuts)])
+        return self._blocks.answers("lift", _lift, *own, self._blocks.rows_of(target), vector=u)
 
     def row_excess(self, rank: int) -> FloatArray:
         """Sum by which the nearest ``rank`` candidates of a row are nearer than the next one."""
-        ranks = [rank] * len(self.pairs.blocks)
-        return self.pairs.answers("excess", _rows.row_excess, self.pairs.blocks, ranks)
+        return self._blocks.answers("excess", _row_excess, self._diagonals, rank)
 
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
-        return self.pairs.answers("largest", _rows.largest_costs, self.pairs.blocks)
+        return self._blocks.answers("largest", _largest_costs, self._diagonals)
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``, remembered for a second question about the same."""
-        _, answers, _ = self._at(u)
-        return Evaluation(answers[:, 0].copy(), answers[:, 1].copy())
+        _, sums, _ = self._at(u)
+        return Evaluation(sums[:, 0].copy(), sums[:, 1].copy())
 
     def hessian(self, u: FloatArray) -> DistributedHessian:
         """Generalized Hessian diag(sigma 1) + sigma at ``u``; known where ``u`` was evaluated."""
-        _, answers, rows = self._at(u)
-        degrees, loops = answers[:, 2].copy(), 2.0 * u > self.diagonal
-        return DistributedHessian(degrees, degrees + loops, self.pairs, rows)
+        _, sums, rows = self._at(u)
+        degrees, loops = sums[:, 2].copy(), 2.0 * u > self.diagonal
+        return DistributedHessian(degrees, degrees + loops, self._blocks, rows)
 
     def _at(self, u: FloatArray) -> tuple[FloatArray, FloatArray, list[Any]]:
-        """Sums, squares and degrees at ``u``, and the futures of its active pairs: one round."""
+        """Sums, squares and degrees at ``u``, and the futures of its Hessian: one round."""
         if self._evaluated is None or self._evaluated[0] is not u:
-            own = (self.pairs.blocks, self._diagonals)
-            rows = self.pairs.each("evaluate", _rows.evaluate, *own, vector=u)
-            self._evaluated = u, self.pairs.answers("sums", _rows.sums_of, rows), rows
+            rows = self._blocks.each("evaluate", _evaluate, self._diagonals, vector=u)
+            self._evaluated = u, np.concatenate(self._blocks.cluster.notes(rows)), rows
         return self._evaluated
 
     def plan(self, u: FloatArray, eps: float) -> DistributedPlan:
         """The transport plan of ``u`` on the stored pairs."""
-        pairs = self.pairs
-        own = (pairs.blocks, self._diagonals, [eps] * len(pairs.blocks))
-        rows = pairs.each("plan", _rows.plan, *own, vector=u)
+        rows = self._blocks.each("plan", _plan, self._diagonals, eps, vector=u)
         loops = np.maximum(2.0 * u - self.diagonal, 0.0) / eps
-        sums = pairs.answers("sums", _rows.plan_sums, rows)
-        return DistributedPlan(loops, self.diagonal, sums, pairs, rows)
+        sums = np.concatenate(self._blocks.cluster.notes(rows))
+        return DistributedPlan(loops, self.diagonal, sums, self._blocks, rows)
 
 
 @dataclass(frozen=True)
 class DistributedHessian(Curvature):
-    """Active pairs on the workers."""
+    """Active pairs on the workers; ``rows`` are futures of the `Hessian` of each block."""
 
     degrees: FloatArray
     diagonal: FloatArray
-    pairs: DistributedPairs
+    blocks: Blocks
     rows: list[Any]
 
     @property
@@ -187,18 +141,17 @@ class DistributedHessian(Curvature):
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
-        own = (self.pairs.blocks, self.rows)
-        return self.pairs.answers("product", _rows.hessian_product, *own, vector=v)
+        return self.blocks.answers("product", _hessian_product, self.rows, vector=v)
 
 
 @dataclass(frozen=True)
 class DistributedPlan(TransportPlan):
-    """Rows of a plan on the workers."""
+    """A plan on the workers; ``rows`` are futures of the `Plan` of each block."""
 
     loops: FloatArray
     loop_costs: FloatArray
     sums: FloatArray
-    pairs: DistributedPairs
+    blocks: Blocks
     rows: list[Any]
 
     @property
@@ -213,15 +166,98 @@ class DistributedPlan(TransportPlan):
 
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""
-        own = (self.pairs.blocks, self.rows, self.pairs.rows_of(diagonal))
-        return self.pairs.answers("product", _rows.plan_product, *own, vector=v)
+        own = (self.rows, self.blocks.rows_of(diagonal))
+        return self.blocks.answers("product", _plan_product, *own, vector=v)
 
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), the diagonal left out."""
-        own = (self.pairs.blocks, self.rows)
-        sums = self.pairs.answers("sums", _rows.scaled_sums, *own, vector=w)
+        sums = self.blocks.answers("sums", _scaled_sums, self.rows, vector=w)
         return sums[:, 0].copy(), sums[:, 1].copy()
 
 
-def _size(block: PairBlock) -> tuple[LongArray, int]:
-    return block.columns.segments, len(block.pairs.indices)
+# Tasks: each answers for the rows of one block -------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairBlock:
+    """Candidate pairs of some rows, with local columns."""
+
+    columns: Columns
+    pairs: Pairs
+
+    def global_pairs(self) -> Pairs:
+        """The same rows with global columns."""
+        return replace(self.pairs, indices=self.columns.to_global(self.pairs.indices))
+
+    def problem(self, diagonal: FloatArray) -> RestrictedProblem:
+        """The rows of the restricted problem. One thread: a worker runs many blocks at once."""
+        return RestrictedProblem(self.pairs, diagonal, Workers(1))
+
+
+def join_pairs(n: int, first: int, last: int, entries: Sequence[Entries]) -> Kept[PairBlock, Any]:
+    """Rows ``first:last`` from everything that was found for them."""
+    return _keep_pairs(n, first, last, Pairs(*sorted_rows(entries, first, last)))
+
+
+def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, Any]:
+    """The block of pairs with global columns."""
+    columns = Columns.of(n, first, last, pairs.indices)
+    local = replace(pairs, indices=columns.to_local(pairs.indices))
+    return keep_block(PairBlock(columns, local), len(pairs.indices))
+
+
+def _below(block: PairBlock, upper: Part) -> Kept[PairBlock, Any]:
+    columns = block.columns
+    kept = replace(block, pairs=block.pairs.below(columns.take(upper), Workers(1)))
+    # Columns that no pair uses any more are dropped.
+    return _keep_pairs(columns.n, columns.first, columns.last, kept.global_pairs())
+
+
+def _merge(block: PairBlock, other: PairBlock) -> Kept[PairBlock, Any]:
+    columns = block.columns
+    both = block.global_pairs().merged(other.global_pairs(), Workers(1))
+    return _keep_pairs(columns.n, columns.first, columns.last, both)
+
+
+def _start(block: PairBlock, diagonal: FloatArray, target: FloatArray) -> FloatArray:
+    return block.problem(diagonal).start(target)
+
+
+def _lift(
+    block: PairBlock, diagonal: FloatArray, rows: LongArray, target: FloatArray, u: Part
+) -> FloatArray:
+    local = block.columns.take(u)
+    return block.problem(diagonal).lift(local, rows - block.columns.first, target)
+
+
+def _row_excess(block: PairBlock, diagonal: FloatArray, rank: int) -> FloatArray:
+    return block.problem(diagonal).row_excess(rank)
+
+
+def _largest_costs(block: PairBlock, diagonal: FloatArray) -> FloatArray:
+    return block.problem(diagonal).largest_costs()
+
+
+def _evaluate(block: PairBlock, diagonal: FloatArray, u: Part) -> Kept[Hessian, FloatArray]:
+    """The Hessian stays; row sums, sums of squares and degrees go to the driver."""
+    problem, local = block.problem(diagonal), block.columns.take(u)
+    sums, hessian = problem.evaluate(local), problem.hessian(local)
+    return Kept(hessian, np.stack((sums.row_sums, sums.square_sums, hessian.degrees), axis=1))
+
+
+def _hessian_product(block: PairBlock, hessian: Hessian, v: Part) -> FloatArray:
+    return hessian.product(block.columns.take(v))
+
+
+def _plan(block: PairBlock, diagonal: FloatArray, eps: float, u: Part) -> Kept[Plan, FloatArray]:
+    """The plan stays; degrees and row sums go to the driver."""
+    plan = block.problem(diagonal).plan(block.columns.take(u), eps)
+    return Kept(plan, np.stack((plan.degrees, plan.row_sums), axis=1))
+
+
+def _plan_product(block: PairBlock, plan: Plan, diagonal: FloatArray, v: Part) -> FloatArray:
+    return plan.product(block.columns.take(v), diagonal)
+
+
+def _scaled_sums(block: PairBlock, plan: Plan, w: Part) -> FloatArray:
+    return np.stack(plan.scaled_sums(block.columns.take(w)), axis=1)

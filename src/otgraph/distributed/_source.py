@@ -1,8 +1,8 @@
 """Where the points are, and how the workers get them.
 
 A file is read by a worker. A Dask array stays on the cluster. An array in memory is sent in
-pieces. In each case the points are the result of tasks, so that a worker which dies takes
-nothing with it.
+pieces. In each case the points are the result of tasks, which Dask can run again when a worker
+dies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from otgraph.costs.metrics import is_euclidean
 from otgraph.costs.partition import ASSIGN_ROWS, cell_centers, nearest_center
 from otgraph.costs.points import MIN_CELL_POINTS, cell_count
 from otgraph.costs.scaling import scaled_points
-from otgraph.distributed._cluster import PIECE_ENTRIES
 from otgraph.exceptions import ClusterError
 
 if TYPE_CHECKING:
@@ -40,11 +39,12 @@ FORMATS = "a Dask array, a path of a .npy file or zarr array, or an array"
 
 @dataclass(frozen=True)
 class Source:
-    """Points that are somewhere; ``pieces`` are futures or arrays of consecutive rows."""
+    """Points in a file, or in pieces of consecutive rows: arrays, or Dask's delayed objects."""
 
     shape: tuple[int, int]
     path: str | None = None
     pieces: Sequence[Any] = ()
+    delayed: bool = False
     sparse: bool = False
 
     @property
@@ -53,29 +53,36 @@ class Source:
         return 8 * self.shape[0] * self.shape[1]
 
 
-def find_source(X: Any, cluster: Cluster) -> Source:
-    """The points, wherever they are, with their shape."""
+def find_source(X: Any, metric: Any, *, cluster: Cluster) -> Source:
+    """The points, wherever they are, with their shape. Nothing is read or computed yet."""
+    if isinstance(metric, str) and metric == "precomputed":
+        msg = (
+            "`metric` must compute costs from points on a cluster, got 'precomputed'. Costs that "
+            "fit into memory need no cluster: use otgraph.quadratic_ot_graph."
+        )
+        raise ValueError(msg)
     if isinstance(X, str | os.PathLike):
         path = os.path.abspath(os.fspath(X))
         return Source(_two_dimensional(_shape_on_workers(path, cluster)), path=path)
     if type(X).__module__.split(".")[0] == "dask":
-        return _of_dask_array(X, cluster)
+        return _of_dask_array(X)
     if not sp.issparse(X) and not isinstance(X, np.ndarray):
         X = np.asarray(X)
     shape = _two_dimensional(X.shape)
-    rows = max(1, PIECE_ENTRIES // max(1, shape[1]))
+    rows = max(1, cluster.piece_entries // shape[1])
     pieces = [X[a:b] for a, b in row_blocks(shape[0], rows)]
     return Source(shape, pieces=pieces, sparse=sp.issparse(X))
 
 
 def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
     """The future of the cost that every worker will hold a copy of."""
-    pieces = [
-        piece if hasattr(piece, "key") else cluster.send("points", piece) for piece in source.pieces
-    ]
+    if source.delayed:
+        pieces = cluster.compute(list(source.pieces))
+    else:
+        pieces = [cluster.send("points", piece) for piece in source.pieces]
     if not _has_cells(source, options["metric"]):
         return cluster.submit("cost", build_cost, source.path, pieces, options)
-    # Most of the work is to find the cell of every point: all workers share it.
+    # Finding the cell of every point is most of the work: all workers share it.
     exact = options.pop("exact")
     points = cluster.submit("points", scale_points, source.path, pieces, options)
     centers = cluster.submit("cells", find_centers, points, options["seed"])
@@ -86,8 +93,11 @@ def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
     return cluster.submit("cost", join_cost, points, labels, exact, options["seed"])
 
 
+# Tasks ---------------------------------------------------------------------------------
+
+
 def build_cost(path: str | None, pieces: Sequence[Any], options: dict[str, Any]) -> Cost:
-    """The cost of points from a file or from pieces; this and the following run on workers."""
+    """The cost of points from a file or from pieces."""
     return as_cost(_checked(path, pieces, options["metric"]), workers=_threads(), **options)
 
 
@@ -127,28 +137,28 @@ def _threads() -> Workers:
 
 
 def _has_cells(source: Source, metric: Any) -> bool:
-    """Whether the cost is one with cells, whose points can be prepared by all workers."""
+    """Whether the cost has cells, which all workers can find together."""
     large = source.shape[0] >= MIN_CELL_POINTS and not has_tree(source.shape)
     return is_euclidean(metric) and large and not source.sparse
 
 
 def open_points(path: str) -> Any:
-    """The array of a zarr folder, or of a .npy file, which is mapped; nothing is read yet."""
+    """The array of a zarr folder or a .npy file; nothing is read yet."""
     if Path(path).is_dir() or path.endswith(".zarr"):
         return require("zarr", "distributed").open_array(path, mode="r")
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def shape_of_file(path: str) -> tuple[int, ...] | str:
-    """Shape of the array in a file, or a sentence that says why there is none."""
+    """Shape of the array in a file, or the reason why it cannot be read."""
     try:
         return tuple(int(length) for length in open_points(path).shape)
-    except Exception as error:  # whatever the formats raise: the driver names the worker
+    except Exception as error:  # readers raise many kinds; the driver adds the worker
         return f"{type(error).__name__}: {error}"
 
 
 def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
-    """The shape that every worker sees; each is asked."""
+    """The shape that every worker sees."""
     with cluster.errors():
         seen = cluster.client.run(shape_of_file, path)
     if not seen:
@@ -168,7 +178,7 @@ def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
     return next(iter(seen.values()))
 
 
-def _of_dask_array(X: Any, cluster: Cluster) -> Source:
+def _of_dask_array(X: Any) -> Source:
     if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
         msg = f"`X` must be {FORMATS}, got {type(X).__name__}; `.to_dask_array()` may help."
         raise TypeError(msg)
@@ -176,8 +186,7 @@ def _of_dask_array(X: Any, cluster: Cluster) -> Source:
         msg = "`X` is a Dask array of unknown length; call `X.compute_chunk_sizes()` first."
         raise ValueError(msg)
     shape = _two_dimensional(X.shape)
-    pieces = cluster.compute(X.rechunk({1: -1}).to_delayed().ravel().tolist())
-    return Source(shape, pieces=pieces)
+    return Source(shape, pieces=X.rechunk({1: -1}).to_delayed().ravel().tolist(), delayed=True)
 
 
 def _two_dimensional(shape: Sequence[int]) -> tuple[int, int]:

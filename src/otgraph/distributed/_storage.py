@@ -1,7 +1,7 @@
 """Writing a graph block by block: no process ever holds all of it.
 
-Everything is done by the workers, so that the path need not exist for the driver. The result
-gets its name when it is complete.
+Only the workers write, so the driver needs no access to the path. The result gets its name
+when it is complete.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._optional import require
+from otgraph.distributed._blocks import Vector
+from otgraph.distributed._weights import row_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from otgraph.distributed._cluster import Cluster
+    from otgraph.distributed._blocks import Blocks
     from otgraph.distributed._weights import WeightBlock
     from otgraph.distributed.graph import DistributedGraph
     from otgraph.typing import LongArray
@@ -29,48 +31,40 @@ CHUNK_ENTRIES = 1 << 20
 PARTIAL = ".partial"
 
 
-def write_graph(graph: DistributedGraph, path: str | os.PathLike[str]) -> None:
+def write_graph(graph: DistributedGraph, rows: Blocks, path: str | os.PathLike[str]) -> None:
     """Write weights, potentials and masses; see `DistributedGraph.write`."""
     target = os.path.abspath(os.fspath(path))
     suffix = Path(target).suffix
     if suffix not in FORMATS:
         msg = f"`path` must end in {' or '.join(FORMATS)}, got {os.fspath(path)!r}."
         raise ValueError(msg)
-    cluster = graph.cluster
+    cluster = rows.cluster
     cluster.result(cluster.submit("write", _begin, target))
-    written = _write_zarr(graph, target) if suffix == ".zarr" else _write_parquet(graph, target)
+    if suffix == ".zarr":
+        written = [_write_zarr(graph, rows, target)]
+    else:
+        numbers = list(range(len(rows.futures)))
+        written = rows.each("write", _write_edges, numbers, target)
     cluster.result(cluster.submit("write", _finish, target, written))
 
 
-def _write_zarr(graph: DistributedGraph, target: str) -> list[Any]:
-    """One CSR matrix, laid out as anndata does; blocks one after another, as they share chunks."""
-    cluster = graph.cluster
-    indptr = np.concatenate(([0], np.cumsum(graph.row_lengths)))
+def _write_zarr(graph: DistributedGraph, rows: Blocks, target: str) -> Any:
+    """One CSR matrix in the layout of anndata, one block after another: they share chunks."""
+    cluster = rows.cluster
+    indptr = row_bounds(rows)
     facts = {**graph.params, **{f"certificate_{k}": v for k, v in _certificate(graph).items()}}
-    last: Any = cluster.submit(
-        "write", _create_zarr, target, facts,
-        cluster.hold(indptr).pieces, cluster.hold(graph.potentials).pieces,
-        cluster.hold(graph.mass).pieces,
-    )  # fmt: skip
-    for (first, _), block in zip(graph.layout.ranges, graph.blocks, strict=True):
-        last = cluster.submit("write", _fill_zarr, target, block, int(indptr[first]), last)
-    return [last]
+    vectors = [Vector.send(cluster, v).pieces for v in (indptr, graph.potentials, graph.mass)]
+    last = cluster.submit("write", _create_zarr, target, facts, *vectors)
+    for (first, _), block in zip(rows.ranges, rows.futures, strict=True):
+        last = cluster.submit("write", _fill_zarr, block, target, int(indptr[first]), last)
+    return last
 
 
-def _write_parquet(graph: DistributedGraph, target: str) -> list[Any]:
-    """One file per block: each pair once, self-loops included."""
-    cluster: Cluster = graph.cluster
-    return [
-        cluster.submit("write", _write_edges, target, number, block)
-        for number, block in enumerate(graph.blocks)
-    ]
-
-
-# What the workers do ------------------------------------------------------------------
+# Tasks ---------------------------------------------------------------------------------
 
 
 def _begin(target: str) -> None:
-    """Make the folder that will be renamed in the end."""
+    """Make the folder that `_finish` renames."""
     if os.path.exists(target):
         msg = f"{target!r} exists already; remove it or choose another name."
         raise FileExistsError(msg)
@@ -83,7 +77,7 @@ def _begin(target: str) -> None:
 
 
 def _finish(target: str, written: Sequence[None]) -> None:
-    del written  # waited for
+    del written  # an argument only so that this task waits for it
     os.rename(target + PARTIAL, target)
 
 
@@ -118,19 +112,18 @@ def _store(group: Any, name: str, values: Any) -> None:
     array[...] = values
 
 
-def _fill_zarr(target: str, block: WeightBlock, start: int, before: None) -> None:
-    del before  # the block before is written: chunks on the border are not shared at any time
+def _fill_zarr(block: WeightBlock, target: str, start: int, before: None) -> None:
+    del before  # the previous block is complete: two tasks must not write the same chunk
     weights = require("zarr", "distributed").open_group(target + PARTIAL, mode="r+")["weights"]
-    _, indices, data = block.with_global_columns()
+    _, indices, data = block.arrays()
     weights["indices"][start : start + len(indices)] = indices
     weights["data"][start : start + len(data)] = data
 
 
-def _write_edges(target: str, number: int, block: WeightBlock) -> None:
+def _write_edges(block: WeightBlock, number: int, target: str) -> None:
+    """One file per block: each pair once, self-loops included."""
     pyarrow, parquet = (require(m, "distributed") for m in ("pyarrow", "pyarrow.parquet"))
-    indptr, columns, weights = block.with_global_columns()
-    rows = np.arange(block.columns.first, block.columns.last, dtype=np.int32)
-    rows = np.repeat(rows, np.diff(indptr))
+    rows, columns, weights = block.entries()
     upper = rows <= columns
     table = pyarrow.table(
         {"source": rows[upper], "target": columns[upper], "weight": weights[upper]}

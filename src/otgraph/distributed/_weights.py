@@ -3,99 +3,111 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from otgraph.distributed._blocks import Columns, Held, columns_of
-from otgraph.distributed._entries import Parcel, parcel, sorted_rows
+from otgraph.distributed._blocks import Columns, keep_block
+from otgraph.distributed._shuffle import by_block, sorted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from otgraph.distributed._blocks import PairBlock
-    from otgraph.distributed._entries import Entries
-    from otgraph.distributed._rows import PlanRows
-    from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray, SparseMatrix
+    from otgraph.costs.restricted import Plan
+    from otgraph.distributed._blocks import Blocks, Part
+    from otgraph.distributed._cluster import Kept
+    from otgraph.distributed._pairs import PairBlock
+    from otgraph.distributed._shuffle import Entries
+    from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
 
     Edges = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True)
-class WeightBlock(Held):
-    """Weights of some rows; the columns of the matrix are numbered locally."""
+class WeightBlock:
+    """Weights of some rows, with local columns."""
 
     columns: Columns
     matrix: SparseMatrix
 
-    def with_global_columns(self) -> tuple[LongArray, IntArray, FloatArray]:
-        """The arrays of CSR rows, columns numbered as in the whole."""
-        return self.matrix.indptr, self.columns.names(self.matrix.indices), self.matrix.data
+    def arrays(self) -> tuple[LongArray, IntArray, FloatArray]:
+        """CSR arrays with global columns."""
+        return self.matrix.indptr, self.columns.to_global(self.matrix.indices), self.matrix.data
+
+    def entries(self) -> Entries:
+        """Row, column and value of every entry, in global numbers."""
+        indptr, indices, data = self.arrays()
+        rows = np.arange(self.columns.first, self.columns.last, dtype=np.int32)
+        return np.repeat(rows, np.diff(indptr)), indices, data
 
 
-@dataclass(frozen=True)
-class CopyFlags:
-    """Whether each row of a plan has a partner at no cost, and one at some cost."""
+def row_bounds(rows: Blocks) -> LongArray:
+    """The row pointer of the whole CSR matrix."""
+    return np.concatenate(([0], np.cumsum(np.concatenate([facts[0] for facts in rows.facts]))))
 
-    at_same_place: BoolArray
-    elsewhere: BoolArray
+
+# Tasks ---------------------------------------------------------------------------------
 
 
 def plan_entries(
-    block: PairBlock,
-    rows: PlanRows,
-    loops: FloatArray | None,
-    block_rows: int,
-    piece_rows: int,
-    order: Sequence[LongArray],
-) -> Parcel[CopyFlags]:
-    """Entries of a plan in the caller's numbering, sorted by block of the caller's rows."""
-    names = block.columns.take(piece_rows, order).astype(np.int32)
-    own = names[: len(rows.loops)]
-    row_of = np.repeat(np.arange(len(own)), np.diff(rows.indptr))
-    entries = [(own[row_of], names[rows.indices], rows.weights)]
+    block: PairBlock, plan: Plan, loops: FloatArray | None, block_rows: int, order: Part
+) -> Kept[Any, Any]:
+    """Entries of a plan in the caller's order, sorted by block of the caller's rows.
+
+    The driver learns of every row whether it has a partner at no cost, and one at some cost.
+    """
+    names = block.columns.take(order).astype(np.int32)
+    own = names[: block.columns.n_rows]
+    row_of = np.repeat(np.arange(len(own)), np.diff(plan.indptr))
+    chunks = [(own[row_of], names[plan.indices], plan.weights)]
     if loops is not None:
-        entries.append((own, own, loops))
-    entries = [_without_zeros(*chunk) for chunk in entries]
-    flags = CopyFlags(*np.zeros((2, len(own)), dtype=np.bool_))
-    flags.at_same_place[row_of[rows.costs == 0.0]] = True
-    flags.elsewhere[row_of[rows.costs > 0.0]] = True
-    return parcel(entries, block.columns.n, block_rows, flags)
+        chunks.append((own, own, loops))
+    chunks = [_without_zeros(*chunk) for chunk in chunks]
+    at_same_place, elsewhere = np.zeros((2, len(own)), dtype=np.bool_)
+    at_same_place[row_of[plan.costs == 0.0]] = True
+    elsewhere[row_of[plan.costs > 0.0]] = True
+    return by_block(chunks, block.columns.n, block_rows, (at_same_place, elsewhere))
 
 
-def join_weights(n: int, first: int, last: int, entries: Sequence[Entries]) -> WeightBlock:
-    """Rows ``first:last`` of the graph."""
+def join_weights(n: int, first: int, last: int, entries: Sequence[Entries]) -> Kept[Any, Any]:
+    """Rows ``first:last`` of the graph; the driver learns their lengths, sums and loops."""
     indptr, indices, weights = sorted_rows(entries, first, last)
-    columns = columns_of(n, first, last, indices)
+    columns = Columns.of(n, first, last, indices)
     shape = (last - first, last - first + len(columns.others))
-    matrix = sp.csr_matrix((weights, columns.number(indices), indptr), shape=shape)
-    return WeightBlock(columns, matrix)
-
-
-def row_facts(block: WeightBlock) -> tuple[LongArray, LongArray, FloatArray, BoolArray]:
-    """Segments met, and for each row its length, its sum, and whether it has a loop."""
-    matrix = block.matrix
+    matrix = sp.csr_matrix((weights, columns.to_local(indices), indptr), shape=shape)
     sums = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
-    loops = matrix.diagonal()[: matrix.shape[0]] != 0.0
-    return block.columns.segments, np.diff(matrix.indptr).astype(np.int64), sums, loops
+    facts = np.diff(indptr), sums, matrix.diagonal()[: last - first]
+    return keep_block(WeightBlock(columns, matrix), facts)
+
+
+def product(block: WeightBlock, V: Part) -> FloatArray:
+    """Weights times a matrix."""
+    return np.asarray(block.matrix @ block.columns.take(V))
+
+
+def scaled_product(block: WeightBlock, scale_and_V: Part) -> FloatArray:
+    """Weights w_ij (scale_i + scale_j) times a matrix; the scale is the first column."""
+    W, local = block.matrix, block.columns.take(scale_and_V)
+    scale, V = local[:, 0], local[:, 1:]
+    data = W.data * (np.repeat(scale[: W.shape[0]], np.diff(W.indptr)) + scale[W.indices])
+    return np.asarray(sp.csr_matrix((data, W.indices, W.indptr), shape=W.shape) @ V)
 
 
 def arrays(block: WeightBlock) -> tuple[LongArray, IntArray, FloatArray]:
-    """The rows themselves, for the caller who asks for them."""
-    return block.with_global_columns()
+    """The rows themselves, for the driver."""
+    return block.arrays()
 
 
 def forest(block: WeightBlock) -> Edges:
-    """Edges that connect what the rows of a block connect, as few as possible."""
-    indptr, indices, _ = block.with_global_columns()
-    rows = np.repeat(np.arange(block.columns.first, block.columns.last), np.diff(indptr))
-    return _spanning(block.columns.n, rows.astype(np.int32), indices)
+    """A spanning forest of the edges of a block."""
+    rows, columns, _ = block.entries()
+    return _spanning(block.columns.n, rows, columns)
 
 
 def join_forests(n: int, edges: Sequence[Edges]) -> Edges:
-    """The same for several forests together."""
+    """A spanning forest of several forests together."""
     rows, columns = zip(*edges, strict=True)
     return _spanning(n, np.concatenate(rows), np.concatenate(columns))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,84 +11,71 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from otgraph._validation import check_count, check_positive
 from otgraph.distributed import _weights
-from otgraph.distributed._matrix import spreading_matrix, transition_matrix
-from otgraph.distributed._source import open_points
 from otgraph.distributed._storage import write_graph
+from otgraph.graphs.base import BaseGraph
 from otgraph.graphs.graph import TransportGraph
-from otgraph.methods._labels import encode_labels
-from otgraph.methods.diffusion import walk
-from otgraph.methods.spreading import spread_over
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike
-
-    from otgraph.distributed._cluster import Cluster
-    from otgraph.distributed._layout import Layout
+    from otgraph.distributed._blocks import Blocks
     from otgraph.graphs._canonical import Param
-    from otgraph.methods import LabelSpread
     from otgraph.solvers import Certificate
-    from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
+    from otgraph.typing import FloatArray, IntArray, SparseMatrix
+
+# Columns of a dense factor that travel together, with a scale at most 16: a segment has 6 MB.
+COLUMNS_AT_ONCE = 15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DistributedGraph:
+class DistributedGraph(BaseGraph):
     """Symmetric weighted graph on n points, in blocks of rows on a Dask cluster.
 
-    Rows and columns are in the order of the points that were given. It lives as long as the
-    client that computed it: ask for :meth:`to_graph`, or :meth:`write` it, before that ends.
+    Rows and columns are in the order of the points that were given. :func:`otgraph.denoise` and
+    :func:`otgraph.spread_labels` take it as it is: the workers compute the products. It lives as
+    long as the client that computed it; call :meth:`to_graph` or :meth:`write` before that ends.
 
     Attributes
     ----------
-    params, certificate, potentials, mass
+    params, certificate, potentials, mass, points
         As in :class:`otgraph.Graph`.
-    degrees
-        Number of neighbors of every point; the point itself does not count.
-    row_sums
-        Sum of the weights of every point.
     """
 
     params: dict[str, Param]
     certificate: Certificate
     potentials: FloatArray
     mass: FloatArray
-    degrees: IntArray
-    row_sums: FloatArray
-    points: Any = field(repr=False)
-    cluster: Cluster = field(repr=False)
-    layout: Layout = field(repr=False)
-    blocks: list[Any] = field(repr=False)
-    row_lengths: LongArray = field(repr=False)
-    segments: list[LongArray] = field(repr=False)
+    points: Any
+    _rows: Blocks = field(repr=False)
 
     @property
-    def n(self) -> int:
-        """Number of points."""
-        return self.layout.n
+    def n_blocks(self) -> int:
+        """Number of blocks of rows."""
+        return len(self._rows.ranges)
 
-    @property
-    def mean_degree(self) -> float:
-        """Mean of :attr:`degrees`."""
-        return float(self.degrees.mean())
+    @cached_property
+    def degrees(self) -> IntArray:
+        """Number of neighbors of every point; the point itself does not count."""
+        lengths = np.concatenate([facts[0] for facts in self._rows.facts])
+        return (lengths - (self.loops != 0.0)).astype(np.int32)
 
-    @property
-    def n_connected(self) -> int:
-        """Number of connected components; an isolated point is one of its own."""
-        return self._components[0]
+    @cached_property
+    def row_sums(self) -> FloatArray:
+        """Sum of the weights of every point."""
+        return np.concatenate([facts[1] for facts in self._rows.facts])
 
-    @property
-    def component_labels(self) -> IntArray:
-        """Component of every point, numbered from 0 in the order of first appearance."""
-        return self._components[1]
+    @cached_property
+    def loops(self) -> FloatArray:
+        """Weight of every point with itself."""
+        return np.concatenate([facts[2] for facts in self._rows.facts])
 
     @cached_property
     def _components(self) -> tuple[int, IntArray]:
-        """From forests: each block sends what connects its points, joined on the way."""
-        cluster = self.cluster
-        forests = [cluster.submit("forest", _weights.forest, block) for block in self.blocks]
+        """From spanning forests of the blocks, joined in pairs on the workers."""
+        cluster = self._rows.cluster
+        forests = self._rows.each("forest", _weights.forest)
         while len(forests) > 1:
             forests = [
                 cluster.submit("forest", _weights.join_forests, self.n, forests[a : a + 2])
@@ -100,22 +86,39 @@ class DistributedGraph:
         count, labels = connected_components(tree, directed=False)
         return int(count), labels.astype(np.int32, copy=False)
 
+    def product(self, V: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+        """Weights w_ij times a dense matrix with one row per point, computed by the workers.
+
+        With a scale, one number per point, the weights are w_ij (scale_i + scale_j).
+        """
+        out = np.empty(V.shape)
+        with self._running() as rows:
+            for a in range(0, V.shape[1], COLUMNS_AT_ONCE):
+                some = np.s_[:, a : a + COLUMNS_AT_ONCE]
+                if scale is None:
+                    out[some] = rows.answers("product", _weights.product, vector=V[some])
+                else:
+                    both = np.column_stack((scale, V[some]))
+                    out[some] = rows.answers("product", _weights.scaled_product, vector=both)
+        return out
+
     def to_scipy(self) -> SparseMatrix:
         """The weights as one CSR matrix in this process; they must fit into its memory."""
-        indptr = np.concatenate(([0], np.cumsum(self.row_lengths)))
+        indptr = _weights.row_bounds(self._rows)
         small = max(int(indptr[-1]), self.n) <= np.iinfo(np.int32).max
         kind = np.int32 if small else np.int64
         indices, data = np.empty(indptr[-1], kind), np.empty(indptr[-1])
-        for (first, last), block in zip(self.layout.ranges, self.blocks, strict=True):
+        cluster = self._rows.cluster
+        for (first, last), block in zip(self._rows.ranges, self._rows.futures, strict=True):
             place = slice(indptr[first], indptr[last])
-            arrays = self.cluster.submit("arrays", _weights.arrays, block)
-            _, indices[place], data[place] = self.cluster.result(arrays)
+            arrays = cluster.submit("arrays", _weights.arrays, block)
+            _, indices[place], data[place] = cluster.result(arrays)
         weights = sp.csr_matrix((data, indices, indptr.astype(kind)), shape=(self.n, self.n))
         weights.has_sorted_indices = weights.has_canonical_format = True
         return weights
 
     def to_graph(self) -> TransportGraph:
-        """An ordinary graph in this process, for everything that one can do."""
+        """An ordinary graph in this process, with all that it can do."""
         return TransportGraph(
             weights=self.to_scipy(),
             params=dict(self.params),
@@ -126,7 +129,7 @@ class DistributedGraph:
         )
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph block by block, without assembling it anywhere.
+        """Write the graph block by block; no process ever holds all of it.
 
         Parameters
         ----------
@@ -137,55 +140,16 @@ class DistributedGraph:
             parameters as attributes. ``*.parquet``: a folder of edge lists with the columns
             ``source``, ``target`` and ``weight``, each pair once.
         """
-        with self._running() as graph:
-            write_graph(graph, path)
-
-    def spread_labels(
-        self, labels: ArrayLike, mu: float = 1.0, *, tol: float = 1e-4, max_iter: int = 10_000
-    ) -> LabelSpread:
-        """Labels for all points from a few known ones; see :func:`otgraph.spread_labels`.
-
-        Products are computed by the workers. This process holds some numbers per point and
-        class.
-        """
-        mu, tol = check_positive(mu, "mu"), check_positive(tol, "tol")
-        max_iter = check_count(max_iter, "max_iter")
-        encoded = encode_labels(labels, self.n)
-        with self._running() as graph:
-            A = spreading_matrix(graph, mu)
-            return spread_over(A, self, encoded, mu, tol, max_iter)
-
-    def denoise(
-        self,
-        X: Any,
-        t: int | str = 3,
-        *,
-        columns: Any = None,
-        rescale: bool = False,
-        out: Any = None,
-    ) -> Any:
-        """Features smoothed by t steps of the random walk; see :func:`otgraph.denoise`.
-
-        Products are computed by the workers, on some columns at a time. X may also be the path
-        of a .npy file or a zarr array that this process can read, or a Dask array. With
-        ``t="auto"`` up to 500 columns of X are held in this process.
-        """
-        X = open_points(os.fspath(X)) if isinstance(X, str | os.PathLike) else X
-        with self._running() as graph:
-            P = transition_matrix(graph)
-            return walk(P, self.n, X, t, columns=columns, rescale=rescale, out=out)
+        with self._running() as rows:
+            write_graph(self, rows, path)
 
     @contextmanager
-    def _running(self) -> Iterator[DistributedGraph]:
-        """A computation of its own, with this graph: if it fails, the graph stays."""
-        cluster = self.cluster.again()
+    def _running(self) -> Iterator[Blocks]:
+        """The rows, for a computation of its own: if it fails, the graph stays."""
+        cluster = self._rows.cluster.again()
         with cluster.running():
-            yield replace(self, cluster=cluster)
+            yield replace(self._rows, cluster=cluster)
 
     def __repr__(self) -> str:
         """Size and origin on one line."""
-        return (
-            f"DistributedGraph(n={self.n}, edges={int(self.degrees.sum(dtype=np.int64)) // 2}, "
-            f"mean_degree={self.mean_degree:.4g}, blocks={len(self.blocks)}, "
-            f"eps={self.certificate.eps:.6g}, status={self.certificate.status.value!r})"
-        )
+        return f"{super().__repr__()[:-1]}, blocks={self.n_blocks})"

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from otgraph.distributed._checks import find_client
+import numpy as np
+
+from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows, find_client
 from otgraph.distributed._cluster import Cluster
-from otgraph.distributed._problem import ClusterProblem
+from otgraph.distributed._cost import DistributedCost
+from otgraph.distributed._pairs import DistributedPlan
+from otgraph.distributed._shuffle import shuffle
+from otgraph.distributed._source import find_source, submit_cost
+from otgraph.distributed._weights import join_weights, plan_entries
+from otgraph.distributed.graph import DistributedGraph
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.quadratic import check_goal
+from otgraph.graphs.transport import TransportProblem, report_clumps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from otgraph.distributed.graph import DistributedGraph
+    from otgraph._parallel import Workers
+    from otgraph.distributed._source import Source
     from otgraph.graphs.options import Metric, OnFailure, Search
+    from otgraph.solvers import Solution
     from otgraph.typing import RandomState
 
 
@@ -43,10 +54,10 @@ def quadratic_ot_graph(
 ) -> DistributedGraph:
     """The graph of :func:`otgraph.quadratic_ot_graph`, computed by a Dask cluster.
 
-    Search, screens and the rows of the problem are on the workers; this process keeps a few
-    numbers per point. The weights are the same, bit for bit, on the same kind of processor,
-    however many blocks and workers there are, and also after workers have died on the way: Dask
-    computes what they held again, and the logger ``otgraph.distributed`` says what that was.
+    The workers search, screen and hold the rows of the problem; this process keeps a few
+    numbers per point. On the same kind of processor the weights are the same, bit for bit, for
+    any number of blocks and workers. When a worker dies, Dask computes again what it held, and
+    the logger ``otgraph.distributed`` reports it.
 
     Parameters
     ----------
@@ -68,8 +79,7 @@ n_candidates, u0
     progress
         Show progress bars in this process.
     n_jobs
-        Without effect: each thread of a worker runs one task at a time, so that the cluster
-        decides.
+        Without effect: each thread of a worker runs one task at a time.
 
     Returns
     -------
@@ -95,9 +105,49 @@ n_candidates, u0
     )  # fmt: skip
     cluster = Cluster(find_client(client), progress=bool(progress))
     with cluster.running():
-        problem = ClusterProblem(
-            X, options, cluster=cluster, block_rows=block_rows, mass=mass, progress=progress,
-            n_jobs=n_jobs,
+        problem = TransportProblem(
+            X, options, mass=mass, progress=progress, n_jobs=n_jobs,
+            check=partial(find_source, cluster=cluster),
+            make_cost=partial(_make_cost, cluster=cluster, block_rows=block_rows),
         )  # fmt: skip
+        points = X.copy() if isinstance(X, np.ndarray) else None
         solution, found = problem.solve_goal(eps, mean_degree, u0)
-        return problem.distributed_graph(solution, **found)
+        return _graph(problem, solution, points, **found)
+
+
+def _make_cost(
+    source: Source, *, cluster: Cluster, block_rows: int | None, workers: Workers, **options: Any
+) -> DistributedCost:
+    """The cost on the workers, if they have the memory for it."""
+    block_rows = choose_block_rows(source.shape[0], block_rows)
+    pair_bytes = check_memory(ask_workers(cluster), source.n_bytes, block_rows)
+    future = submit_cost(cluster, source, **options)
+    return DistributedCost(
+        cluster, future, block_rows=block_rows, pair_bytes=pair_bytes, workers=workers
+    )
+
+
+def _graph(
+    problem: TransportProblem, solution: Solution, points: Any, **params: Any
+) -> DistributedGraph:
+    """The plan in the caller's order, still on the workers."""
+    plan = solution.plan
+    assert isinstance(plan, DistributedPlan)  # costs on a cluster give plans on a cluster
+    blocks = plan.blocks
+    loops = blocks.rows_of(plan.loops) if problem.options.self_loops else None
+    block_rows = blocks.ranges[0][1]
+    own = (plan.rows, loops, block_rows)
+    entries = blocks.each("plan-entries", plan_entries, *own, vector=problem.cost.order)
+    flags, rows = shuffle(blocks.cluster, blocks.ranges, "weights", entries, join_weights)
+    graph = DistributedGraph(
+        params=problem.params_of(solution, params),
+        certificate=solution.certificate,
+        potentials=problem.in_given_order(solution.u),
+        mass=problem.in_given_order(problem.mass),
+        points=points,
+        _rows=rows,
+    )
+    at_same_place, elsewhere = map(np.concatenate, zip(*flags, strict=True))
+    if at_same_place.any() and not problem.cost.identical:
+        report_clumps(graph, problem.in_given_order(elsewhere))
+    return graph

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from otgraph.graphs import extension
 from otgraph.graphs._canonical import canonical_weights, plain_params
+from otgraph.graphs.base import BaseGraph
 from otgraph.solvers.verification import Evidence
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Edges(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph:
+class Graph(BaseGraph):
     """Symmetric weighted graph on n points.
 
     Every construction of this package returns one. The constructor trusts its arguments;
@@ -97,31 +98,11 @@ class Graph:
             points=points,
         )
 
-    @property
-    def n(self) -> int:
-        """Number of points."""
-        return int(self.weights.shape[0])
-
     @cached_property
     def degrees(self) -> IntArray:
         """Number of neighbors of every point; the point itself does not count."""
         loops = self.weights.diagonal() != 0
         return (np.diff(self.weights.indptr) - loops).astype(np.int32)
-
-    @property
-    def mean_degree(self) -> float:
-        """Mean of :attr:`degrees`."""
-        return float(self.degrees.mean())
-
-    @property
-    def n_connected(self) -> int:
-        """Number of connected components; an isolated point is one of its own."""
-        return self._components[0]
-
-    @property
-    def component_labels(self) -> IntArray:
-        """Component of every point, numbered from 0 in the order of first appearance."""
-        return self._components[1]
 
     @cached_property
     def _components(self) -> tuple[int, IntArray]:
@@ -218,24 +199,6 @@ class Graph:
 
         save_graph(self, path, include_points=include_points)
 
-    def __repr__(self) -> str:
-        """Size and origin on one line."""
-        parts = [
-            f"n={self.n}",
-            f"edges={int(self.degrees.sum(dtype=np.int64)) // 2}",
-            f"mean_degree={self.mean_degree:.4g}",
-        ]
-        parts += [f"{key}={self.params[key]!r}" for key in ("method",) if key in self.params]
-        eps = self.params.get("eps")
-        if isinstance(eps, float):
-            parts.append(f"eps={eps:.6g}")
-        parts += self._more_facts()
-        return f"{type(self).__name__}({', '.join(parts)})"
-
-    def _more_facts(self) -> list[str]:
-        """What a kind of graph adds to its line."""
-        return []
-
     def _row_sums(self) -> FloatArray:
         return np.asarray(self.weights.sum(axis=1), dtype=np.float64).ravel()
 
@@ -287,9 +250,6 @@ class TransportGraph(Graph):
     def eps(self) -> float:
         """Regularization of the plan."""
         return self.certificate.eps
-
-    def _more_facts(self) -> list[str]:
-        return [f"status={self.certificate.status.value!r}"]
 
 
 def _scale_rows(csr: SparseMatrix, factors: FloatArray) -> SparseMatrix:

@@ -37,6 +37,8 @@ from otgraph.solvers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from otgraph.costs import Cost
@@ -57,7 +59,11 @@ EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
 class TransportProblem:
-    """Everything but eps."""
+    """Everything but eps.
+
+    ``check`` turns the input into something with a shape, and ``make_cost`` makes a cost of
+    that. Other functions than the default ones put the cost elsewhere, such as on a cluster.
+    """
 
     def __init__(
         self,
@@ -67,13 +73,15 @@ class TransportProblem:
         mass: Any = None,
         progress: bool = False,
         n_jobs: int | None = -1,
+        check: Callable[[Any, Any], Any] = check_input,
+        make_cost: Callable[..., Cost] = as_cost,
     ) -> None:
         self.options = options
         self.seed = check_seed(options.random_state)
-        given, X = X, self._check(X, options.metric)
+        given, X = X, check(X, options.metric)
         self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
         mass = check_mass(mass, X.shape[0], self_loops=options.self_loops)
-        self.cost = self._make_cost(
+        self.cost = make_cost(
             X,
             metric=options.metric,
             power=options.power,
@@ -89,14 +97,6 @@ class TransportProblem:
         if self.cost.identical:
             msg = "All points of `X` are identical: the graph can only be uniform."
             warnings.warn(msg, UserWarning, stacklevel=3)
-
-    def _check(self, X: Any, metric: Any) -> Any:
-        """What was given, checked; it has a shape."""
-        return check_input(X, metric)
-
-    def _make_cost(self, X: Any, **options: Any) -> Cost:
-        """The cost for what `_check` let pass."""
-        return as_cost(X, **options)
 
     def solve_goal(
         self, eps: float | None, mean_degree: float | None, u0: Any = None
@@ -160,10 +160,10 @@ class TransportProblem:
         )
         graph = TransportGraph(
             weights=weights,
-            params=self._params_of(solution, params),
+            params=self.params_of(solution, params),
             certificate=solution.certificate,
-            potentials=self._in_given_order(solution.u),
-            mass=self._in_given_order(self.mass),
+            potentials=self.in_given_order(solution.u),
+            mass=self.in_given_order(self.mass),
             points=self.points,
             edge_costs=edge_costs,
         )
@@ -171,10 +171,11 @@ class TransportProblem:
             rows = np.repeat(np.arange(self.cost.n), plan.degrees)
             elsewhere = np.zeros(self.cost.n, dtype=np.bool_)
             elsewhere[rows[plan.costs > 0.0]] = True
-            report_clumps(graph, self._in_given_order(elsewhere))
+            report_clumps(graph, self.in_given_order(elsewhere))
         return graph
 
-    def _params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
+    def params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
+        """The options and results that a graph records."""
         used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
         return {
             "method": "quadratic",
@@ -185,7 +186,8 @@ class TransportProblem:
             **params,
         }
 
-    def _in_given_order(self, values: NDArray[T]) -> NDArray[T]:
+    def in_given_order(self, values: NDArray[T]) -> NDArray[T]:
+        """A vector in the order of the caller's points."""
         out = np.empty_like(values)
         out[self.cost.order] = values
         return out

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray, SparseMatrix
+    from otgraph.methods._operators import SquareOperator
+    from otgraph.typing import FloatArray
 
 # A restart that gains less than this factor has met the limit of double precision.
 WORTHWHILE = 0.5
@@ -39,7 +40,7 @@ class Stop:
         return residual <= self.rtol * max(float(sums.min()), self.span * float(sums.max()))
 
 
-def solve_columns(A: SparseMatrix, B: FloatArray, stop: Stop, *, max_products: int) -> Columns:
+def solve_columns(A: SquareOperator, B: FloatArray, stop: Stop, *, max_products: int) -> Columns:
     """Solve ``A X = B`` for symmetric positive definite A, preconditioned by its diagonal.
 
     The residual that is returned was computed from X itself. Where the recursion has drifted
@@ -58,7 +59,7 @@ def solve_columns(A: SparseMatrix, B: FloatArray, stop: Stop, *, max_products: i
     return Columns(X, residual, used)
 
 
-def _descend(A: SparseMatrix, X: FloatArray, R: FloatArray, stop: Stop, max_products: int) -> int:
+def _descend(A: SquareOperator, X: FloatArray, R: FloatArray, stop: Stop, max_products: int) -> int:
     """Improve X in place, and R with it; the number of products."""
     inverse = (1.0 / A.diagonal())[:, None]
     Z = inverse * R

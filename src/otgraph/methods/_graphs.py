@@ -11,7 +11,7 @@ from otgraph._validation import check_csr, check_finite
 from otgraph.graphs import Graph
 
 if TYPE_CHECKING:
-    from otgraph.typing import BoolArray, SparseMatrix
+    from otgraph.typing import BoolArray, ProductGraph, SparseMatrix
 
 
 def as_graph(graph: Any) -> Graph:
@@ -20,11 +20,19 @@ def as_graph(graph: Any) -> Graph:
         return graph
     if sp.issparse(graph):
         return Graph.from_weights(graph)
+    hint = "Graph.from_weights makes one of a dense array."
+    if hasattr(graph, "to_graph"):
+        hint = "Pass `graph.to_graph()`, if it fits into memory."
     msg = (
         "`graph` must be a Graph or a symmetric scipy sparse matrix, got "
-        f"{type(graph).__name__}. Graph.from_weights makes one of a dense array."
+        f"{type(graph).__name__}. {hint}"
     )
     raise TypeError(msg)
+
+
+def as_product_graph(graph: Any) -> Graph | ProductGraph:
+    """A graph for methods that need products only, so that it may be on a cluster."""
+    return graph if hasattr(graph, "product") else as_graph(graph)
 
 
 def transition_rows(rows: Any, n: int) -> tuple[SparseMatrix, BoolArray]:

@@ -13,11 +13,13 @@ from otgraph._parallel import single_threaded_blas
 from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning
 from otgraph.methods._columns import ColumnReader
-from otgraph.methods._graphs import as_graph
+from otgraph.methods._graphs import as_product_graph
+from otgraph.methods._operators import transition_matrix
 
 if TYPE_CHECKING:
     from otgraph.graphs import Graph
-    from otgraph.typing import FloatArray, RandomState, SparseMatrix
+    from otgraph.methods._operators import Operator
+    from otgraph.typing import FloatArray, ProductGraph, RandomState, SparseMatrix
 
 logger = logging.getLogger("otgraph")
 
@@ -31,7 +33,7 @@ MAX_COLUMNS = 500
 
 
 def denoise(
-    graph: Graph | SparseMatrix,
+    graph: Graph | SparseMatrix | ProductGraph,
     X: Any,
     t: int | str = 3,
     *,
@@ -50,10 +52,12 @@ def denoise(
     Parameters
     ----------
     graph
-        A Graph or any symmetric scipy sparse matrix of weights.
+        A Graph, a :class:`~otgraph.distributed.DistributedGraph`, or any symmetric scipy sparse
+        matrix of weights.
     X
-        Features, one row per point: array, data frame, scipy sparse matrix, or an array on disk
-        such as an HDF5 or zarr data set, which is read some columns at a time.
+        Features, one row per point: array, data frame, scipy sparse matrix, Dask array, or an
+        array on disk such as an HDF5 or zarr data set or a mapped .npy file, which is read some
+        columns at a time.
     t
         Number of steps; more of them smooth more. ``"auto"`` stops one step after the features
         cease to change, as :func:`otgraph.methods.diffusion_time` describes.
@@ -81,16 +85,10 @@ def denoise(
     >>> bool(error[1] < 0.5 * error[0])
     True
     """
-    graph = as_graph(graph)
-    return walk(graph.transition(), graph.n, X, t, columns=columns, rescale=rescale, out=out)
-
-
-def walk(
-    P: Any, n: int, X: Any, t: int | str, *, columns: Any = None, rescale: bool = False, out: Any
-) -> Any:
-    """Denoise with the random walk P on n points, of which products are all that is needed."""
-    reader = ColumnReader(X, n, columns)
-    shape = (n, len(reader.indices))
+    graph = as_product_graph(graph)
+    P = transition_matrix(graph)
+    reader = ColumnReader(X, graph.n, columns)
+    shape = (graph.n, len(reader.indices))
     if out is None:
         out = np.empty(shape)
     elif tuple(out.shape) != shape:
@@ -111,7 +109,7 @@ def walk(
 
 
 def diffusion_time(
-    graph: Graph | SparseMatrix,
+    graph: Graph | SparseMatrix | ProductGraph,
     X: Any,
     *,
     columns: Any = None,
@@ -139,11 +137,11 @@ def diffusion_time(
     random_state
         Seed of that choice.
     """
-    graph = as_graph(graph)
+    graph = as_product_graph(graph)
     threshold = check_positive(threshold, "threshold")
     max_t, max_columns = check_count(max_t, "max_t"), check_count(max_columns, "max_columns")
     return _time_to_rest(
-        graph.transition(),
+        transition_matrix(graph),
         ColumnReader(X, graph.n, columns),
         threshold=threshold,
         max_t=max_t,
@@ -153,7 +151,7 @@ def diffusion_time(
 
 
 def _time_to_rest(
-    P: Any,
+    P: Operator,
     reader: ColumnReader,
     *,
     threshold: float = THRESHOLD,

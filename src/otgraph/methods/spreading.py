@@ -25,21 +25,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from otgraph._parallel import single_threaded_blas
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
 from otgraph.methods._block_cg import Stop, solve_columns
-from otgraph.methods._graphs import as_graph, transition_rows
+from otgraph.methods._graphs import as_product_graph, transition_rows
 from otgraph.methods._labels import decode_labels, encode_labels
+from otgraph.methods._operators import spreading_matrix
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.graphs import Graph
     from otgraph.methods._labels import EncodedLabels
-    from otgraph.typing import BoolArray, FloatArray, HasComponents, SparseMatrix
+    from otgraph.methods._operators import SquareOperator
+    from otgraph.typing import BoolArray, FloatArray, HasComponents, ProductGraph, SparseMatrix
 
 # A round decides the points that hold at least this share of the largest sum. Smaller values
 # mean fewer rounds, until double precision ends it: errors must be smaller still.
@@ -109,7 +110,7 @@ class LabelSpread:
 
 
 def spread_labels(
-    graph: Graph | SparseMatrix,
+    graph: Graph | SparseMatrix | ProductGraph,
     labels: ArrayLike,
     mu: float = 1.0,
     *,
@@ -131,7 +132,8 @@ def spread_labels(
     Parameters
     ----------
     graph
-        A Graph or any symmetric scipy sparse matrix of weights.
+        A Graph, a :class:`~otgraph.distributed.DistributedGraph`, or any symmetric scipy sparse
+        matrix of weights.
     labels
         One label per point; -1 means unknown. Strings go into an array of dtype object, with -1
         or None for unknown.
@@ -157,25 +159,12 @@ def spread_labels(
     >>> otgraph.spread_labels(path, [0, -1, -1, -1, 1]).labels
     array([0, 0, 1, 1, 1])
     """
-    graph = as_graph(graph)
+    graph = as_product_graph(graph)
     mu, tol = check_positive(mu, "mu"), check_positive(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
     encoded = encode_labels(labels, graph.n)
-    W = graph.transition()
-    M = (W + W.T).tocsr()
-    diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
-    return spread_over((diagonal - M).tocsr(), graph, encoded, mu, tol, max_iter)
-
-
-def spread_over(
-    A: Any, graph: HasComponents, encoded: EncodedLabels, mu: float, tol: float, max_iter: int
-) -> LabelSpread:
-    """Solve with the matrix A = D - M + μ I, wherever its rows are.
-
-    Besides products with dense matrices it must have a diagonal, and give rows ``A[rows]`` and
-    columns ``A[:, columns]``.
-    """
     reached = _reached(graph, encoded)
+    A = spreading_matrix(graph, mu)
     with single_threaded_blas():  # the same digits whatever the number of threads
         solution = _solve(A, encoded.one_hot(), reached, mu, tol, max_iter)
     _warn_of_unreached(reached, "point(s)")
@@ -184,7 +173,7 @@ def spread_over(
             f"Probabilities may be off by up to {solution.error:.1e} after {solution.n_iter} "
             f"iterations (`tol` is {tol:.1e}). Raise `max_iter`, or raise `mu`."
         )
-        warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+        warnings.warn(msg, ConvergenceWarning, stacklevel=2)
     return _result(encoded.classes, solution)
 
 
@@ -203,7 +192,7 @@ class _Solution(NamedTuple):
 
 
 def _solve(
-    A: Any, P: FloatArray, reached: BoolArray, mu: float, tol: float, max_iter: int
+    A: SquareOperator, P: FloatArray, reached: BoolArray, mu: float, tol: float, max_iter: int
 ) -> _Solution:
     """Rounds over ever fewer points, as the note on top of this file explains."""
     Q = np.zeros_like(P)
@@ -251,4 +240,4 @@ def _warn_of_unreached(reached: BoolArray, what: str) -> None:
             "probabilities are uniform. Label a point in each connected component, or connect "
             "the graph."
         )
-        warnings.warn(msg, DisconnectedWarning, stacklevel=4)
+        warnings.warn(msg, DisconnectedWarning, stacklevel=3)

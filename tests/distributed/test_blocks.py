@@ -1,0 +1,57 @@
+"""Blocks number their columns locally and take what they need from the pieces of a vector."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from otgraph.distributed._blocks import SEGMENTS, Columns, Vector
+from otgraph.distributed._cluster import Kept
+
+FIRST, LAST = 300, 420
+
+
+@pytest.fixture(params=[500, 3 * SEGMENTS - 7], ids=["short", "long"])
+def n(request):
+    """Segments of one point, and of three."""
+    return request.param
+
+
+@pytest.fixture
+def columns(rng, n):
+    return rng.choice(n, size=60).astype(np.int32)
+
+
+@pytest.fixture
+def block(n, columns):
+    return Columns.of(n, FIRST, LAST, columns)
+
+
+def test_local_numbers(block, columns):
+    local = block.to_local(columns)
+    inside = (columns >= FIRST) & (columns < LAST)
+    np.testing.assert_array_equal(local[inside], columns[inside] - FIRST)
+    assert local[~inside].min() >= LAST - FIRST
+    np.testing.assert_array_equal(block.to_global(local), columns)
+
+
+@pytest.mark.parametrize("piece_entries", [1, 90, 1 << 20])
+@pytest.mark.parametrize("width", [1, 4])
+def test_part_of_a_vector(rng, n, block, columns, piece_entries, width):
+    here = SimpleNamespace(piece_entries=piece_entries, send=lambda name, values: values)
+    values = rng.normal(size=(n, width) if width > 1 else n)
+    part = Vector.send(here, values).part(block.segments)
+    if piece_entries == 1:
+        assert sum(map(len, part.values())) < n  # not all of it
+    local = block.take(part)
+    np.testing.assert_array_equal(local[: LAST - FIRST], values[FIRST:LAST])
+    np.testing.assert_array_equal(local[block.to_local(columns)], values[columns])
+
+
+def test_dask_sees_how_large_a_kept_result_is(block):
+    values = np.zeros(1000)
+    kept = Kept((block, {"one": values}), (values, 3))
+    assert 16_000 <= sys.getsizeof(kept) < 17_000

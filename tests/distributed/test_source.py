@@ -1,0 +1,83 @@
+"""Points of every kind give the same graph; what is not points is refused."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+
+import otgraph
+from otgraph.distributed._cluster import Cluster
+from otgraph.exceptions import ClusterError
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(1).normal(size=(600, 5))
+
+
+@pytest.fixture(scope="module")
+def here(X):
+    return otgraph.quadratic_ot_graph(X.astype(np.float32), 0.5)
+
+
+def test_points_from_dask_array(assert_same, build, X, here):
+    chunks = da.from_array(X.astype(np.float32), chunks=(170, 2))
+    assert_same(build(chunks, 0.5), here)
+
+
+def test_points_from_npy(assert_same, build, X, here, tmp_path):
+    np.save(tmp_path / "points.npy", X.astype(np.float32))
+    assert_same(build(tmp_path / "points.npy", 0.5), here)
+
+
+def test_points_from_zarr(assert_same, build, X, here, tmp_path):
+    zarr.save_array(tmp_path / "points.zarr", X.astype(np.float32))
+    assert_same(build(str(tmp_path / "points.zarr"), 0.5), here)
+
+
+def test_points_from_array_in_pieces(assert_same, build, X, here, monkeypatch):
+    small = partial(Cluster, piece_entries=500)
+    monkeypatch.setattr("otgraph.distributed.quadratic.Cluster", small)
+    assert_same(build(X.astype(np.float32), 0.5), here)
+
+
+def test_points_from_lists(assert_same, build, X):
+    points = X[:50].tolist()
+    assert_same(build(points, 0.5), otgraph.quadratic_ot_graph(points, 0.5))
+
+
+def test_points_that_are_sparse(assert_same, build, X):
+    points = sp.csr_matrix(np.where(X > -0.5, X, 0.0))
+    assert_same(build(points, 0.5), otgraph.quadratic_ot_graph(points, 0.5))
+
+
+def test_path_that_no_worker_can_read(build, tmp_path):
+    with pytest.raises(ClusterError, match=r"which 2 of 2 workers cannot read .*FileNotFound"):
+        build(tmp_path / "absent.npy", 1.0)
+    (tmp_path / "text.npy").write_text("not an array")
+    with pytest.raises(ClusterError, match=r"cannot read .*ValueError"):
+        build(tmp_path / "text.npy", 1.0)
+
+
+def test_input_that_is_no_points(build, X):
+    with pytest.raises(ValueError, match="must compute costs from points"):
+        build(X @ X.T, 1.0, metric="precomputed")
+    with pytest.raises(ValueError, match="at least two points"):
+        build(X[0], 1.0)
+    points = da.from_array(X)
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        build(points[points[:, 0] > 0], 1.0)
+    with pytest.raises(TypeError, match="at most one of `eps` and `mean_degree`"):
+        build(X, 1.0, mean_degree=5)
+
+
+def test_errors_of_a_worker_are_those_of_the_local_function(build, X):
+    X = X.copy()
+    X[7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Input X contains NaN.* in row 7"):
+        build(X, 1.0)
