@@ -213,10 +213,15 @@ def test_zero_costs_of_candidates_count():
 # Arguments ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [{}, {"eps": 1.0, "mean_degree": 5}])
-def test_exactly_one_of_eps_and_mean_degree(rng, given):
-    with pytest.raises(TypeError, match="exactly one of `eps` and `mean_degree`"):
-        quadratic_ot_graph(rng.normal(size=(10, 2)), **given)
+def test_mean_degree_is_15_unless_something_is_asked_for(rng):
+    X = rng.normal(size=(60, 2))
+    found, expected = quadratic_ot_graph(X), quadratic_ot_graph(X, mean_degree=15)
+    assert (found.weights != expected.weights).nnz == 0
+
+
+def test_not_both_eps_and_mean_degree(rng):
+    with pytest.raises(TypeError, match="one of `eps` and `mean_degree`, got"):
+        quadratic_ot_graph(rng.normal(size=(10, 2)), eps=1.0, mean_degree=5)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from otgraph.costs.blocks import (
 from otgraph.costs.candidates import CandidateCost
 from otgraph.costs.points import EuclideanCost
 from otgraph.costs.tree import TreeCost
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
@@ -50,7 +51,7 @@ def check_metric(metric: Any) -> None:
             "`metric` must be 'euclidean', 'cosine', another metric of scikit-learn, 'precomputed' "
             f"or a function of two points, got {metric!r}."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "metric", msg)
 
 
 def as_cost(
@@ -101,7 +102,7 @@ def scaled_points(
         factor, scale = unit_factor, 1.0
     if not normalize and not 0.0 < factor < np.inf:
         msg = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X", msg)
     return ScaledPoints(points, power, factor, scale)
 
 
@@ -158,7 +159,7 @@ def _unit_rows(X: Any) -> Any:
     if not norms.all():
         row = int(np.flatnonzero(norms == 0)[0])
         msg = f"`X` has a row of zeros (row {row}), which has no direction; drop it for 'cosine'."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X", msg)
     return sp.diags(1.0 / norms) @ X if sp.issparse(X) else X / norms[:, None]
 
 

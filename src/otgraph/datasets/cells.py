@@ -14,7 +14,7 @@ from otgraph._optional import require
 from otgraph._validation import check_csr
 from otgraph.datasets._downloads import REMOTE_FILES, fetch
 from otgraph.datasets._tables import SUFFIXES, read_table
-from otgraph.exceptions import FormatError
+from otgraph.exceptions import FormatError, argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ def load_cells(
         f"`source` must be {known}, the path of a file, or an AnnData object, "
         f"got {type(source).__name__}."
     )
-    raise TypeError(msg)
+    raise argument_error(TypeError, "source", msg)
 
 
 def make_cells(
@@ -160,7 +160,7 @@ def make_cells(
             f"`X` has shape {X.shape}, but there are {len(cell_names)} names of cells and "
             f"{len(gene_names)} of genes."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X", msg)
     _check_unique(gene_names, source)
     found = Cells(X, gene_names, cell_names, source)
     _check_values(found)

@@ -13,6 +13,7 @@ from otgraph.distributed._layout import layout_of, shuffle
 from otgraph.distributed._pairs import DistributedPlan
 from otgraph.distributed._source import find_source, submit_cost
 from otgraph.distributed.graph import DistributedGraph
+from otgraph.exceptions import argument_error
 from otgraph.graphs.transport import TransportProblem, report_clumps
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ClusterProblem(TransportProblem):
                 "`metric` must compute costs from points on a cluster, got 'precomputed': whoever "
                 "holds all costs needs no cluster; use otgraph.quadratic_ot_graph."
             )
-            raise ValueError(msg)
+            raise argument_error(ValueError, "metric", msg)
         return find_source(X, self._cluster)
 
     def _make_cost(self, X: Source, **options: Any) -> DistributedCost:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._optional import require
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ def write_graph(graph: DistributedGraph, path: str | os.PathLike[str]) -> None:
     suffix = Path(target).suffix
     if suffix not in FORMATS:
         msg = f"`path` must end in {' or '.join(FORMATS)}, got {os.fspath(path)!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "path", msg)
     cluster = graph.cluster
     cluster.result(cluster.submit("write", _begin, target))
     written = _write_zarr(graph, target) if suffix == ".zarr" else _write_parquet(graph, target)

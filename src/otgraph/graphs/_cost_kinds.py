@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import _VALID_METRICS
 from otgraph._validation import check_cost_matrix, check_points
 from otgraph.costs.blocks import power_of_two
 from otgraph.costs.build import check_metric
+from otgraph.exceptions import argument_error
 from otgraph.graphs._dense import BLOCK_ENTRIES
 from otgraph.graphs._pair_costs import PairCosts, check_new_costs, check_new_points
 
@@ -33,7 +34,7 @@ def pair_costs(X: PointsLike, metric: Any, power: float) -> PairCosts:
     if isinstance(metric, str) and metric == "precomputed":
         if sp.issparse(X):
             msg = "`X` must be a dense cost matrix here, got a sparse one; pass `X.toarray()`."
-            raise TypeError(msg)
+            raise argument_error(TypeError, "X", msg)
         return MatrixCosts(check_cost_matrix(X))
     check_metric(metric)
     points = check_points(X)
@@ -134,7 +135,7 @@ class EuclideanCosts(PairCosts):
             msg = (
                 f"`X_new` has points so far away that their costs overflow (row {row}); drop them."
             )
-            raise ValueError(msg)
+            raise argument_error(ValueError, "X_new", msg)
         return queries
 
     def raw(self, queries: Any, first: int = 0) -> FloatArray:
@@ -201,7 +202,7 @@ def _unit_rows(X: Any, name: str) -> Any:
     if not norms.all():
         row = int(np.flatnonzero(norms == 0)[0])
         msg = f"`{name}` has a row of zeros (row {row}): it has no direction; drop it for 'cosine'."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return (sp.diags(1.0 / norms) @ X).tocsr() if sp.issparse(X) else X / norms[:, None]
 
 

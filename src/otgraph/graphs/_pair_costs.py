@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph._validation import check_points
 from otgraph.costs.blocks import positive_scale
+from otgraph.exceptions import argument_error
 from otgraph.graphs._dense import BLOCK_ENTRIES
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class PairCosts(ABC):
         self.factor = self.unit / scale
         if not 0.0 < self.factor < np.inf:
             msg = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "X", msg)
 
     def mean(self, workers: Workers) -> float:
         """Mean raw cost over all ordered pairs, a point with itself included."""
@@ -122,7 +123,7 @@ class PairCosts(ABC):
                 pass
         if not np.isfinite(out.sum()):
             msg = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "X", msg)
         return out
 
     def blocks(self) -> list[tuple[int, int]]:
@@ -143,7 +144,7 @@ def check_new_points(X_new: PointsLike, points: Any) -> Any:
             f"`X_new` must have the {points.shape[1]} features of the points of the graph, got "
             f"{checked.shape[1]}. Select or order the columns as they were."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X_new", msg)
     if sp.issparse(points):
         return sp.csr_matrix(checked)
     return checked.toarray() if sp.issparse(checked) else checked
@@ -158,8 +159,8 @@ def check_new_costs(X_new: PointsLike, n: int) -> FloatArray:
             f"`X_new` must hold the costs to all {n} points of the graph, shape (new points, {n}), "
             f"because it was built with metric='precomputed'; got shape {dense.shape}."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X_new", msg)
     if dense.min() < 0.0:
         msg = f"`X_new` must hold costs >= 0 with metric='precomputed', got {dense.min():.6g}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X_new", msg)
     return dense

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph._validation import check_positive, check_vector
+from otgraph.exceptions import argument_error
 from otgraph.graphs._cost_kinds import MatrixCosts, is_metric_name, pair_costs
 from otgraph.graphs._dense import csr_from_dense
 from otgraph.graphs._kernel_rows import decayed, gaussian_weights, kernel_rows, project
@@ -46,7 +47,7 @@ def extend(
         raise ValueError(msg)
     if mass is not None and graph.potentials is None:
         msg = f"`mass` must be None for a {method!r} graph: weights of a kernel have no given sum."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "mass", msg)
     if graph.points is None and graph.params.get("metric") != "precomputed":
         msg = "This graph has no points to extend from; save it with `include_points=True`."
         raise ValueError(msg)
@@ -190,11 +191,11 @@ def _metric(graph: Graph, metric: Any) -> Any:
     if is_metric_name(recorded):
         if metric is not None:
             msg = f"`metric` must be None for a graph built with metric={recorded!r}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "metric", msg)
         return recorded
     if metric is None:
         msg = f"`metric` must be the function that the graph was built with ({recorded}), got None."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "metric", msg)
     return metric
 
 
@@ -206,5 +207,5 @@ def _new_masses(mass: Any, n_new: int) -> FloatArray:
     masses = check_vector(mass, "mass", n_new)
     if masses.min() <= 0.0:
         msg = f"`mass` must be positive, got {masses.min()!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "mass", msg)
     return masses

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from otgraph._validation import check_positive
+from otgraph.exceptions import argument_error
 from otgraph.graphs.transport import DEFAULT_MAX_ITER, DEFAULT_MAX_MISSING, TransportProblem
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from otgraph.graphs.graph import Graph
     from otgraph.typing import PointsLike, RandomState
+
+# The number of neighbors that scanpy, UMAP and the other constructions of this package take.
+DEFAULT_MEAN_DEGREE = 15.0
 
 
 def quadratic_ot_graph(
@@ -57,7 +61,7 @@ def quadratic_ot_graph(
     eps
         Regularization; larger values spread the mass over more neighbors. With
         ``normalize=True`` values between 0.1 and 5 suit most data. Give either this or
-        ``mean_degree``.
+        ``mean_degree``; without both, ``mean_degree`` is 15.
     mean_degree
         Wanted mean number of neighbors; the library finds ``eps``. Choose this if you think
         in neighbors, and ``eps`` to compare data sets of different size or density.
@@ -125,11 +129,13 @@ def quadratic_ot_graph(
 
 
 def check_goal(eps: Any, mean_degree: Any) -> tuple[float | None, float | None]:
-    """Exactly one of the two, positive."""
-    if (eps is None) == (mean_degree is None):
-        came = "neither" if eps is None else f"eps={eps!r} and mean_degree={mean_degree!r}"
-        msg = f"Give exactly one of `eps` and `mean_degree`, got {came}."
-        raise TypeError(msg)
+    """One of the two, positive: the one that was given, or the default mean degree."""
+    if eps is not None and mean_degree is not None:
+        msg = (
+            f"Give one of `eps` and `mean_degree`, got eps={eps!r} and mean_degree={mean_degree!r}."
+        )
+        raise argument_error(TypeError, "mean_degree", msg)
     if eps is not None:
         return check_positive(eps, "eps"), None
+    mean_degree = DEFAULT_MEAN_DEGREE if mean_degree is None else mean_degree
     return None, check_positive(mean_degree, "mean_degree")

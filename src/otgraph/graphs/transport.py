@@ -26,6 +26,7 @@ from otgraph.exceptions import (
     ConvergenceWarning,
     DisconnectedWarning,
     MissingPairsWarning,
+    argument_error,
 )
 from otgraph.graphs._cost_kinds import metric_name
 from otgraph.graphs.graph import Graph
@@ -149,7 +150,7 @@ class TransportProblem:
         """The solution with a wanted mean degree."""
         if mean_degree > self.cost.n - 1:
             msg = f"`mean_degree` must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "mean_degree", msg)
         enough = max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
         solution = solve_for_degree(
             self.screener,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._optional import require
+from otgraph.exceptions import argument_error
 from otgraph.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def point_colors(
     if labels is not None:
         if color is not None:
             msg = "`labels` and `color` both set the colors of the points: pass one of them."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "labels", msg)
         return group_colors(one_per_point(labels, "labels", n))
     if isinstance(color, PointColors):
         return color  # chosen elsewhere, such as scanpy's colors of cell types
@@ -117,14 +118,14 @@ def _quantity(graph: Any, name: str) -> Any:
             "`color='potential'` needs a graph with potentials, such as that of "
             "`quadratic_ot_graph`; kernels have none. Use `color='degree'`, or pass numbers."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "color", msg)
     return potentials
 
 
 def _as_graph(graph: Any, color: str) -> Graph:
     if graph is None:
         msg = f"`color={color!r}` needs a graph. Pass one number per point instead."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "color", msg)
     return graph if hasattr(graph, "component_labels") else Graph(graph.tocsr())
 
 
@@ -211,5 +212,5 @@ def one_per_point(values: ArrayLike, name: str, n: int) -> Any:
     array = np.asarray(values)
     if array.shape != (n,):
         msg = f"`{name}` must hold one value per point, shape ({n},), got shape {array.shape}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return array

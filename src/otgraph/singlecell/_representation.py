@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from otgraph._optional import require
 from otgraph._validation import check_count, check_finite
+from otgraph.exceptions import argument_error
 from otgraph.singlecell._adata import listed
 
 # Up to this many genes X itself is used, and this many components are computed: scanpy's
@@ -44,12 +45,12 @@ def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> Repres
     if use_rep not in adata.obsm:
         msg = f"`use_rep` must be 'X' or a key of `adata.obsm`, got {use_rep!r}; there are: "
         msg += f"{listed(adata.obsm)}."
-        raise KeyError(msg)
+        raise argument_error(KeyError, "use_rep", msg)
     name = f"adata.obsm[{use_rep!r}]"
     points = _in_memory(adata.obsm[use_rep])
     if n_pcs is not None and not 0 < n_pcs <= points.shape[1]:
         msg = f"`n_pcs` must lie in 1..{points.shape[1]}, the columns of `{name}`, got {n_pcs}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "n_pcs", msg)
     return Representation(_finite(points[:, :n_pcs], name), use_rep, n_pcs)
 
 
@@ -68,7 +69,7 @@ def _compute_pca(adata: Any, n_pcs: int | None) -> None:
             "`adata` is on disk and has no principal components. Run `sc.pp.pca` before it goes "
             "there, pass `use_rep`, or pass `adata.to_memory()`."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "adata", msg)
     wanted = min(n_pcs or N_PCS, adata.n_obs - 1, adata.n_vars - 1)
     warnings.warn(
         f"`adata` has {adata.n_vars} genes and no 'X_pca'; computing {wanted} components with "
