@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from otgraph._text import UNKNOWN_LABEL, is_missing, is_unknown
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otgraph.typing import BoolArray, FloatArray, LongArray
-
-UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ def encode_labels(labels: Any, n: int) -> EncodedLabels:
         values = np.array(values.tolist())
     check_classification_targets(values)
     classes, numbers = np.unique(values, return_inverse=True)
-    codes = np.full(n, UNKNOWN, dtype=np.int64)
+    codes = np.full(n, UNKNOWN_LABEL, dtype=np.int64)
     codes[known] = numbers
     return EncodedLabels(classes, codes)
 
@@ -62,7 +61,7 @@ def decode_labels(classes: NDArray[Any], codes: LongArray, undecided: BoolArray)
         labels = labels.astype(object)
     elif labels.dtype.kind == "u":
         labels = labels.astype(np.int64)
-    labels[undecided] = None if labels.dtype.kind == "O" else UNKNOWN
+    labels[undecided] = None if labels.dtype.kind == "O" else UNKNOWN_LABEL
     return np.asarray(labels)
 
 
@@ -81,7 +80,7 @@ def _known(array: NDArray[Any]) -> BoolArray:
             bad = int(np.count_nonzero(~np.isfinite(array)))
             msg = f"`labels` hold {bad} NaN or infinite value(s). Mark unknown labels with -1."
             raise argument_error(ValueError, "labels", msg)
-        return np.asarray(array != UNKNOWN) if kind != "b" else np.ones(len(array), dtype=bool)
+        return np.ones(len(array), dtype=bool) if kind == "b" else array != UNKNOWN_LABEL
     if kind == "O":
         return _known_objects(array)
     msg = f"`labels` must be numbers or strings, got dtype {array.dtype}."
@@ -89,8 +88,8 @@ def _known(array: NDArray[Any]) -> BoolArray:
 
 
 def _known_objects(array: NDArray[Any]) -> BoolArray:
-    known = np.array([not _is_unknown(label) for label in array], dtype=bool)
-    if any(label != label for label in array[known]):  # NaN, and pandas' missing values
+    known = np.array([not is_unknown(label) for label in array], dtype=bool)
+    if any(label is not None and is_missing(label) for label in array[~known]):
         msg = "`labels` hold NaN or missing values. Mark unknown labels with -1 or None."
         raise argument_error(ValueError, "labels", msg)
     strings = [isinstance(label, str) for label in array[known]]
@@ -101,7 +100,3 @@ def _known_objects(array: NDArray[Any]) -> BoolArray:
         msg = "`labels` hold the string '-1'. Mark unknown labels with the number -1 or None."
         raise argument_error(ValueError, "labels", msg)
     return known
-
-
-def _is_unknown(label: Any) -> bool:
-    return label is None or (not isinstance(label, str | bool) and label == UNKNOWN)

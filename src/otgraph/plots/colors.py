@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._optional import require
+from otgraph._text import UNKNOWN_LABEL, is_unknown
 from otgraph.exceptions import argument_error
 from otgraph.graphs.graph import Graph
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 INK = "#22223b"  # lines and frames: near black, softer beside colored points
 POINT = "#d1495b"  # points without labels: warm, against the cool lines
 UNKNOWN = "#c8c8c8"  # points whose label is -1 or missing
-MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # how missing labels among texts print
 
 # Ten colors that Petroff (2021, arXiv:2107.02270) found by optimization under a bound on their
 # distance for readers with any of the common color-vision deficiencies.
@@ -153,10 +153,10 @@ def groups_of(labels: Any) -> tuple[list[str], list[str], IntArray]:
     """Names and colors of the groups, and the group of each point; what is missing is last."""
     array = np.asarray(labels)
     if array.dtype.kind == "O":
+        known = np.array([not is_unknown(label) for label in array], dtype=bool)
         array = np.array([str(label) for label in array])
-        known = ~np.isin(array, MISSING)
     elif array.dtype.kind in "iuf":
-        known = np.isfinite(array) & (array != -1)
+        known = np.isfinite(array) & (array != UNKNOWN_LABEL)
     else:
         known = np.ones(len(array), dtype=bool)
     names, known_codes = np.unique(array[known], return_inverse=True)

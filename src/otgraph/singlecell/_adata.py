@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
+from otgraph._text import listed
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def target(adata: Any, *, copy: bool) -> Any:
     return adata
 
 
-def listed(names: Iterable[Any]) -> str:
-    """Names for an error message, in order."""
+def keys_of(names: Iterable[Any]) -> str:
+    """Keys of a part of annotated data, for an error message."""
     # anndata 0.13 lists X among the layers, under the name None.
-    return ", ".join(repr(name) for name in names if name is not None) or "none"
+    return listed(repr(name) for name in names if name is not None)

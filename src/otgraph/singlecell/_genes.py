@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph._text import listed
 from otgraph.exceptions import argument_error
-from otgraph.singlecell._adata import listed
+from otgraph.singlecell._adata import keys_of
 
 if TYPE_CHECKING:
     from otgraph.typing import LongArray
@@ -19,12 +20,12 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
     """``adata.X`` or a layer, wherever it is kept."""
     if layer is None:
         if adata.X is None:
-            msg = f"`adata.X` is None; pass `layer`, one of {listed(adata.layers)}."
+            msg = f"`adata.X` is None; pass `layer`, one of {keys_of(adata.layers)}."
             raise argument_error(ValueError, "layer", msg)
         return adata.X
     if layer not in adata.layers:
         msg = f"`layer` must be a key of `adata.layers`, got {layer!r}; there are: "
-        msg += f"{listed(adata.layers)}."
+        msg += f"{keys_of(adata.layers)}."
         raise argument_error(KeyError, "layer", msg)
     return adata.layers[layer]
 
@@ -80,7 +81,7 @@ def _by_name(adata: Any, names: list[str]) -> LongArray:
     columns = adata.var_names.get_indexer(names)
     missing = [name for name, column in zip(names, columns, strict=True) if column < 0]
     if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        msg = f"`genes` must be in `adata.var_names`; not there: {listed(missing[:SHOWN])}{more}."
+        msg = "`genes` must be in `adata.var_names`; not there: "
+        msg += f"{listed(map(repr, missing), SHOWN)}."
         raise argument_error(KeyError, "genes", msg)
     return np.asarray(columns, dtype=np.int64)

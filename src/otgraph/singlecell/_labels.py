@@ -9,7 +9,7 @@ import numpy as np
 
 from otgraph._optional import require
 from otgraph.exceptions import argument_error
-from otgraph.singlecell._adata import listed
+from otgraph.singlecell._adata import keys_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class CellLabels:
 def _checked_key(adata: Any, obs_key: Any) -> str:
     if obs_key not in adata.obs:
         msg = f"`obs_key` must be a column of `adata.obs`, got {obs_key!r}; there are: "
-        msg += f"{listed(adata.obs)}."
+        msg += f"{keys_of(adata.obs)}."
         raise argument_error(KeyError, "obs_key", msg)
     return str(obs_key)
 

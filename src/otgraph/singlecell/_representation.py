@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from otgraph._optional import require
 from otgraph._validation import check_count, check_finite
 from otgraph.exceptions import argument_error
-from otgraph.singlecell._adata import listed
+from otgraph.singlecell._adata import keys_of
 
 # Up to this many genes X itself is used, and this many components are computed: scanpy's
 # `settings.N_PCS`, fixed here so that a result does not depend on a global setting.
@@ -26,7 +26,9 @@ class Representation(NamedTuple):
     n_pcs: int | None
 
 
-def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> Representation:
+def representation(
+    adata: Any, use_rep: str | None = None, n_pcs: int | None = None
+) -> Representation:
     """Points of the cells, chosen as scanpy chooses them.
 
     ======================  =====================================================
@@ -44,7 +46,7 @@ def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> Repres
         return Representation(_finite(_in_memory(adata.X), "adata.X"), "X", None)
     if use_rep not in adata.obsm:
         msg = f"`use_rep` must be 'X' or a key of `adata.obsm`, got {use_rep!r}; there are: "
-        msg += f"{listed(adata.obsm)}."
+        msg += f"{keys_of(adata.obsm)}."
         raise argument_error(KeyError, "use_rep", msg)
     name = f"adata.obsm[{use_rep!r}]"
     points = _in_memory(adata.obsm[use_rep])

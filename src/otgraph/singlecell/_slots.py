@@ -22,7 +22,7 @@ from otgraph.exceptions import argument_error
 from otgraph.graphs import Graph
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._cost_kinds import is_metric_name
-from otgraph.singlecell._adata import check_adata, check_writable, listed
+from otgraph.singlecell._adata import check_adata, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
 
 if TYPE_CHECKING:
@@ -147,14 +147,14 @@ def read_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
     if key not in adata.uns:
         graphs = [k for k, v in adata.uns.items() if hasattr(v, "keys") and _is_record(v)]
         msg = (
-            f"`adata` has no neighborhood graph {key!r}; it has {listed(graphs)}. "
+            f"`adata` has no neighborhood graph {key!r}; it has {keys_of(graphs)}. "
             "Run `otgraph.singlecell.pp.neighbors` first."
         )
         raise argument_error(KeyError, "adata", msg)
     record = adata.uns[key]
     name = record.get("weights_key") or record.get("connectivities_key", "connectivities")
     if name not in adata.obsp:
-        msg = f"`adata.uns[{key!r}]` names {name!r}, but `adata.obsp` has {listed(adata.obsp)}."
+        msg = f"`adata.uns[{key!r}]` names {name!r}, but `adata.obsp` has {keys_of(adata.obsp)}."
         raise argument_error(KeyError, "adata", msg)
     weights = check_csr(adata.obsp[name], name=f"adata.obsp[{name!r}]")
     params = {k: v for k, v in record.get("params", {}).items() if np.isscalar(v)}

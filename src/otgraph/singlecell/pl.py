@@ -12,7 +12,7 @@ from otgraph._optional import require
 from otgraph.exceptions import argument_error
 from otgraph.plots._axes import new_axes, tidy
 from otgraph.plots.colors import INK, UNKNOWN, PointColors, group_palette
-from otgraph.singlecell._adata import check_adata, listed
+from otgraph.singlecell._adata import check_adata, keys_of
 from otgraph.singlecell._slots import read_graph
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _coordinates(adata: Any, basis: str) -> FloatArray:
                 msg = f"`basis` must have two columns, `adata.obsm[{name!r}]` has one."
                 raise argument_error(ValueError, "basis", msg)
             return values[:, :2]
-    msg = f"`basis` must be a key of `adata.obsm`, got {basis!r}; there are: {listed(adata.obsm)}."
+    msg = f"`basis` must be a key of `adata.obsm`, got {basis!r}; there are: {keys_of(adata.obsm)}."
     raise argument_error(KeyError, "basis", msg)
 
 
@@ -155,7 +155,7 @@ def _groups(adata: Any, key: str) -> tuple[IntArray, dict[str, Any]]:
     """Group of every cell, -1 where missing, and the color of every group by name."""
     if key not in adata.obs:
         msg = f"`groupby` must be a column of `adata.obs`, got {key!r}; there are: "
-        msg += f"{listed(adata.obs)}."
+        msg += f"{keys_of(adata.obs)}."
         raise argument_error(KeyError, "groupby", msg)
     column = adata.obs[key].astype("category")
     names = [str(name) for name in column.cat.categories]
