@@ -144,6 +144,12 @@ class TestLabels:
         done = cli("labels", "cells.h5ad", "--label-column", "kind", "-o", "out.csv", "--eps", 1)
         self.check(done, expected)
 
+    def test_advice_names_options_of_this_command(self, cli, partly):
+        options = ("--label-column", "kind", "--eps", 1, "--spread-steps", 1, "--spread-tol", 1e-9)
+        done = cli("labels", partly, *options, "-o", "out.csv")
+        assert done.code == 3
+        assert "(--spread-tol is 1.0e-09). Raise --spread-steps, or raise --mu." in done.err
+
     def test_numbers_and_what_no_label_reaches(self, cli):
         weights = sp.csr_matrix(np.kron(np.eye(2), [[0, 1], [1, 0]]))
         sp.save_npz("w.npz", weights)

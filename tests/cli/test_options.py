@@ -8,6 +8,7 @@ import pytest
 import otgraph
 from otgraph.cli.building import FUNCTIONS
 from otgraph.cli.options import GraphOptions
+from otgraph.graphs.quadratic import DEFAULT_MEAN_DEGREE
 
 
 def test_every_keyword_is_an_option():
@@ -39,3 +40,8 @@ def as_number(word) -> float | None:
         return float(word)
     except ValueError:
         return None
+
+
+def test_help_says_the_default_mean_degree():
+    option = get_type_hints(GraphOptions, include_extras=True)["mean_degree"].__metadata__[0]
+    assert option.show_default == f"{DEFAULT_MEAN_DEGREE:g} without --eps"

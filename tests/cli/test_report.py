@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 
 import otgraph
+from otgraph.cli.report import blaming, one_line
+from otgraph.exceptions import argument_error
 
 
 class TestReport:
@@ -66,3 +69,47 @@ def test_json_is_plain(cli, points):
     done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--search", "approximate", "--json")
     report = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert report["certificate"]["status"] in {"exact", "exact_on_candidates"}
+
+
+class TestOneLine:
+    """Messages of the library in the words of the command line."""
+
+    @pytest.mark.parametrize(
+        ("message", "expected"),
+        [
+            ("`n_jobs` must be -1", "--n-jobs must be -1"),
+            ("pass `self_loops=True`.", "pass --self-loops."),
+            ("pass `self_loops=False`.", "pass --no-self-loops."),
+            ("pass `metric='cosine'`.", "pass --metric cosine."),
+            ("`n_jobs`=4 is\n  too  much", "--n-jobs=4 is too much"),
+            ("`elsewhere` and `elsewhere=1` stay", "`elsewhere` and `elsewhere=1` stay"),
+        ],
+    )
+    def test_arguments_become_options(self, message, expected):
+        options = ("n_jobs", "self_loops", "metric")
+        assert one_line(ValueError(message), options) == expected
+
+    def test_errors_about_an_argument_are_no_slips(self):
+        error = argument_error(KeyError, "use_rep", "`use_rep` must be 'X'")
+        assert one_line(error, ["use_rep"]) == "--use-rep must be 'X'"
+        assert one_line(KeyError("`use_rep` must be 'X'")).startswith("unexpected KeyError")
+
+    def test_system_errors(self):
+        assert one_line(OSError(28, "No space left", "a.csv")) == "a.csv: no space left"
+        assert one_line(MemoryError()) == "not enough memory"
+
+
+class TestBlaming:
+    def test_only_errors_about_the_argument_change(self):
+        with (
+            pytest.raises(ValueError, match=r"^cells\.csv: contains NaN$"),
+            blaming(X="cells.csv:"),
+        ):
+            raise argument_error(ValueError, "X", "`X` contains NaN")
+        with pytest.raises(TypeError, match="`X` contains NaN"), blaming(X="cells.csv:"):
+            raise argument_error(TypeError, "Y", "`X` contains NaN")
+
+    def test_warnings(self):
+        expected = "^raise --eigen-tol, not `eps`$"
+        with pytest.warns(UserWarning, match=expected), blaming(tol="--eigen-tol"):
+            warnings.warn("raise `tol`, not `eps`", UserWarning, stacklevel=1)

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +124,7 @@ class Report:
             "certificate": None if certificate is None else certificate.record(),
         }
 
-    def finish(self, seconds: float, warnings: list[str], not_converged: bool) -> None:
+    def finish(self, seconds: float, heard: list[str], not_converged: bool) -> None:
         """Add what holds for every command."""
         peak = peak_bytes()
         self.not_converged = not_converged
@@ -141,7 +142,7 @@ class Report:
             **self.facts,
             "written": self.written,
             "converged": not not_converged,
-            "warnings": warnings,
+            "warnings": heard,
             "seconds": {**self.seconds, "total": seconds},
             "peak_memory_bytes": peak,
         }
@@ -172,18 +173,24 @@ def _listed_params(graph: Graph) -> str:
 
 @contextlib.contextmanager
 def blaming(**typed: str) -> Iterator[None]:
-    """In errors about these arguments, say what the user typed instead.
+    """In errors about these arguments, and in warnings, say what the user typed instead.
 
     ``blaming(X="cells.csv:")`` turns "`X` contains NaN" into "cells.csv: contains NaN".
     """
+
+    def reworded(text: object) -> str:
+        return re.sub(r"`(\w+)`", lambda found: typed.get(found[1], found[0]), str(text))
+
+    show = warnings.showwarning
     try:
+        warnings.showwarning = lambda message, *rest, **more: show(reworded(message), *rest, **more)
         yield
     except Exception as error:
-        argument = getattr(error, "argument", None)
-        if argument not in typed:
+        if getattr(error, "argument", None) not in typed:
             raise
-        msg = str(error.args[0]).replace(f"`{argument}`", typed[argument], 1)
-        raise ValueError(msg) from error
+        raise ValueError(reworded(error.args[0])) from error
+    finally:
+        warnings.showwarning = show
 
 
 def one_line(error: object, options: Collection[str] = ()) -> str:
