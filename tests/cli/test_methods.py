@@ -144,6 +144,14 @@ class TestLabels:
         done = cli("labels", "cells.h5ad", "--label-column", "kind", "-o", "out.csv", "--eps", 1)
         self.check(done, expected)
 
+    def test_a_missing_table_is_noticed_before_the_work(self, cli, points, monkeypatch):
+        def fail(*_, **__):
+            pytest.fail("the work began")
+
+        monkeypatch.setattr("otgraph.cli.building.read_points", fail)
+        done = cli("labels", points, "--labels", "none.csv", "-o", "out.csv")
+        assert (done.code, done.err) == (1, "otgraph: none.csv: no such file.\n")
+
     def test_advice_names_options_of_this_command(self, cli, partly):
         options = ("--label-column", "kind", "--eps", 1, "--spread-steps", 1, "--spread-tol", 1e-9)
         done = cli("labels", partly, *options, "-o", "out.csv")

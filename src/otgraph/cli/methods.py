@@ -23,7 +23,9 @@ from otgraph.cli.options import (
     option,
 )
 from otgraph.cli.reading import (
+    STDIN,
     TABLES,
+    check_file,
     chosen,
     group_names,
     pick,
@@ -162,6 +164,8 @@ def labels(
         came = "neither" if labels is None else "both"
         msg = f"Give exactly one of --labels and --label-column, got {came}."
         raise ValueError(msg)
+    if labels is not None and labels != STDIN:
+        check_file(labels)
     import otgraph
 
     report = Report("labels", streamed=place.streamed)
@@ -208,9 +212,7 @@ def denoise(
     genes: Annotated[
         list[str] | None, option("Columns to denoise and write.", default="all", metavar="NAMES")
     ] = None,
-    rescale: Annotated[
-        bool, option("Stretch columns to the range that they had.", "--rescale")
-    ] = False,
+    rescale: Annotated[bool, option("Stretch columns to the range that they had.")] = False,
     *,
     building: GraphOptions,
     reading: ReadOptions,

@@ -216,6 +216,16 @@ def split_list(given: Sequence[str] | None) -> list[str] | None:
     return [name.strip() for entry in given for name in entry.split(",") if name.strip()]
 
 
+def check_file(path: str) -> None:
+    """Raise unless this is a file."""
+    if not os.path.exists(path):
+        msg = f"{path}: no such file."
+        raise ValueError(msg)
+    if os.path.isdir(path):
+        msg = f"{path}: is a directory; give a file."
+        raise ValueError(msg)
+
+
 def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
     """The known suffix that a path has, without ``.gz``, or an error that lists them."""
     name = os.path.basename(path).lower()
@@ -229,12 +239,7 @@ def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
 
 def _read(path: str, read: Callable[[str], Any]) -> Any:
     """Call a reader; whatever a damaged file makes it raise becomes one sentence."""
-    if not os.path.exists(path):
-        msg = f"{path}: no such file."
-        raise ValueError(msg)
-    if os.path.isdir(path):
-        msg = f"{path}: is a directory; give a file."
-        raise ValueError(msg)
+    check_file(path)
     try:
         return read(path)
     except (MemoryError, ImportError):

@@ -38,6 +38,27 @@ def representation(
     None, more genes        ``adata.obsm["X_pca"]``, its first `n_pcs` columns;
                             computed by ``sc.pp.pca`` if missing, with a warning
     ======================  =====================================================
+
+    Parameters
+    ----------
+    adata
+        Annotated data, one row per cell.
+    use_rep
+        ``"X"`` or a key of ``adata.obsm``.
+    n_pcs
+        Number of columns to use; 0 means ``adata.X``.
+
+    Returns
+    -------
+    Representation
+        The points, the `use_rep` that was chosen, and `n_pcs`.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> import otgraph.singlecell as ogs
+    >>> ogs.representation(anndata.AnnData(np.eye(3))).use_rep
+    'X'
     """
     n_pcs = None if n_pcs is None else check_count(n_pcs, "n_pcs", minimum=0)
     if use_rep is None:
