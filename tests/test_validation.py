@@ -97,3 +97,25 @@ def test_sparse_zeros_are_kept():
     """A candidate pair that costs nothing is still a candidate."""
     C = sp.csr_matrix(([0.0, 0.0], ([0, 1], [1, 0])), shape=(2, 2))
     assert checks.check_cost_matrix(C).nnz == 2
+
+
+@pytest.mark.parametrize(
+    ("check", "kind", "argument"),
+    [
+        (lambda: checks.check_positive("1", "eps"), TypeError, "eps"),
+        (lambda: checks.check_positive(-1, "eps"), ValueError, "eps"),
+        (lambda: checks.check_count(0, "n_neighbors"), ValueError, "n_neighbors"),
+        (lambda: checks.check_choice("a", "search", ("b", "c")), ValueError, "search"),
+        (lambda: checks.check_vector([1.0], "u0", 2), ValueError, "u0"),
+        (lambda: checks.check_mass([9, 1, 1], 3, self_loops=False), InfeasibleError, "mass"),
+        (lambda: checks.check_points([[np.nan], [1.0]]), ValueError, "X"),
+        (lambda: checks.check_points([1.0, 2.0], name="X_new"), ValueError, "X_new"),
+        (lambda: checks.check_points([[1.0, 2.0]]), ValueError, "X"),
+        (lambda: checks.check_points([["a"], ["b"]]), ValueError, "X"),
+        (lambda: checks.check_cost_matrix(np.ones((2, 3))), ValueError, "X"),
+    ],
+)
+def test_errors_carry_the_argument(check, kind, argument):
+    with pytest.raises(kind, match=f"^`{argument}` ") as caught:
+        check()
+    assert caught.value.argument == argument

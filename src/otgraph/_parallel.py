@@ -18,6 +18,8 @@ from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
+from otgraph.exceptions import argument_error
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
@@ -32,7 +34,7 @@ def thread_count(n_jobs: int | None) -> int:
     """Number of threads as scikit-learn counts: -1 are all cores, None is one."""
     if n_jobs == 0:
         msg = "`n_jobs` must be None, a positive or a negative integer, got 0."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "n_jobs", msg)
     if n_jobs is None:
         return 1
     return max(1, int(cpu_count()) + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from otgraph.exceptions import InfeasibleError
+from otgraph.exceptions import InfeasibleError, argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,15 +28,20 @@ def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any
     """Points as a finite C-ordered float64 array, or as canonical float64 CSR if sparse."""
     if sp.issparse(X):
         X = check_csr(X, name=name)
-    checked = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=np.float64,
-        order="C",
-        ensure_all_finite=False,
-        ensure_min_samples=min_samples,
-        input_name=name,
-    )
+    try:
+        checked = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_samples=min_samples,
+            input_name=name,
+        )
+    except (ValueError, TypeError) as error:  # the words of scikit-learn, with the argument
+        msg = f"`{name}` must hold points, one per row. {error}"
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise argument_error(kind, name, msg) from error
     check_finite(checked, name)
     return checked
 
@@ -55,10 +60,10 @@ def check_finite(X: Any, name: str) -> None:
     else:
         first = int(np.argwhere(bad)[0, 0])
     msg = (
-        f"Input {name} contains {kind}: {int(bad.sum())} value(s) that are not finite, the first "
+        f"`{name}` contains {kind}: {int(bad.sum())} value(s) that are not finite, the first "
         f"in row {first}. Drop or impute these rows first (sklearn.impute)."
     )
-    raise ValueError(msg)
+    raise argument_error(ValueError, name, msg)
 
 
 def check_csr(X: SparseMatrix, *, name: str) -> Any:
@@ -89,7 +94,7 @@ def _check_compressed_arrays(X: SparseMatrix, name: str) -> None:
         fault = f"it has {along} indices outside 0..{n_minor - 1}"
     if fault:
         msg = f"`{name}` must be a well-formed {kind} matrix, but {fault}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
 
 
 def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
@@ -99,11 +104,11 @@ def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
         msg = (
             f"`{name}` must be a square cost matrix with metric='precomputed', got shape {C.shape}."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     values = C.data if sp.issparse(C) else C
     if values.size and values.min() < 0:
         msg = f"`{name}` must hold costs >= 0 with metric='precomputed', got {values.min():.6g}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     largest = float(values.max()) if values.size else 0.0
     asymmetry = _asymmetry(C)
     if asymmetry > SYMMETRY_RTOL * largest:
@@ -111,7 +116,7 @@ def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
             f"`{name}` must be symmetric with metric='precomputed', but |C - C.T| reaches "
             f"{asymmetry:.6g}. Pass (C + C.T) / 2, or for neighbour distances C.maximum(C.T)."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return C
 
 
@@ -129,11 +134,11 @@ def check_positive(value: Any, name: str) -> float:
     """A positive, finite real number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         msg = f"`{name}` must be a positive number, got {value!r}."
-        raise TypeError(msg)
+        raise argument_error(TypeError, name, msg)
     number = float(value)
     if not np.isfinite(number) or number <= 0:
         msg = f"`{name}` must be a positive, finite number, got {value!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return number
 
 
@@ -145,10 +150,10 @@ def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
         number = None
     if number is None or isinstance(value, bool):
         msg = f"`{name}` must be an integer, got {value!r}."
-        raise TypeError(msg)
+        raise argument_error(TypeError, name, msg)
     if number < minimum:
         msg = f"`{name}` must be an integer >= {minimum}, got {value!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return number
 
 
@@ -168,7 +173,7 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         msg = f"`{name}` must be one of {listed}, got {value!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return value
 
 
@@ -182,11 +187,11 @@ def check_vector(value: Any, name: str, n: int) -> FloatArray:
     vector = np.asarray(value, dtype=np.float64)
     if vector.shape != (n,):
         msg = f"`{name}` must hold one number per point, shape ({n},), got shape {vector.shape}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     if not np.all(np.isfinite(vector)):
         msg = f"`{name}` must be finite, got {vector[~np.isfinite(vector)][0]} at point "
         msg += f"{int(np.flatnonzero(~np.isfinite(vector))[0])}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return vector
 
 
@@ -198,7 +203,7 @@ def check_mass(mass: Any, n: int, *, self_loops: bool) -> FloatArray:
     if vector.min() <= 0:
         i = int(vector.argmin())
         msg = f"`mass` must be positive, got {vector[i]!r} at point {i}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "mass", msg)
     heaviest = int(vector.argmax())
     if not self_loops and vector[heaviest] > vector.sum() - vector[heaviest]:
         msg = (
@@ -206,5 +211,5 @@ def check_mass(mass: Any, n: int, *, self_loops: bool) -> FloatArray:
             "together, and without self-loops it can only be shared with them. Lower it, or pass "
             "`self_loops=True`."
         )
-        raise InfeasibleError(msg)
+        raise argument_error(InfeasibleError, "mass", msg)
     return vector

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
@@ -14,7 +16,21 @@ __all__ = [
     "InfeasibleError",
     "MemoryLimitError",
     "MissingPairsWarning",
+    "argument_error",
 ]
+
+Kind = TypeVar("Kind", bound=Exception)
+
+
+def argument_error(kind: type[Kind], argument: str, message: str) -> Kind:
+    """An error of the given class whose attribute ``argument`` names the argument at fault.
+
+    Callers catch the class, and programs that have other names for the arguments, such as the
+    command line, read the attribute instead of the message.
+    """
+    error = kind(message)
+    error.argument = argument  # type: ignore[attr-defined]
+    return error
 
 
 class InfeasibleError(ValueError):

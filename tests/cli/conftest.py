@@ -8,8 +8,10 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import otgraph
 from otgraph.cli.app import run
 
 
@@ -50,3 +52,17 @@ def points(X, tmp_path):
     """The points in a file of the working directory."""
     np.save(tmp_path / "points.npy", X)
     return "points.npy"
+
+
+@pytest.fixture
+def graph(X):
+    return otgraph.quadratic_ot_graph(X, eps=1.0)
+
+
+@pytest.fixture
+def table(X, tmp_path):
+    """Points with names, and a column of words."""
+    frame = pd.DataFrame(X, columns=list("abc"), index=[f"r{i}" for i in range(40)])
+    frame["kind"] = np.where(X[:, 0] > 0, "right", "left")
+    frame.to_csv(tmp_path / "table.csv")
+    return "table.csv"

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from otgraph import datasets
 from otgraph.datasets import _downloads
+from otgraph.datasets._counts import read_counts
 from otgraph.datasets.cells import make_cells
 from otgraph.exceptions import FormatError
 
@@ -65,11 +66,12 @@ def test_unnamed_numbers_in_front_are_names(tmp_path):
     assert cells.X.shape == (2, 2)
 
 
-def test_more_rows_than_are_read_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("otgraph.datasets._tables.ROWS_AT_A_TIME", 2)
-    cells = datasets.load_cells(written(tmp_path / "counts.csv", TABLE))
-    np.testing.assert_array_equal(cells.X.toarray(), COUNTS)
-    assert list(cells.cells) == ["A", "B", "C"]
+def test_more_rows_than_are_read_at_a_time(tmp_path):
+    path = written(tmp_path / "counts.csv", TABLE)
+    X, genes, cells = read_counts(path, rows_at_a_time=2)
+    np.testing.assert_array_equal(X.toarray(), COUNTS)
+    assert genes == ["Mpo", "Klf1", "Ifitm1"]
+    assert cells == ["A", "B", "C"]
 
 
 def test_transposed(tmp_path):
@@ -81,12 +83,13 @@ def test_transposed(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("counts.csv", ",a\n", "No columns to parse"),
-        ("counts.csv", "a\nA\nB\n", "no rows of numbers"),
-        ("counts.csv", "", "No columns to parse"),
-        ("counts.csv", "a,b\n", "No columns to parse"),
+        ("counts.csv", ",a\n", "it has no rows"),
+        ("counts.csv", "a\nA\nB\n", "column a holds 'A', which is no number"),
+        ("counts.csv", "", "it is empty"),
+        ("counts.csv", "a,b\n", "it has no rows"),
+        ("counts.csv", "1,2\n3,4\n", "its first line holds no names"),
         ("counts.csv", ",a\nA,x\n", "column a holds 'x', which is no number"),
-        ("counts.csv", "a,b\n1,2,3,4\n1,2,3,4\n", "names 2 columns and has 4"),
+        ("counts.csv", "a,b\n1,2,3,4\n1,2,3,4\n", "has 2 names but the rows have 4 fields"),
         ("counts.csv", "a,b\n1,2\n1,2,3\n", "Expected 2 fields"),
         ("counts.xlsx", "a,b\n1,2\n", "must end in .csv"),
         ("counts.h5ad", "a,b\n1,2\n", "cannot be read as an h5ad file"),
@@ -100,10 +103,15 @@ def test_files_that_are_no_tables(tmp_path, name, text, message):
 def test_damaged_archives(tmp_path):
     path = written(tmp_path / "counts.csv.gz", TABLE * 100)
     whole = path.read_bytes()
-    for damaged in (whole[:-20], TABLE.encode(), whole[:30] + b"\0\0\0\0" + whole[34:]):
+    for damaged in (whole[:-20], whole[:30] + b"\0\0\0\0" + whole[34:]):
         path.write_bytes(damaged)
         with pytest.raises(FormatError, match="damaged"):
             datasets.load_cells(path)
+
+
+def test_text_that_is_called_an_archive_is_read(tmp_path):
+    (tmp_path / "counts.csv.gz").write_text(TABLE)
+    assert len(datasets.load_cells(tmp_path / "counts.csv.gz")) == 3
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ class TestAll:
         with pytest.raises(ValueError, match="0 sample"):
             graph.extend(new[:0])
         new[2, 1] = np.nan
-        with pytest.raises(ValueError, match=r"X_new contains NaN: 1 value.*row 2"):
+        with pytest.raises(ValueError, match=r"`X_new` contains NaN: 1 value.*row 2"):
             graph.extend(new)
 
     def test_new_points_are_left_alone(self, X, new, method):

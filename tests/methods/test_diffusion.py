@@ -183,7 +183,7 @@ class TestStorage:
         [
             (np.ones((49, 2)), ValueError, r"one row for each of the 50 points.*\(49, 2\)"),
             (np.ones(50), ValueError, r"got shape \(50,\)"),
-            (np.full((50, 2), np.nan), ValueError, r"X contains NaN: 100 value\(s\)"),
+            (np.full((50, 2), np.nan), ValueError, r"`X` contains NaN: 100 value\(s\)"),
             (np.full((50, 2), 1j), TypeError, "must hold real numbers, got dtype complex"),
             (np.full((50, 2), "a"), TypeError, "must hold real numbers, got dtype <U1"),
         ],

@@ -204,7 +204,7 @@ class TestExtension:
         [
             (np.ones((2, 9)), r"one column for each of the 10 points .* got shape \(2, 9\)"),
             (-np.ones((1, 10)), "`rows` must hold weights >= 0, got -1"),
-            (np.full((1, 10), np.nan), "rows contains NaN"),
+            (np.full((1, 10), np.nan), "`rows` contains NaN"),
         ],
     )
     def test_bad_rows(self, rows, match):

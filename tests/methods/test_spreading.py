@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
@@ -212,6 +213,7 @@ class TestLabels:
             (np.array(["a", "-1", -1, "b"], dtype=object), ValueError, "the string '-1'"),
             ([0.0, np.nan, np.nan, 1.0], ValueError, "2 NaN or infinite.*with -1"),
             (np.array(["a", np.nan, "b", -1], dtype=object), ValueError, "NaN or missing"),
+            (np.array(["a", pd.NA, "b", -1], dtype=object), ValueError, "NaN or missing"),
             (np.array(["a", 1, "b", -1], dtype=object), TypeError, "all strings or all numbers"),
             ([0, 1, -1], ValueError, r"one label per point, shape \(4,\), got shape \(3,\)"),
             ([[0], [1], [-1], [-1]], ValueError, r"got shape \(4, 1\)"),

@@ -160,7 +160,7 @@ class TestRepresentation:
 
     def test_nan_names_the_place(self, adata):
         adata.obsm["X_pca"][7, 2] = np.nan
-        with pytest.raises(ValueError, match=r"adata.obsm\['X_pca'\] contains NaN.*row 7"):
+        with pytest.raises(ValueError, match=r"`adata.obsm\['X_pca'\]` contains NaN.*row 7"):
             ogs.pp.neighbors(adata)
         assert not adata.obsp
 

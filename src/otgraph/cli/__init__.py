@@ -1,4 +1,4 @@
-"""Command line: ``otgraph graph points.csv -o graph.otg --eps 1``.
+"""Command line: ``otgraph graph points.csv -o graph.otg``.
 
 Commands only read files, call the public functions of the package and write files. Their
 modules import nothing heavy; what a command needs is imported when it runs.

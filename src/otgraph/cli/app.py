@@ -1,27 +1,54 @@
-"""The commands together."""
+"""The commands together, and how each one runs.
+
+Exit codes:
+
+0    done
+1    an error, said in one line
+3    not converged: the result is written, and the report says so
+130  Ctrl-C
+141  the reader of the output went away
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import inspect
+import json
+import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+import time
+import traceback
+import warnings
+from dataclasses import fields, is_dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from otgraph.cli.demo import demo
-from otgraph.cli.denoise import denoise
-from otgraph.cli.embed import embed
-from otgraph.cli.explore import explore
-from otgraph.cli.graph import graph
-from otgraph.cli.info import info
-from otgraph.cli.labels import labels
-from otgraph.cli.path import path
-from otgraph.cli.reproduce import reproduce
-from otgraph.cli.running import ExitCode, command, complain
+from otgraph.cli.graphs import graph, info, path
+from otgraph.cli.methods import denoise, embed, labels
+from otgraph.cli.pages import demo, explore, reproduce
+from otgraph.cli.report import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from otgraph.cli.options import RunOptions
+    from otgraph.cli.report import Report
 
 PROGRAM = "otgraph"
+
+
+class ExitCode(IntEnum):
+    """What the shell is told."""
+
+    DONE = 0
+    ERROR = 1
+    NOT_CONVERGED = 3
+    INTERRUPTED = 130  # 128 + SIGINT, as shells count
+    BROKEN_PIPE = 141  # 128 + SIGPIPE
+
 
 app = typer.Typer(
     name=PROGRAM,
@@ -32,8 +59,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (graph, path, embed, labels, denoise, explore, info, reproduce, demo):
-    app.command(function.__name__)(command(function))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code; only what ends Python is raised."""
+    try:
+        code = app(arguments, prog_name=PROGRAM, standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except Exception as error:
+        # A command line that cannot be understood; commands themselves raise nothing.
+        if not hasattr(error, "format_message"):
+            raise
+        text = error.format_message()
+        if not text.strip():  # the help was shown instead
+            return ExitCode.DONE
+        sentence = " ".join(text.split()).removesuffix(".")
+        program = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)
+        _complain(f"{sentence}. Try `{program} --help`.")
+        return ExitCode.ERROR
+    return int(code or 0)
 
 
 def _version(wanted: bool) -> None:
@@ -55,22 +101,99 @@ def _main(
 app.callback(help=app.info.help, epilog=app.info.epilog)(_main)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code; nothing is raised but what ends Python."""
+def _command(function: Callable[..., Report]) -> Callable[..., None]:
+    """The function as typer takes it: plain options in, an exit code out.
+
+    A parameter whose type is a data class becomes one option for each field of that class.
+    """
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            options = inspect.signature(parameter.annotation, eval_str=True)  # type: ignore[arg-type]
+            parameters += options.parameters.values()
+        else:
+            parameters.append(parameter)
+    names = [parameter.name for parameter in parameters]
+
+    @functools.wraps(function)
+    def call(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        raise typer.Exit(int(_exit_code(function, values, names)))
+
+    del call.__wrapped__  # typer would look through to the original signature
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    )
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
+
+
+for function in (graph, path, embed, labels, denoise, explore, info, reproduce, demo):
+    app.command(function.__name__)(_command(function))
+
+
+def _exit_code(
+    function: Callable[..., Report], arguments: dict[str, Any], options: list[str]
+) -> ExitCode:
+    run: RunOptions = arguments["run"]
+    start = time.perf_counter()
     try:
-        code = app(arguments, prog_name=PROGRAM, standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
+        with _heard_warnings(options, silent=run.json or run.verbose is False) as heard:
+            report = function(**arguments)
+        not_converged = report.not_converged or any(gave_up for _, gave_up in heard)
+        report.finish(time.perf_counter() - start, [text for text, _ in heard], not_converged)
+        report.show(run)
+        sys.stdout.flush()  # a reader that has gone away is noticed here, not at the very end
+    except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()
+        return ExitCode.BROKEN_PIPE
     except Exception as error:
-        # A command line that cannot be understood; commands themselves let nothing through.
-        if not hasattr(error, "format_message"):
-            raise
-        text = error.format_message()
-        if not text.strip():  # the help was shown instead
-            return ExitCode.DONE
-        sentence = " ".join(text.split()).removesuffix(".")
-        program = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)
-        complain(f"{sentence}. Try `{program} --help`.")
+        if run.debug:
+            traceback.print_exc()
+        _complain(one_line(error, options), as_json=run.json)
         return ExitCode.ERROR
-    return int(code or 0)
+    return ExitCode.NOT_CONVERGED if not_converged else ExitCode.DONE
+
+
+def _complain(message: str, *, as_json: bool = False) -> None:
+    """An error for people on standard error, and for machines on standard output."""
+    print(f"{PROGRAM}: {message}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": message}))
+
+
+def _discard_output() -> None:
+    """Point standard output nowhere, or Python would complain about it when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def _heard_warnings(options: list[str], *, silent: bool) -> Iterator[list[tuple[str, bool]]]:
+    """Warnings for users, one line each on standard error, and whether a solver gave up.
+
+    Deprecations and the like are for authors of programs; ``python -W`` shows them.
+    """
+    heard: list[tuple[str, bool]] = []
+
+    def hear(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        from otgraph.exceptions import ConvergenceWarning
+
+        if not issubclass(category, UserWarning):
+            return
+        text = one_line(message, options)
+        heard.append((text, issubclass(category, ConvergenceWarning)))
+        if not silent:
+            print(f"{PROGRAM}: warning: {text}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = hear
+        yield heard

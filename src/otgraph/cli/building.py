@@ -4,98 +4,64 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from otgraph.cli.options import GraphOptions, Method, RunOptions, SolverOptions
-from otgraph.cli.readers import is_graph_file, read_graph, read_points, read_vector
-from otgraph.cli.wording import naming, one_line
+from otgraph.cli.reading import is_graph_file, read_graph, read_points, read_vector
+from otgraph.cli.report import blaming, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from otgraph.cli.frames import Points
     from otgraph.cli.options import ReadOptions
+    from otgraph.cli.reading import Points
     from otgraph.cli.report import Report
     from otgraph.graphs import Graph
 
-FUNCTIONS = {
-    Method.quadratic: "quadratic_ot_graph",
-    Method.entropic: "entropic_ot_graph",
-    Method.knn: "knn_gaussian_graph",
-    Method.gaussian: "gaussian_graph",
-    Method.magic: "magic_graph",
-}
 
-
-def build_graph(points: Points, options: GraphOptions, run: RunOptions) -> Graph:
-    """The graph that the options describe."""
-    import otgraph
+def builder(options: GraphOptions, run: RunOptions) -> Callable[[Points], Graph]:
+    """The function that builds the graph of points; options are checked now."""
+    from otgraph.graphs.constructions import CONSTRUCTIONS
 
     given = options.given()
     method = Method(given.pop("method", Method.quadratic))
     address = given.pop("dask", None)
+    construction = CONSTRUCTIONS[method.value]
+    function: Callable[..., Any] = construction.build
+    what = f"--method {method.value}"
     if address is not None:
-        return _build_on_cluster(points, method, address, given, run)
-    function: Callable[..., Graph] = getattr(otgraph, FUNCTIONS[method])
-    check_known(given, function, f"--method {method.value}")
-    keywords = keywords_for(function, given, run)
-    with naming(points.source):
-        return function(points.values, **keywords)
+        if method is not Method.quadratic:
+            msg = f"--dask computes quadratic graphs only, not --method {method.value}."
+            raise ValueError(msg)
+        from otgraph.distributed import quadratic_ot_graph as function
 
-
-def _build_on_cluster(
-    points: Points, method: Method, address: str, given: dict[str, Any], run: RunOptions
-) -> Graph:
-    if method is not Method.quadratic:
-        msg = f"--dask computes quadratic graphs only, not --method {method.value}."
-        raise ValueError(msg)
-    from otgraph.distributed import quadratic_ot_graph
-
-    check_known(given, quadratic_ot_graph, "--dask")
-    keywords = keywords_for(quadratic_ot_graph, given, run)
-    values = points.values if hasattr(points.values, "tocsr") else np.asarray(points.values)
-    with _dask_client(address) as client, naming(points.source):
-        return quadratic_ot_graph(values, client=client, **keywords).to_graph()
-
-
-def check_known(given: dict[str, Any], function: Callable[..., Any], what: str) -> None:
-    """Raise for options that the function has no keyword for, naming them."""
-    known = set(inspect.signature(function).parameters)
+        what = "--dask"
+    known = inspect.signature(function).parameters
     unknown = [name for name in given if name not in known]
     if unknown:
-        options = [name for name in GraphOptions.__dataclass_fields__ if name in known]
-        msg = f"{what} has no {as_options(unknown)}; it knows {as_options(options)}."
+        there = [name for name in GraphOptions.__dataclass_fields__ if name in known]
+        msg = f"{what} has no {as_options(unknown)}; it knows {as_options(there)}."
         raise ValueError(msg)
+    construction.options(**{n: v for n, v in given.items() if n in construction.options.names()})
+    if method is Method.quadratic:
+        from otgraph.graphs.quadratic import check_goal
 
+        check_goal(given.get("eps"), given.get("mean_degree"))
+    keywords = _with_files_read(given)
+    if "progress" in known:
+        keywords["progress"] = run.shows_progress
 
-def as_options(names: list[str]) -> str:
-    """Keywords as they are typed."""
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    def build(points: Points) -> Graph:
+        with blaming(X=f"{points.source}:"):
+            if address is None:
+                return function(points.values, **keywords)
+            values = points.values if hasattr(points.values, "tocsr") else np.asarray(points.values)
+            with _dask_client(address) as client:
+                return function(values, client=client, **keywords).to_graph()
 
-
-def keywords_for(
-    function: Callable[..., Any], given: dict[str, Any], run: RunOptions
-) -> dict[str, Any]:
-    """Keywords of the call: files read, and progress shown where it can be."""
-    keywords = dict(given)
-    if "mass" in keywords:
-        keywords["mass"] = read_vector(keywords["mass"], what="--mass")
-    if "u0" in keywords:
-        keywords["u0"] = _potentials(keywords["u0"])
-    parameters = inspect.signature(function).parameters
-    if "progress" in parameters or "options" in parameters:  # **options of a path
-        keywords["progress"] = wants_progress(run)
-    return keywords
-
-
-def wants_progress(run: RunOptions) -> bool:
-    """Bars on a terminal, unless the user decided or wants no words at all."""
-    if run.progress is not None:
-        return run.progress
-    return sys.stderr.isatty() and not run.json and run.verbose is not False
+    return build
 
 
 def graph_from(
@@ -110,10 +76,11 @@ def graph_from(
 ) -> tuple[Graph, Points | None]:
     """The graph in a file, or the graph of the points in a file and these points."""
     if not (weights or is_graph_file(path)):
+        build = builder(building, run)
         with report.stage("read"):
             points = read_points(path, reading, aside=aside)
         with report.stage("build"):
-            return build_graph(points, building, run), points
+            return build(points), points
     if aside:
         msg = f"{path}: is a graph and has no column {aside[0]!r}; give the points instead."
         raise ValueError(msg)
@@ -127,21 +94,32 @@ def finished_graph(path: str, building: GraphOptions) -> Graph:
     if given:
         msg = f"{path}: is a graph already; {as_options(list(given))} would build one from points."
         raise ValueError(msg)
-    graph: Graph = read_graph(path)
-    return graph
+    return read_graph(path)
 
 
 def path_keywords(options: SolverOptions, run: RunOptions) -> dict[str, Any]:
     """Keywords of :func:`otgraph.eps_path`."""
-    import otgraph
+    return {**_with_files_read(options.given()), "progress": run.shows_progress}
 
-    return keywords_for(otgraph.eps_path, options.given(), run)
+
+def as_options(names: list[str]) -> str:
+    """Keywords as they are typed."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
+def _with_files_read(given: dict[str, Any]) -> dict[str, Any]:
+    keywords = dict(given)
+    if "mass" in keywords:
+        keywords["mass"] = read_vector(keywords["mass"], what="--mass")
+    if "u0" in keywords:
+        keywords["u0"] = _potentials(keywords["u0"])
+    return keywords
 
 
 def _potentials(path: str) -> Any:
     if not is_graph_file(path):
         return read_vector(path, what="--u0")
-    potentials = read_graph(path).potentials
+    potentials = getattr(read_graph(path), "potentials", None)
     if potentials is None:
         msg = f"{path}: has no potentials for --u0; only optimal transport graphs have them."
         raise ValueError(msg)

@@ -1,11 +1,11 @@
 """Options that several commands share: data classes whose fields become options.
 
-None stands for an option that was not given, so that a default is written in one place only, the
-function that the option is handed to.
+None stands for an option that was not given. Defaults are those of the functions that are called.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Annotated, Any
@@ -82,9 +82,10 @@ POINTS_OR_GRAPH: Any = typer.Argument(
 )
 WEIGHTS: Any = option("The file holds weights of a graph, not points.", "--weights", panel=READING)
 LABELS: Any = option("Table of labels; empty or -1 is unknown.", panel=READING, metavar="FILE")
+PICTURE: Any = option("Picture to draw in addition.", metavar="FILE")
 EPS_VALUES: Any = option("Values, with commas between them.", metavar="VALUES")
 LABEL_COLUMN: Any = option(
-    "Column of the points, or of obs, with labels; it is no feature.",
+    "Column of the points, or of obs, with labels; it is not a feature.",
     panel=READING,
     metavar="NAME",
 )
@@ -201,11 +202,12 @@ class GraphOptions(SolverOptions):
     method: Annotated[Method | None, option("Kind of graph.", default="quadratic")] = None
     eps: Annotated[
         float | None,
-        option("Regularization, or scale of a kernel; for quadratic this or --mean-degree."),
+        option("Regularization, or scale of a kernel; quadratic takes this or --mean-degree."),
     ] = None
-    mean_degree: Annotated[float | None, option("Wanted mean number of neighbors; finds eps.")] = (
-        None
-    )
+    mean_degree: Annotated[
+        float | None,
+        option("quadratic: mean number of neighbors; finds eps.", default="15 without --eps"),
+    ] = None
     u0: Annotated[
         str | None,
         option("Potentials to start from: a vector or a graph file.", panel=SOLVER, metavar="FILE"),
@@ -258,3 +260,10 @@ class RunOptions:
         bool | None, option("Progress bars.", default="on a terminal", panel=RUNNING)
     ] = None
     debug: Annotated[bool, option("Show tracebacks.", "--debug", panel=RUNNING)] = False
+
+    @property
+    def shows_progress(self) -> bool:
+        """Bars on a terminal, unless the user decided or wants no words at all."""
+        if self.progress is not None:
+            return self.progress
+        return sys.stderr.isatty() and not self.json and self.verbose is not False

@@ -1,23 +1,32 @@
-"""What a command says when it is done: rows for people, an object for machines."""
+"""What a command says: rows for people, an object for machines, errors on one line."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
+import re
 import sys
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from otgraph._memory import megabytes, peak_bytes
+from otgraph._text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from otgraph.cli.options import RunOptions
+    from otgraph.graphs import Graph
 
 LABEL_WIDTH = 12  # of the longest label, and a space
+# The library writes `name` and `name=value` for its arguments.
+ARGUMENT = re.compile(r"`(\w+)(?:=([^`]+))?`")
+# What the library raises for bad input, and readers for bad files.
+EXPECTED = (str, Warning, OSError, ValueError, TypeError, ImportError, MemoryError, RuntimeError)
 
 
 @dataclass
@@ -33,11 +42,11 @@ class Report:
     facts
         The same for machines.
     body
-        Text that is the very result of the command; it is printed unless JSON is wanted.
+        Text that is the result of the command; it is printed unless JSON is wanted.
     streamed
-        The result went to standard output, so that the report may not.
+        The result went to standard output, so the report must not.
     not_converged
-        Whether a solver gave up.
+        Whether a solver stopped short of its tolerance.
     written
         Files.
     seconds
@@ -56,7 +65,7 @@ class Report:
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count the time of a part of the work."""
+        """Measure the time of a part of the work."""
         start = time.perf_counter()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
@@ -65,17 +74,57 @@ class Report:
         """Add a row for people."""
         self.rows.append((label, text))
 
-    def wrote(self, *paths: str) -> None:
-        """Say which files were written."""
-        self.written += paths
-
     def text(self) -> str:
         """All rows, aligned."""
         return "\n".join(
             f"{label:{LABEL_WIDTH}}{text}" if label else text for label, text in self.rows
         )
 
-    def finish(self, seconds: float, warnings: list[str], not_converged: bool) -> None:
+    def describe(self, graph: Graph) -> None:
+        """Add certificate, parameters, degrees and components of a graph."""
+        degrees, certificate = graph.degrees, getattr(graph, "certificate", None)
+        n_edges = int(degrees.sum(dtype=np.int64)) // 2
+        n_loops = int(np.count_nonzero(graph.weights.diagonal()))
+        if certificate is not None:
+            self.row("certificate", str(certificate).replace("\n", f"\n{' ' * LABEL_WIDTH}"))
+            self.brief.append(certificate.status.value)
+            self.not_converged |= certificate.status == "not_converged"
+        else:
+            self.row("graph", _listed_params(graph))
+        loops = f", and {n_loops:,} self-loops" if n_loops else ""
+        self.row("edges", f"{n_edges:,}{loops}")
+        degree = {
+            "min": int(degrees.min()),
+            "median": float(np.median(degrees)),
+            "mean": float(degrees.mean()),
+            "max": int(degrees.max()),
+        }
+        self.row(
+            "degrees",
+            f"{degree['min']} / {degree['median']:.0f} / {degree['mean']:.1f} / {degree['max']} "
+            f"({' / '.join(degree)})",
+        )
+        isolated = int(np.count_nonzero(degrees == 0))
+        alone = f", {isolated:,} of them single points" if isolated else ""
+        self.row("components", f"{graph.n_connected:,}{alone}")
+        self.brief += [
+            f"{graph.n:,} points",
+            f"{n_edges:,} edges",
+            f"mean degree {degree['mean']:.1f}",
+            f"{graph.n_connected:,} component(s)",
+        ]
+        self.facts |= {
+            "n_points": graph.n,
+            "n_edges": n_edges,
+            "n_self_loops": n_loops,
+            "degree": degree,
+            "n_connected": graph.n_connected,
+            "n_isolated": isolated,
+            "params": dict(graph.params),
+            "certificate": None if certificate is None else certificate.record(),
+        }
+
+    def finish(self, seconds: float, heard: list[str], not_converged: bool) -> None:
         """Add what holds for every command."""
         peak = peak_bytes()
         self.not_converged = not_converged
@@ -93,7 +142,7 @@ class Report:
             **self.facts,
             "written": self.written,
             "converged": not not_converged,
-            "warnings": warnings,
+            "warnings": heard,
             "seconds": {**self.seconds, "total": seconds},
             "peak_memory_bytes": peak,
         }
@@ -106,8 +155,7 @@ class Report:
         if self.body is not None:
             print(self.body)
         stream = sys.stderr if self.streamed else sys.stdout
-        terminal = stream.isatty()
-        if run.verbose or (run.verbose is None and terminal):
+        if run.verbose or (run.verbose is None and stream.isatty()):
             print(self.text(), file=stream)
         elif run.verbose is None and self.body is None and not self.streamed:
             state = ["NOT CONVERGED"] if self.not_converged else []
@@ -115,14 +163,65 @@ class Report:
             print(f"{where}: {', '.join([*state, *self.brief])}", file=stream)
 
 
-def plain(value: Any) -> Any:
-    """The value in the types that JSON knows; what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):  # arrays and numbers of numpy
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def _listed_params(graph: Graph) -> str:
+    return ", ".join(
+        f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in graph.params.items()
+        if value is not None
+    )
+
+
+@contextlib.contextmanager
+def blaming(**typed: str) -> Iterator[None]:
+    """In errors about these arguments, and in warnings, say what the user typed instead.
+
+    ``blaming(X="cells.csv:")`` turns "`X` contains NaN" into "cells.csv: contains NaN".
+    """
+
+    def reworded(text: object) -> str:
+        return re.sub(r"`(\w+)`", lambda found: typed.get(found[1], found[0]), str(text))
+
+    show = warnings.showwarning
+    try:
+        warnings.showwarning = lambda message, *rest, **more: show(reworded(message), *rest, **more)
+        yield
+    except Exception as error:
+        if getattr(error, "argument", None) not in typed:
+            raise
+        raise ValueError(reworded(error.args[0])) from error
+    finally:
+        warnings.showwarning = show
+
+
+def one_line(error: object, options: Collection[str] = ()) -> str:
+    """What went wrong, without a traceback.
+
+    Parameters
+    ----------
+    error
+        An exception, a warning or a text.
+    options
+        Arguments that are options of the command, and are written as such.
+    """
+    if isinstance(error, OSError) and error.strerror:
+        reason = error.strerror[:1].lower() + error.strerror[1:]
+        return f"{error.filename}: {reason}" if error.filename else reason
+    if isinstance(error, MemoryError) and not str(error):
+        return "not enough memory"
+    # A KeyError as text has quotes around its message.
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    message = " ".join(str(text).split())
+    if not (isinstance(error, EXPECTED) or hasattr(error, "argument")):
+        kind = type(error).__name__
+        message = f"unexpected {kind}: {message} (--debug shows where; please report it)"
+    return ARGUMENT.sub(lambda match: _as_option(match, options), message)
+
+
+def _as_option(match: re.Match[str], options: Collection[str]) -> str:
+    name, value = match.groups()
+    if name not in options:
+        return match.group(0)
+    flag = name.replace("_", "-")
+    if value in (None, "True"):
+        return f"--{flag}"
+    return f"--no-{flag}" if value == "False" else f"--{flag} {value.strip(chr(39))}"

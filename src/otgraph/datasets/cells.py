@@ -11,10 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._optional import require
+from otgraph._text import listed
 from otgraph._validation import check_csr
+from otgraph.datasets._counts import SUFFIXES, read_counts
 from otgraph.datasets._downloads import REMOTE_FILES, fetch
-from otgraph.datasets._tables import SUFFIXES, read_table
-from otgraph.exceptions import FormatError
+from otgraph.exceptions import FormatError, argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +147,7 @@ def load_cells(
         f"`source` must be {known}, the path of a file, or an AnnData object, "
         f"got {type(source).__name__}."
     )
-    raise TypeError(msg)
+    raise argument_error(TypeError, "source", msg)
 
 
 def make_cells(
@@ -160,7 +161,7 @@ def make_cells(
             f"`X` has shape {X.shape}, but there are {len(cell_names)} names of cells and "
             f"{len(gene_names)} of genes."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X", msg)
     _check_unique(gene_names, source)
     found = Cells(X, gene_names, cell_names, source)
     _check_values(found)
@@ -182,7 +183,7 @@ def _from_file(path: Path, transpose: bool, source: str) -> Cells:
     if path.suffix == ".h5ad":
         adata = _read_h5ad(path)
         return _from_anndata(adata.T if transpose else adata, source)
-    X, columns, rows = read_table(path)
+    X, columns, rows = read_counts(path)
     if transpose:
         X, columns, rows = X.T.tocsr(), rows, columns
     return make_cells(X, columns, rows, source)
@@ -232,8 +233,9 @@ def _check_unique(genes: NDArray[Any], source: str) -> None:
     repeated = names[counts > 1].tolist()
     if repeated:
         msg = (
-            f"{source} has {len(repeated)} gene name(s) more than once: {_listed(repeated)}. "
-            "Rename these columns, or add them up (AnnData: adata.var_names_make_unique())."
+            f"{source} has {len(repeated)} gene name(s) more than once: "
+            f"{listed(repeated, SHOWN_NAMES)}. Rename these columns, or add them up (AnnData: "
+            "adata.var_names_make_unique())."
         )
         raise ValueError(msg)
 
@@ -269,10 +271,5 @@ def _missing_genes(missing: Sequence[str], cells: Cells) -> str:
         hints = ["They are among the rows: load the file with `transpose=True`. "]
     return (
         f"{cells.source} has no gene {', '.join(missing)}. {''.join(hints)}"
-        f"Its {len(genes)} genes are {_listed(genes)}."
+        f"Its {len(genes)} genes are {listed(genes, SHOWN_NAMES)}."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(str(name) for name in names[:SHOWN_NAMES])
-    return f"{shown}, …" if len(names) > SHOWN_NAMES else shown

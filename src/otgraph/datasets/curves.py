@@ -10,6 +10,7 @@ import numpy as np
 from otgraph._validation import check_choice, check_count
 from otgraph.datasets.arclength import parameters_at
 from otgraph.datasets.sample import Sample, embed, orthonormal_basis
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -134,7 +135,7 @@ def spiral_arms(
     check_choice(spacing, "spacing", ("even", "random", "uniform"))
     if not 0 <= t_range[0] < t_range[1]:
         msg = f"`t_range` must be two rising numbers >= 0, got {t_range!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "t_range", msg)
     rng = np.random.default_rng(random_state)
     t = np.concatenate([_arm_parameters(n_per_arm, t_range, spacing, rng) for _ in range(n_arms)])
     labels = np.repeat(np.arange(n_arms, dtype=np.int32), n_per_arm)
@@ -176,7 +177,7 @@ def closed_curve(n: int = 200, *, contrast: float = 10.0, random_state: RandomSt
     check_count(n, "n")
     if not 1 <= contrast < np.inf:
         msg = f"`contrast` must be a number >= 1, got {contrast!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "contrast", msg)
     rng = np.random.default_rng(random_state)
 
     def crowding(t: FloatArray) -> FloatArray:
@@ -232,7 +233,7 @@ def elephant_curve(
     for name, value in (("concentration", concentration), ("noise", noise)):
         if not 0 <= value < np.inf:
             msg = f"`{name}` must be a number >= 0, got {value!r}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, name, msg)
     rng = np.random.default_rng(random_state)
     t = np.sort(rng.vonmises(0.0, concentration, n) % (2 * np.pi))
     clean = _elephant(t)
@@ -265,7 +266,7 @@ def label_mask(labels: ArrayLike, fraction: float, *, random_state: RandomState 
     """
     if not 0 < fraction <= 1:
         msg = f"`fraction` must be a number in (0, 1], got {fraction!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "fraction", msg)
     rng = np.random.default_rng(random_state)
     labels = np.asarray(labels)
     mask = np.zeros(len(labels), dtype=np.bool_)

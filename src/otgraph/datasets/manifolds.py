@@ -8,6 +8,7 @@ import numpy as np
 
 from otgraph._validation import check_count
 from otgraph.datasets.sample import Sample
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from otgraph.datasets.sample import RandomState
@@ -121,7 +122,7 @@ def _checked(n: int, concentration: float, random_state: RandomState) -> np.rand
     check_count(n, "n")
     if not 0 <= concentration < np.inf:
         msg = f"`concentration` must be a finite number >= 0, got {concentration!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "concentration", msg)
     return np.random.default_rng(random_state)
 
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from otgraph._optional import require
 from otgraph._validation import check_count, check_positive
 from otgraph.datasets.sample import BLOCK_SIZE
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -153,7 +154,7 @@ def simulated_cells(
     shallow, deep = (check_positive(value, "depth") for value in depth)
     if not dispersion >= 0.0:
         msg = f"`dispersion` must be a number >= 0, got {dispersion!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "dispersion", msg)
     rng = np.random.default_rng(random_state)
     labels = rng.permutation(np.repeat(np.arange(n_types), _sizes(n, n_types, rarest)))
     profiles = _profiles(n_types, n_genes, rng)
@@ -169,7 +170,7 @@ def simulated_cells(
 def _check_shares(rarest: float, n_types: int) -> None:
     if not 0.0 < check_positive(rarest, "rarest") <= 1.0 / n_types:
         msg = f"`rarest` must be at most 1 / n_types = {1 / n_types:.6g}, got {rarest!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "rarest", msg)
 
 
 def _sizes(n: int, n_types: int, rarest: float) -> IntArray:

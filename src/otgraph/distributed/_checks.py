@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from otgraph._memory import available_bytes, megabytes
 from otgraph._optional import require
 from otgraph._validation import check_count
-from otgraph.exceptions import ClusterError, MemoryLimitError
+from otgraph.exceptions import ClusterError, MemoryLimitError, argument_error
 
 if TYPE_CHECKING:
     from otgraph.distributed._cluster import Cluster
@@ -50,10 +50,10 @@ def find_client(client: Any) -> Any:
         msg = f"`client` must be a distributed.Client, got {client!r}."
         if isinstance(client, str):
             msg += f" Pass `Client({client!r})`."
-        raise TypeError(msg)
+        raise argument_error(TypeError, "client", msg)
     if client.asynchronous:
         msg = "`client` must not be asynchronous: the solver waits for each answer."
-        raise TypeError(msg)
+        raise argument_error(TypeError, "client", msg)
     if client.status != "running":
         msg = f"`client` is {client.status}; connect a new one to the cluster."
         raise ClusterError(msg)
@@ -90,7 +90,7 @@ def choose_block_rows(n: int, block_rows: int | None) -> int:
             f"`block_rows`={rows} would cut {n} rows into more than {MOST_BLOCKS} blocks, whose "
             f"exchange would choke the scheduler. Pass at least {-(-n // MOST_BLOCKS)}."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "block_rows", msg)
     return rows
 
 

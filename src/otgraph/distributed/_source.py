@@ -23,7 +23,7 @@ from otgraph.costs.metrics import is_euclidean
 from otgraph.costs.partition import ASSIGN_ROWS, cell_centers, nearest_center
 from otgraph.costs.points import MIN_CELL_POINTS, cell_count
 from otgraph.costs.scaling import scaled_points
-from otgraph.exceptions import ClusterError
+from otgraph.exceptions import ClusterError, argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,10 +181,10 @@ def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
 def _of_dask_array(X: Any) -> Source:
     if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
         msg = f"`X` must be {FORMATS}, got {type(X).__name__}; `.to_dask_array()` may help."
-        raise TypeError(msg)
+        raise argument_error(TypeError, "X", msg)
     if any(np.isnan(length) for length in X.shape):
         msg = "`X` is a Dask array of unknown length; call `X.compute_chunk_sizes()` first."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X", msg)
     shape = _two_dimensional(X.shape)
     return Source(shape, pieces=X.rechunk({1: -1}).to_delayed().ravel().tolist(), delayed=True)
 
@@ -195,7 +195,7 @@ def _two_dimensional(shape: Sequence[int]) -> tuple[int, int]:
             f"`X` must hold at least two points, one per row with one or more features, got shape "
             f"{tuple(shape)}."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X", msg)
     return int(shape[0]), int(shape[1])
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from otgraph._optional import require
 from otgraph.distributed._blocks import Vector
 from otgraph.distributed._weights import row_bounds
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ def write_graph(graph: DistributedGraph, rows: Blocks, path: str | os.PathLike[s
     suffix = Path(target).suffix
     if suffix not in FORMATS:
         msg = f"`path` must end in {' or '.join(FORMATS)}, got {os.fspath(path)!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "path", msg)
     cluster = rows.cluster
     cluster.result(cluster.submit("write", _begin, target))
     if suffix == ".zarr":

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otgraph.estimators._transformer import GraphTransformer
 from otgraph.estimators.transformers import QuadraticOTTransformer
+from otgraph.exceptions import argument_error
 from otgraph.graphs import Graph
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class OnGraph(BaseEstimator):
             if X.shape[0] != self.graph.n:
                 msg = f"`X` must have a row for each of the {self.graph.n} points of `graph`, got "
                 msg += f"{X.shape[0]}."
-                raise ValueError(msg)
+                raise argument_error(ValueError, "X", msg)
             return self.graph, None
         if self._is_precomputed:
             return Graph.from_weights(X), None
@@ -71,7 +72,7 @@ class OnGraph(BaseEstimator):
             "`graph` must be a transformer such as QuadraticOTTransformer(), a Graph, or "
             f"'precomputed', got {self.graph!r}."
         )
-        raise TypeError(msg)
+        raise argument_error(TypeError, "graph", msg)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from otgraph._validation import check_count
 from otgraph.estimators._on_graph import OnGraph
+from otgraph.exceptions import argument_error
 from otgraph.methods import denoise, diffusion_time
 from otgraph.methods._columns import ColumnReader
 from otgraph.methods._graphs import transition_rows
@@ -161,7 +162,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
                 "`y` must hold the features to denoise with graph='precomputed', got None. "
                 "To denoise X itself, pass a transformer or a Graph as `graph`."
             )
-            raise ValueError(msg)
+            raise argument_error(ValueError, "y", msg)
         return y
 
     def _left_alone(self, X: Any, empty: NDArray[np.bool_]) -> Any:

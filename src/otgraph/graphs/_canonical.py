@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_csr
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,12 +35,12 @@ def canonical_weights(weights: Any) -> SparseMatrix:
         csr = sp.csr_matrix(np.asarray(weights, dtype=np.float64))
     if csr.shape[0] != csr.shape[1] or csr.shape[0] == 0:
         msg = f"`weights` must be a square matrix with at least one row, got shape {csr.shape}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "weights", msg)
     csr = csr.astype(np.float64, copy=True)
     if csr.nnz and not (np.isfinite(csr.data).all() and csr.data.min() >= 0.0):
         bad = csr.data[~(np.isfinite(csr.data) & (csr.data >= 0.0))]
         msg = f"`weights` must be finite and >= 0, got {len(bad)} other value(s) such as {bad[0]}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "weights", msg)
     return with_small_indices(_exactly_symmetric(csr))
 
 
@@ -67,7 +68,7 @@ def _exactly_symmetric(csr: SparseMatrix) -> SparseMatrix:
             f"`weights` must be symmetric, but |W - W.T| reaches {asymmetry:.6g}. "
             "Pass (W + W.T) / 2, or W.maximum(W.T)."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "weights", msg)
     return (csr + transposed) * 0.5
 
 
@@ -86,4 +87,4 @@ def _plain(key: str, value: Any) -> Param:
     if isinstance(value, numbers.Real):
         return float(value)
     msg = f"`params[{key!r}]` must be a string, a number, a boolean or None, got {value!r}."
-    raise TypeError(msg)
+    raise argument_error(TypeError, "params", msg)

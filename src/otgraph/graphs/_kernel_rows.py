@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 
 from otgraph._validation import check_count
 from otgraph.costs.metrics import is_precomputed
+from otgraph.exceptions import argument_error
 from otgraph.graphs._canonical import with_small_indices
 
 if TYPE_CHECKING:
@@ -81,13 +82,13 @@ def _fitted_pca(points: Any, n_pca: Any, random_state: int, metric: Any) -> tupl
     n_pca = check_count(n_pca, "n_pca")
     if is_precomputed(metric):
         msg = "`n_pca` must be None with metric='precomputed': distances have no components."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "n_pca", msg)
     if n_pca >= min(points.shape):
         msg = (
             f"`n_pca` must be less than both numbers of points and features, {points.shape}, got "
             f"{n_pca}. Pass None to measure distances between the points as they are."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "n_pca", msg)
     solver = "arpack" if sp.issparse(points) else "randomized"
     pca = PCA(n_pca, svd_solver=solver, random_state=random_state)
     # Not fit_transform, whose last digits differ: a point handed in again is at distance zero.

@@ -17,6 +17,7 @@ from otgraph.costs import check_input, direct_cost
 from otgraph.costs.blocks import MatrixCost
 from otgraph.costs.direct import check_new_points
 from otgraph.costs.metrics import is_metric_name
+from otgraph.exceptions import argument_error
 from otgraph.graphs._dense import csr_from_dense
 from otgraph.graphs._kernel_rows import decayed, gaussian_weights, kernel_rows, project
 
@@ -47,7 +48,7 @@ def extend(
         raise ValueError(msg)
     if mass is not None and not hasattr(graph, "potentials"):
         msg = f"`mass` must be None for a {method!r} graph: weights of a kernel have no given sum."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "mass", msg)
     if graph.points is None and graph.params.get("metric") != "precomputed":
         msg = "This graph has no points to extend from; save it with `include_points=True`."
         raise ValueError(msg)
@@ -193,11 +194,11 @@ def _metric(graph: Graph, metric: Any) -> Any:
     if is_metric_name(recorded):
         if metric is not None:
             msg = f"`metric` must be None for a graph built with metric={recorded!r}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "metric", msg)
         return recorded
     if metric is None:
         msg = f"`metric` must be the function that the graph was built with ({recorded}), got None."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "metric", msg)
     return metric
 
 
@@ -209,5 +210,5 @@ def _new_masses(mass: Any, n_new: int) -> FloatArray:
     masses = check_vector(mass, "mass", n_new)
     if masses.min() <= 0.0:
         msg = f"`mass` must be positive, got {masses.min()!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "mass", msg)
     return masses

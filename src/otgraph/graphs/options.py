@@ -22,7 +22,8 @@ Search: TypeAlias = Literal["auto", "exact", "approximate"]
 OnFailure: TypeAlias = Literal["warn", "raise"]
 Symmetrize: TypeAlias = Literal["union", "average"]
 
-DEFAULT_MEAN_DEGREE = 15  # where neither `eps` nor `mean_degree` is given
+# Where neither `eps` nor `mean_degree` is given; scanpy and UMAP take as many neighbors.
+DEFAULT_MEAN_DEGREE = 15
 
 
 def option(default: Any, meaning: str, check: Callable[[Any, str], Any] | None = None) -> Any:

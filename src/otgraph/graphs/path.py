@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from otgraph._validation import check_positive
+from otgraph.exceptions import argument_error
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
@@ -73,7 +74,7 @@ on_failure, progress, n_jobs, random_state
     values = np.atleast_1d(np.asarray(eps, dtype=np.float64))
     if values.ndim != 1 or not len(values):
         msg = f"`eps` must be a list of positive numbers, got an array of shape {values.shape}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "eps", msg)
     for value in values:
         check_positive(float(value), "eps")
     options = QuadraticOptions(

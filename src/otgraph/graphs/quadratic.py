@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from otgraph._validation import check_positive
+from otgraph.exceptions import argument_error
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
@@ -123,13 +124,13 @@ def quadratic_ot_graph(
 
 
 def check_goal(eps: Any, mean_degree: Any) -> tuple[float | None, float | None]:
-    """One of the two, positive; a mean degree of 15 if neither is given."""
+    """One of the two, positive; None for both stands for the default mean degree."""
     if eps is not None and mean_degree is not None:
         msg = (
             f"Give at most one of `eps` and `mean_degree`, got eps={eps!r} and "
             f"mean_degree={mean_degree!r}."
         )
-        raise TypeError(msg)
+        raise argument_error(TypeError, "mean_degree", msg)
     if eps is not None:
         return check_positive(eps, "eps"), None
     if mean_degree is None:

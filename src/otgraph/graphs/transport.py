@@ -22,6 +22,7 @@ from otgraph.exceptions import (
     ConvergenceWarning,
     DisconnectedWarning,
     MissingPairsWarning,
+    argument_error,
 )
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE
@@ -122,7 +123,7 @@ class TransportProblem:
         """The solution with a wanted mean degree."""
         if mean_degree > self.cost.n - 1:
             msg = f"`mean_degree` must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "mean_degree", msg)
         enough = max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
         solution = solve_for_degree(
             self.screener,

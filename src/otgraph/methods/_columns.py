@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_csr, check_finite
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ class ColumnReader:
                 f"`X` must be a matrix with one row for each of the {n} points of the graph, got "
                 f"shape {tuple(self._X.shape)}."
             )
-            raise ValueError(msg)
+            raise argument_error(ValueError, "X", msg)
         self.n = n
         self.indices = _column_indices(columns, X, int(self._X.shape[1]))
 
@@ -73,7 +74,7 @@ def _sliceable(X: Any) -> Any:
     kind = np.dtype(getattr(X, "dtype", np.float64)).kind
     if kind not in "biufO":
         msg = f"`X` must hold real numbers, got dtype {X.dtype}."
-        raise TypeError(msg)
+        raise argument_error(TypeError, "X", msg)
     return X.astype(np.float64) if kind == "O" else X
 
 
@@ -93,10 +94,10 @@ def _column_indices(columns: Any, X: Any, m: int) -> LongArray:
             f"`columns` must be column numbers, a mask of length {m}, a slice, or names if `X` is "
             f"a data frame; got {columns!r}."
         )
-        raise TypeError(msg)
+        raise argument_error(TypeError, "columns", msg)
     if wanted.min() < -m or wanted.max() >= m:
         msg = f"`columns` must lie in 0..{m - 1}, got {wanted.min()} to {wanted.max()}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "columns", msg)
     return np.asarray(wanted % m, dtype=np.int64)
 
 
@@ -105,7 +106,7 @@ def _named(wanted: list[Any], names: list[Any]) -> LongArray:
     unknown = [name for name in wanted if name not in position]
     if unknown:
         msg = f"`columns` must be names of columns of `X`; it has no {unknown[0]!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "columns", msg)
     return np.array([position[name] for name in wanted], dtype=np.int64)
 
 

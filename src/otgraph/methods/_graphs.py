@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_csr, check_finite
+from otgraph.exceptions import argument_error
 from otgraph.graphs import Graph
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def as_graph(graph: Any) -> Graph:
         "`graph` must be a Graph or a symmetric scipy sparse matrix, got "
         f"{type(graph).__name__}. {hint}"
     )
-    raise TypeError(msg)
+    raise argument_error(TypeError, "graph", msg)
 
 
 def as_product_graph(graph: Any) -> Graph | ProductGraph:
@@ -43,12 +44,12 @@ def transition_rows(rows: Any, n: int) -> tuple[SparseMatrix, BoolArray]:
             f"`rows` must have one column for each of the {n} points of the graph, got shape "
             f"{csr.shape}. `graph.extend(X_new)` gives such rows."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "rows", msg)
     csr = csr.astype(np.float64, copy=True)
     check_finite(csr, "rows")
     if csr.nnz and csr.data.min() < 0.0:
         msg = f"`rows` must hold weights >= 0, got {csr.data.min():.6g}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "rows", msg)
     sums = np.asarray(csr.sum(axis=1), dtype=np.float64).ravel()
     empty = sums == 0.0
     csr.data /= np.repeat(np.where(empty, 1.0, sums), np.diff(csr.indptr))

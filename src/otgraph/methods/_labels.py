@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from otgraph._text import UNKNOWN_LABEL, is_missing, is_unknown
+from otgraph.exceptions import argument_error
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otgraph.typing import BoolArray, FloatArray, LongArray
-
-UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +37,17 @@ def encode_labels(labels: Any, n: int) -> EncodedLabels:
     array = np.asarray(labels)
     if array.shape != (n,):
         msg = f"`labels` must hold one label per point, shape ({n},), got shape {array.shape}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "labels", msg)
     known = _known(array)
     if not known.any():
         msg = "`labels` must hold at least one known label, got only unknown ones (-1)."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "labels", msg)
     values = array[known]
     if array.dtype.kind == "O":  # strings with -1 among them; what is known is of one kind
         values = np.array(values.tolist())
     check_classification_targets(values)
     classes, numbers = np.unique(values, return_inverse=True)
-    codes = np.full(n, UNKNOWN, dtype=np.int64)
+    codes = np.full(n, UNKNOWN_LABEL, dtype=np.int64)
     codes[known] = numbers
     return EncodedLabels(classes, codes)
 
@@ -60,7 +61,7 @@ def decode_labels(classes: NDArray[Any], codes: LongArray, undecided: BoolArray)
         labels = labels.astype(object)
     elif labels.dtype.kind == "u":
         labels = labels.astype(np.int64)
-    labels[undecided] = None if labels.dtype.kind == "O" else UNKNOWN
+    labels[undecided] = None if labels.dtype.kind == "O" else UNKNOWN_LABEL
     return np.asarray(labels)
 
 
@@ -72,34 +73,30 @@ def _known(array: NDArray[Any]) -> BoolArray:
                 "`labels` are strings and some are '-1', which would be a class of that name. "
                 "Mark unknown labels in an array of dtype object, with -1 or None."
             )
-            raise ValueError(msg)
+            raise argument_error(ValueError, "labels", msg)
         return np.ones(len(array), dtype=bool)
     if kind in "iufb":
         if kind == "f" and not np.isfinite(array).all():
             bad = int(np.count_nonzero(~np.isfinite(array)))
             msg = f"`labels` hold {bad} NaN or infinite value(s). Mark unknown labels with -1."
-            raise ValueError(msg)
-        return np.asarray(array != UNKNOWN) if kind != "b" else np.ones(len(array), dtype=bool)
+            raise argument_error(ValueError, "labels", msg)
+        return np.ones(len(array), dtype=bool) if kind == "b" else array != UNKNOWN_LABEL
     if kind == "O":
         return _known_objects(array)
     msg = f"`labels` must be numbers or strings, got dtype {array.dtype}."
-    raise TypeError(msg)
+    raise argument_error(TypeError, "labels", msg)
 
 
 def _known_objects(array: NDArray[Any]) -> BoolArray:
-    known = np.array([not _is_unknown(label) for label in array], dtype=bool)
-    if any(label != label for label in array[known]):  # NaN, and pandas' missing values
+    known = np.array([not is_unknown(label) for label in array], dtype=bool)
+    if any(label is not None and is_missing(label) for label in array[~known]):
         msg = "`labels` hold NaN or missing values. Mark unknown labels with -1 or None."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "labels", msg)
     strings = [isinstance(label, str) for label in array[known]]
     if any(strings) and not all(strings):
         msg = "`labels` must be all strings or all numbers, apart from unknown ones; got both."
-        raise TypeError(msg)
+        raise argument_error(TypeError, "labels", msg)
     if any(strings) and np.any(array[known] == "-1"):
         msg = "`labels` hold the string '-1'. Mark unknown labels with the number -1 or None."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "labels", msg)
     return known
-
-
-def _is_unknown(label: Any) -> bool:
-    return label is None or (not isinstance(label, str | bool) and label == UNKNOWN)

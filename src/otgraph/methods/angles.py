@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import subspace_angles
 
+from otgraph.exceptions import argument_error
+
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
@@ -34,7 +36,7 @@ def subspace_angle(A: Any, B: Any) -> float:
     A, B = _columns(A, "A"), _columns(B, "B")
     if len(A) != len(B):
         msg = f"`A` and `B` must have the same rows, got {len(A)} and {len(B)}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "A", msg)
     return float(subspace_angles(A, B).mean())
 
 
@@ -42,11 +44,11 @@ def _columns(value: Any, name: str) -> FloatArray:
     columns = np.asarray(getattr(value, "coordinates", value), dtype=np.float64)
     if columns.ndim != 2 or not columns.size:
         msg = f"`{name}` must be a matrix with one row per point, got shape {columns.shape}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     if not np.isfinite(columns).all():
         msg = f"`{name}` must be finite, got {columns[~np.isfinite(columns)][0]}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     if not columns.any():
         msg = f"`{name}` must span something, got zeros only."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return columns

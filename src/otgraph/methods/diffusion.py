@@ -11,7 +11,7 @@ from scipy.linalg import svdvals
 
 from otgraph._parallel import single_threaded_blas
 from otgraph._validation import check_count, check_positive, check_seed
-from otgraph.exceptions import ConvergenceWarning
+from otgraph.exceptions import ConvergenceWarning, argument_error
 from otgraph.methods._columns import ColumnReader
 from otgraph.methods._graphs import as_product_graph
 from otgraph.methods._operators import transition_matrix
@@ -93,11 +93,11 @@ def denoise(
         out = np.empty(shape)
     elif tuple(out.shape) != shape:
         msg = f"`out` must have shape {shape}, got {tuple(out.shape)}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "out", msg)
     if isinstance(t, str):
         if t != "auto":
             msg = f"`t` must be a number of steps or 'auto', got {t!r}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "t", msg)
         t = _time_to_rest(P, reader)
     t = check_count(t, "t", minimum=0)
     for place, block in reader.blocks():
@@ -186,7 +186,7 @@ def rescale_factors(before: FloatArray, after: FloatArray) -> FloatArray:
             f"`rescale=True` needs values >= 0, got {before.min():.6g}: the upper end of a range "
             "around zero does not fix its scale. Pass `rescale=False`."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "rescale", msg)
     wanted, got = _upper_end(before), _upper_end(after)
     return np.divide(wanted, got, out=np.ones_like(got), where=got > 0.0)
 

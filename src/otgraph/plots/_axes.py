@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
+from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.path import EpsPath
 
@@ -51,7 +52,7 @@ def by_name(shown: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
     if names is not None:
         if isinstance(names, str) or len(names) != len(items):
             msg = f"`names` must be a list of {len(items)} names, one per graph, got {names!r}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "names", msg)
         keys = [str(name) for name in names]
     return list(zip(keys, items, strict=True))
 

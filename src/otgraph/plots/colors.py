@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._optional import require
+from otgraph._text import UNKNOWN_LABEL, is_unknown
+from otgraph.exceptions import argument_error
 from otgraph.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 INK = "#22223b"  # lines and frames: near black, softer beside colored points
 POINT = "#d1495b"  # points without labels: warm, against the cool lines
 UNKNOWN = "#c8c8c8"  # points whose label is -1 or missing
-MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # how missing labels among texts print
 
 # Ten colors that Petroff (2021, arXiv:2107.02270) found by optimization under a bound on their
 # distance for readers with any of the common color-vision deficiencies.
@@ -91,7 +92,7 @@ def point_colors(
     if labels is not None:
         if color is not None:
             msg = "`labels` and `color` both set the colors of the points: pass one of them."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "labels", msg)
         return group_colors(one_per_point(labels, "labels", n))
     if isinstance(color, PointColors):
         return color  # chosen elsewhere, such as scanpy's colors of cell types
@@ -117,14 +118,14 @@ def _quantity(graph: Any, name: str) -> Any:
             "`color='potential'` needs a graph with potentials, such as that of "
             "`quadratic_ot_graph`; kernels have none. Use `color='degree'`, or pass numbers."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "color", msg)
     return potentials
 
 
 def _as_graph(graph: Any, color: str) -> Graph:
     if graph is None:
         msg = f"`color={color!r}` needs a graph. Pass one number per point instead."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "color", msg)
     return graph if hasattr(graph, "component_labels") else Graph(graph.tocsr())
 
 
@@ -152,10 +153,10 @@ def groups_of(labels: Any) -> tuple[list[str], list[str], IntArray]:
     """Names and colors of the groups, and the group of each point; what is missing is last."""
     array = np.asarray(labels)
     if array.dtype.kind == "O":
+        known = np.array([not is_unknown(label) for label in array], dtype=bool)
         array = np.array([str(label) for label in array])
-        known = ~np.isin(array, MISSING)
     elif array.dtype.kind in "iuf":
-        known = np.isfinite(array) & (array != -1)
+        known = np.isfinite(array) & (array != UNKNOWN_LABEL)
     else:
         known = np.ones(len(array), dtype=bool)
     names, known_codes = np.unique(array[known], return_inverse=True)
@@ -211,5 +212,5 @@ def one_per_point(values: ArrayLike, name: str, n: int) -> Any:
     array = np.asarray(values)
     if array.shape != (n,):
         msg = f"`{name}` must hold one value per point, shape ({n},), got shape {array.shape}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, name, msg)
     return array

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._optional import require
+from otgraph.exceptions import argument_error
 from otgraph.graphs.path import EpsPath
 from otgraph.plots._axes import by_name, explain_lines, new_axes, tidy
 from otgraph.plots.colors import INK, line_styles
@@ -86,7 +87,7 @@ def _certificate(item: Any, name: str) -> Certificate:
             f"`graphs` must be optimal transport graphs or their certificates; {name!r} "
             f"({type(item).__name__}) has none. Kernels are computed without iteration."
         )
-        raise TypeError(msg)
+        raise argument_error(TypeError, "graphs", msg)
     if not certificate.history:
         msg = f"The certificate of {name!r} holds no history: an older version made it."
         raise ValueError(msg)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph.exceptions import argument_error
 from otgraph.plots._axes import new_axes, tidy
 from otgraph.plots.colors import point_colors
 from otgraph.plots.graph import MAX_VECTOR_EDGES, point_area
@@ -96,11 +97,11 @@ def _checked_coordinates(embedding: Any, components: Sequence[int]) -> FloatArra
             "`embedding` must have a row per point and at least two columns, got shape "
             f"{coordinates.shape}. For one coordinate use a histogram."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "embedding", msg)
     k = coordinates.shape[1]
     if len(components) != 2 or not all(0 <= c < k for c in components):
         msg = f"`components` must be two columns among 0..{k - 1}, got {components!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "components", msg)
     return coordinates[:, list(components)]
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph.exceptions import argument_error
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath
 from otgraph.plots._axes import new_axes, tidy
@@ -85,7 +86,7 @@ def _in_order_of_eps(path: Any) -> list[Graph]:
     if not isinstance(path, EpsPath) or not len(path):
         came = "an empty one" if isinstance(path, EpsPath) else f"{type(path).__name__}"
         msg = f"`path` must be a path of graphs, as `otgraph.eps_path` returns, got {came}."
-        raise TypeError(msg)
+        raise argument_error(TypeError, "path", msg)
     return sorted(path, key=lambda graph: float(graph.params["eps"] or 0.0))
 
 

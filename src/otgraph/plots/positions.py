@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph.exceptions import argument_error
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -22,7 +24,7 @@ def checked_weights(graph: Any, name: str = "graph") -> SparseMatrix:
             f"`{name}` must be a Graph or a square scipy sparse matrix, got "
             f"{type(weights).__name__} of shape {shape}."
         )
-        raise TypeError(msg)
+        raise argument_error(TypeError, name, msg)
     return weights
 
 
@@ -35,21 +37,21 @@ def positions_of(
         positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
         if positions.shape != (n, 2):
             msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "coordinates", msg)
         if not np.isfinite(positions).all():
             row = int(np.argmin(np.isfinite(positions).all(axis=1)))
             msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "coordinates", msg)
         return positions
     points = getattr(graph, "points", None) if X is None else X
     if points is None:
         msg = "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "graph", msg)
     if not sp.issparse(points):
         points = np.asarray(points)
     if points.shape[0] != n:
         msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "X", msg)
     return principal_plane(points)
 
 

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from otgraph.singlecell import pl, pp, tl
+from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import read_graph, write_slots
 
-__all__ = ["pl", "pp", "read_graph", "tl", "write_slots"]
+__all__ = ["pl", "pp", "read_graph", "representation", "tl", "write_slots"]

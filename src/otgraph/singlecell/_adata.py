@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
+from otgraph._text import listed
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,10 +22,10 @@ def check_adata(adata: Any) -> None:
             f"`adata` must be an AnnData object, got {type(adata).__name__}. For arrays there is "
             "otgraph.quadratic_ot_graph."
         )
-        raise TypeError(msg)
+        raise argument_error(TypeError, "adata", msg)
     if adata.n_obs < MIN_CELLS:
         msg = f"`adata` must hold at least {MIN_CELLS} cells, got {adata.n_obs}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "adata", msg)
 
 
 def check_writable(adata: Any) -> None:
@@ -33,7 +35,7 @@ def check_writable(adata: Any) -> None:
             "`adata` is a view of an object on disk, which cannot be written to; pass "
             "`adata.to_memory()`."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "adata", msg)
 
 
 def target(adata: Any, *, copy: bool) -> Any:
@@ -49,7 +51,7 @@ def target(adata: Any, *, copy: bool) -> Any:
     return adata
 
 
-def listed(names: Iterable[Any]) -> str:
-    """Names for an error message, in order."""
+def keys_of(names: Iterable[Any]) -> str:
+    """Keys of a part of annotated data, for an error message."""
     # anndata 0.13 lists X among the layers, under the name None.
-    return ", ".join(repr(name) for name in names if name is not None) or "none"
+    return listed(repr(name) for name in names if name is not None)

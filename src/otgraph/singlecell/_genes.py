@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph.singlecell._adata import listed
+from otgraph._text import listed
+from otgraph.exceptions import argument_error
+from otgraph.singlecell._adata import keys_of
 
 if TYPE_CHECKING:
     from otgraph.typing import LongArray
@@ -18,13 +20,13 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
     """``adata.X`` or a layer, wherever it is kept."""
     if layer is None:
         if adata.X is None:
-            msg = f"`adata.X` is None; pass `layer`, one of {listed(adata.layers)}."
-            raise ValueError(msg)
+            msg = f"`adata.X` is None; pass `layer`, one of {keys_of(adata.layers)}."
+            raise argument_error(ValueError, "layer", msg)
         return adata.X
     if layer not in adata.layers:
         msg = f"`layer` must be a key of `adata.layers`, got {layer!r}; there are: "
-        msg += f"{listed(adata.layers)}."
-        raise KeyError(msg)
+        msg += f"{keys_of(adata.layers)}."
+        raise argument_error(KeyError, "layer", msg)
     return adata.layers[layer]
 
 
@@ -32,14 +34,14 @@ def check_layer_name(adata: Any, layer_added: Any, layer: str | None) -> None:
     """The result never replaces what it was computed from, nor what others wrote."""
     if not isinstance(layer_added, str) or layer_added in ("", "X"):
         msg = f"`layer_added` must be the name of a layer, got {layer_added!r}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "layer_added", msg)
     if layer_added == layer:
         msg = f"`layer_added` must differ from `layer`, got {layer_added!r} for both."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "layer_added", msg)
     if layer_added in adata.var and layer_added not in adata.uns:
         msg = "`layer_added` must not be the name of another column of `adata.var`, got "
         msg += f"{layer_added!r}: the genes of the layer are marked there."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "layer_added", msg)
 
 
 def gene_columns(adata: Any, genes: Any) -> LongArray | None:
@@ -50,36 +52,36 @@ def gene_columns(adata: Any, genes: Any) -> LongArray | None:
         genes = adata.var[genes].to_numpy()
         if genes.dtype.kind != "b":
             msg = f"`genes` names a column of `adata.var` that is not boolean but {genes.dtype}."
-            raise TypeError(msg)
+            raise argument_error(TypeError, "genes", msg)
     wanted = np.atleast_1d(np.asarray(genes))
     if wanted.dtype.kind == "b":
         if wanted.shape != (adata.n_vars,):
             msg = f"`genes` as a mask must have one entry for each of {adata.n_vars} genes, got "
             msg += f"shape {wanted.shape}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "genes", msg)
         columns = np.flatnonzero(wanted)
     elif wanted.dtype.kind in "iu":
         if wanted.size and not (wanted.min() >= 0 and wanted.max() < adata.n_vars):
             msg = f"`genes` as numbers must lie in 0..{adata.n_vars - 1}, got "
             msg += f"{wanted.min()} to {wanted.max()}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "genes", msg)
         columns = np.unique(wanted).astype(np.int64)
     else:
         columns = np.unique(_by_name(adata, [str(name) for name in wanted]))
     if not len(columns):
         msg = "`genes` must choose at least one gene, got none."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "genes", msg)
     return columns
 
 
 def _by_name(adata: Any, names: list[str]) -> LongArray:
     if not adata.var_names.is_unique:
         msg = "`adata.var_names` are not unique; run `adata.var_names_make_unique()` first."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "adata", msg)
     columns = adata.var_names.get_indexer(names)
     missing = [name for name, column in zip(names, columns, strict=True) if column < 0]
     if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        msg = f"`genes` must be in `adata.var_names`; not there: {listed(missing[:SHOWN])}{more}."
-        raise KeyError(msg)
+        msg = "`genes` must be in `adata.var_names`; not there: "
+        msg += f"{listed(map(repr, missing), SHOWN)}."
+        raise argument_error(KeyError, "genes", msg)
     return np.asarray(columns, dtype=np.int64)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._optional import require
-from otgraph.singlecell._adata import listed
+from otgraph.exceptions import argument_error
+from otgraph.singlecell._adata import keys_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,12 +33,12 @@ class CellLabels:
         pandas = require("pandas", "singlecell")
         if column.dtype.kind == "f" and not _whole(column.dropna().to_numpy()):
             msg = f"`adata.obs[{obs_key!r}]` must hold labels, got numbers with fractions."
-            raise TypeError(msg)
+            raise argument_error(TypeError, "obs_key", msg)
         unknown = [unknown] if isinstance(unknown, str) or np.isscalar(unknown) else list(unknown)
         column = column.mask(column.isin(unknown)).astype("category").cat.remove_unused_categories()
         if not len(column.cat.categories):
             msg = f"`adata.obs[{obs_key!r}]` must hold at least one known label, got none."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "obs_key", msg)
         categories = column.cat.categories
         codes = np.asarray(column.cat.codes, dtype=np.int64)
         colors = _colors(adata, obs_key, categories, pandas)
@@ -59,8 +60,8 @@ class CellLabels:
 def _checked_key(adata: Any, obs_key: Any) -> str:
     if obs_key not in adata.obs:
         msg = f"`obs_key` must be a column of `adata.obs`, got {obs_key!r}; there are: "
-        msg += f"{listed(adata.obs)}."
-        raise KeyError(msg)
+        msg += f"{keys_of(adata.obs)}."
+        raise argument_error(KeyError, "obs_key", msg)
     return str(obs_key)
 
 

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from otgraph._optional import require
 from otgraph._validation import check_count, check_finite
-from otgraph.singlecell._adata import listed
+from otgraph.exceptions import argument_error
+from otgraph.singlecell._adata import keys_of
 
 # Up to this many genes X itself is used, and this many components are computed: scanpy's
 # `settings.N_PCS`, fixed here so that a result does not depend on a global setting.
@@ -25,7 +26,9 @@ class Representation(NamedTuple):
     n_pcs: int | None
 
 
-def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> Representation:
+def representation(
+    adata: Any, use_rep: str | None = None, n_pcs: int | None = None
+) -> Representation:
     """Points of the cells, chosen as scanpy chooses them.
 
     ======================  =====================================================
@@ -35,6 +38,27 @@ def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> Repres
     None, more genes        ``adata.obsm["X_pca"]``, its first `n_pcs` columns;
                             computed by ``sc.pp.pca`` if missing, with a warning
     ======================  =====================================================
+
+    Parameters
+    ----------
+    adata
+        Annotated data, one row per cell.
+    use_rep
+        ``"X"`` or a key of ``adata.obsm``.
+    n_pcs
+        Number of columns to use; 0 means ``adata.X``.
+
+    Returns
+    -------
+    Representation
+        The points, the `use_rep` that was chosen, and `n_pcs`.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> import otgraph.singlecell as ogs
+    >>> ogs.representation(anndata.AnnData(np.eye(3))).use_rep
+    'X'
     """
     n_pcs = None if n_pcs is None else check_count(n_pcs, "n_pcs", minimum=0)
     if use_rep is None:
@@ -43,13 +67,13 @@ def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> Repres
         return Representation(_finite(_in_memory(adata.X), "adata.X"), "X", None)
     if use_rep not in adata.obsm:
         msg = f"`use_rep` must be 'X' or a key of `adata.obsm`, got {use_rep!r}; there are: "
-        msg += f"{listed(adata.obsm)}."
-        raise KeyError(msg)
+        msg += f"{keys_of(adata.obsm)}."
+        raise argument_error(KeyError, "use_rep", msg)
     name = f"adata.obsm[{use_rep!r}]"
     points = _in_memory(adata.obsm[use_rep])
     if n_pcs is not None and not 0 < n_pcs <= points.shape[1]:
         msg = f"`n_pcs` must lie in 1..{points.shape[1]}, the columns of `{name}`, got {n_pcs}."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "n_pcs", msg)
     return Representation(_finite(points[:, :n_pcs], name), use_rep, n_pcs)
 
 
@@ -68,7 +92,7 @@ def _compute_pca(adata: Any, n_pcs: int | None) -> None:
             "`adata` is on disk and has no principal components. Run `sc.pp.pca` before it goes "
             "there, pass `use_rep`, or pass `adata.to_memory()`."
         )
-        raise ValueError(msg)
+        raise argument_error(ValueError, "adata", msg)
     wanted = min(n_pcs or N_PCS, adata.n_obs - 1, adata.n_vars - 1)
     warnings.warn(
         f"`adata` has {adata.n_vars} genes and no 'X_pca'; computing {wanted} components with "

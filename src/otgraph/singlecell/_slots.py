@@ -19,9 +19,10 @@ import numpy as np
 
 from otgraph._validation import check_csr
 from otgraph.costs.metrics import is_metric_name
+from otgraph.exceptions import argument_error
 from otgraph.graphs import Graph, TransportGraph
 from otgraph.graphs._canonical import plain_params
-from otgraph.singlecell._adata import check_adata, check_writable, listed
+from otgraph.singlecell._adata import check_adata, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Keys(NamedTuple):
         """As scanpy names them; its readers expect no prefix for ``"neighbors"``."""
         if key_added == "" or not isinstance(key_added, str | None):
             msg = f"`key_added` must be a name or None, got {key_added!r}."
-            raise TypeError(msg)
+            raise argument_error(TypeError, "key_added", msg)
         if key_added is None or key_added == DEFAULT_KEY:
             return cls(DEFAULT_KEY, "connectivities", "distances", "weights")
         names = (f"{key_added}_{kind}" for kind in ("connectivities", "distances", "weights"))
@@ -107,7 +108,7 @@ def write_slots(
     keys = Keys.of(key_added)
     if graph.n != adata.n_obs:
         msg = f"`graph` has {graph.n} points, but `adata` has {adata.n_obs} cells."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "graph", msg)
     params = _params(graph, use_rep, n_pcs)
     # Everything that can fail comes first: `adata` is changed all at once or not at all.
     slots = {
@@ -146,15 +147,15 @@ def read_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
     if key not in adata.uns:
         graphs = [k for k, v in adata.uns.items() if hasattr(v, "keys") and _is_record(v)]
         msg = (
-            f"`adata` has no neighborhood graph {key!r}; it has {listed(graphs)}. "
+            f"`adata` has no neighborhood graph {key!r}; it has {keys_of(graphs)}. "
             "Run `otgraph.singlecell.pp.neighbors` first."
         )
-        raise KeyError(msg)
+        raise argument_error(KeyError, "adata", msg)
     record = adata.uns[key]
     name = record.get("weights_key") or record.get("connectivities_key", "connectivities")
     if name not in adata.obsp:
-        msg = f"`adata.uns[{key!r}]` names {name!r}, but `adata.obsp` has {listed(adata.obsp)}."
-        raise KeyError(msg)
+        msg = f"`adata.uns[{key!r}]` names {name!r}, but `adata.obsp` has {keys_of(adata.obsp)}."
+        raise argument_error(KeyError, "adata", msg)
     weights = check_csr(adata.obsp[name], name=f"adata.obsp[{name!r}]")
     params = {k: v for k, v in record.get("params", {}).items() if np.isscalar(v)}
     return Graph.from_weights(weights, params=plain_params(params) or None)

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 
 from otgraph import plots
 from otgraph._optional import require
+from otgraph.exceptions import argument_error
 from otgraph.plots._axes import new_axes, tidy
 from otgraph.plots.colors import INK, UNKNOWN, PointColors, group_palette
-from otgraph.singlecell._adata import check_adata, listed
+from otgraph.singlecell._adata import check_adata, keys_of
 from otgraph.singlecell._slots import read_graph
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def degrees(
     if several or keywords:
         name = next(iter(keywords), "neighbors_key")
         msg = f"`{name}` cannot go together with `groupby`; draw one graph, or drop `groupby`."
-        raise TypeError(msg)
+        raise argument_error(TypeError, name, msg)
     counts = read_graph(adata, neighbors_key).degrees  # type: ignore[arg-type]
     return _boxes(adata, groupby, counts, ax)
 
@@ -131,10 +132,10 @@ def _coordinates(adata: Any, basis: str) -> FloatArray:
             values = np.asarray(adata.obsm[name], dtype=np.float64)
             if values.shape[1] < 2:
                 msg = f"`basis` must have two columns, `adata.obsm[{name!r}]` has one."
-                raise ValueError(msg)
+                raise argument_error(ValueError, "basis", msg)
             return values[:, :2]
-    msg = f"`basis` must be a key of `adata.obsm`, got {basis!r}; there are: {listed(adata.obsm)}."
-    raise KeyError(msg)
+    msg = f"`basis` must be a key of `adata.obsm`, got {basis!r}; there are: {keys_of(adata.obsm)}."
+    raise argument_error(KeyError, "basis", msg)
 
 
 def _expression(adata: Any, gene: str, layer: str | None) -> Any:
@@ -154,8 +155,8 @@ def _groups(adata: Any, key: str) -> tuple[IntArray, dict[str, Any]]:
     """Group of every cell, -1 where missing, and the color of every group by name."""
     if key not in adata.obs:
         msg = f"`groupby` must be a column of `adata.obs`, got {key!r}; there are: "
-        msg += f"{listed(adata.obs)}."
-        raise KeyError(msg)
+        msg += f"{keys_of(adata.obs)}."
+        raise argument_error(KeyError, "groupby", msg)
     column = adata.obs[key].astype("category")
     names = [str(name) for name in column.cat.categories]
     chosen = adata.uns.get(f"{key}_colors")

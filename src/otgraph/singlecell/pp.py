@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from otgraph._text import listed
 from otgraph._validation import check_choice
+from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.singlecell._adata import listed, target
+from otgraph.singlecell._adata import target
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
@@ -105,10 +107,11 @@ def build_graph(points: Any, method: str, **keywords: Any) -> Graph:
         if unknown[0] == "n_neighbors":
             hint = " Degrees differ from cell to cell here: pass `mean_degree`, or `n_neighbors` "
             hint += "for a kernel on nearest neighbors (method='knn' or 'magic')."
-        msg = f"`{unknown[0]}` is no keyword of method={method!r}; it takes {listed(known)}.{hint}"
-        raise TypeError(msg)
+        takes = listed(map(repr, known), len(known))
+        msg = f"`{unknown[0]}` is no keyword of method={method!r}; it takes {takes}.{hint}"
+        raise argument_error(TypeError, unknown[0], msg)
     if keywords.get("metric") == "precomputed":
         msg = "`metric` must measure cells, got 'precomputed'; use otgraph.quadratic_ot_graph and "
         msg += "otgraph.singlecell.write_slots for costs of your own."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "metric", msg)
     return build(points, **keywords)

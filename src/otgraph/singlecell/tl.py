@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph import methods
+from otgraph.exceptions import argument_error
 from otgraph.singlecell._adata import target
 from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
 from otgraph.singlecell._labels import CellLabels
@@ -124,7 +125,7 @@ def spread_labels(
     key = f"{obs_key}_spread" if key_added is None else key_added
     if key == obs_key:
         msg = f"`key_added` must differ from `obs_key`, got {key!r} for both."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "key_added", msg)
     adata = target(adata, copy=copy)
     labels = CellLabels.of(adata, obs_key, unknown)
     graph = read_graph(adata, neighbors_key)
@@ -251,7 +252,7 @@ def _graph_for(
         if use_rep is not None or n_pcs is not None or keywords:
             name = next(iter(keywords), "use_rep" if use_rep is not None else "n_pcs")
             msg = f"`{name}` describes a graph to build; name it with `method`, such as 'magic'."
-            raise TypeError(msg)
+            raise argument_error(TypeError, name, msg)
         return read_graph(adata, neighbors_key)
     if neighbors_key is not None:
         msg = f"Give one of `method` and `neighbors_key`, got {method!r} and {neighbors_key!r}."

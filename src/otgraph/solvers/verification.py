@@ -14,6 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from otgraph.exceptions import argument_error
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -177,7 +179,7 @@ class _Costs:
         self.complete = not (self._sparse and self._precomputed)
         if self._X.ndim != 2 or self._X.shape[0] != self.n:
             msg = f"`X` must have {self.n} rows, one per point, got shape {self._X.shape}."
-            raise ValueError(msg)
+            raise argument_error(ValueError, "X", msg)
         if not self._precomputed:
             self._spread = 2.0 * float(abs(self._X).max())
 
@@ -186,7 +188,7 @@ class _Costs:
         if recorded.startswith("callable "):
             if not callable(given):
                 msg = f"`metric` must be the function that the graph was built with ({recorded})."
-                raise ValueError(msg)
+                raise argument_error(ValueError, "metric", msg)
             return given
         return {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}.get(
             recorded, recorded

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from otgraph._atomic import replacing
 from otgraph._optional import require
+from otgraph._text import plain
 from otgraph.experiments._framework.experiment import Verdict
 
 if TYPE_CHECKING:
@@ -129,16 +129,8 @@ def _bytes_of(figure: Figure, kind: str) -> bytes:
 def as_json(claims: Iterable[Claim], **entries: Any) -> bytes:
     """A summary as strict JSON; numbers that are not finite become null."""
     document = {**entries, "claims": [asdict(claim) for claim in claims]}
-    text = json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False)
     return f"{text}\n".encode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:

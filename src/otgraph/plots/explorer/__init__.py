@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from otgraph._atomic import replacing
 from otgraph._optional import require
 from otgraph._validation import check_count
-from otgraph.exceptions import DisconnectedWarning
+from otgraph.exceptions import DisconnectedWarning, argument_error
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath, eps_path
 from otgraph.plots.colors import one_per_point
@@ -118,7 +118,7 @@ def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[T
     """Graphs in the order of eps, each value once."""
     if isinstance(path, TransportGraph):
         msg = "`path` must be a path or points, got one graph. Pass its points, `graph.points`."
-        raise TypeError(msg)
+        raise argument_error(TypeError, "path", msg)
     if not isinstance(path, EpsPath):
         with warnings.catch_warnings():  # pieces are what one looks for, and the page counts them
             warnings.simplefilter("ignore", DisconnectedWarning)
@@ -129,9 +129,9 @@ def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[T
         raise TypeError(msg)
     if not len(path):
         msg = "`path` must hold at least one graph, got an empty path."
-        raise ValueError(msg)
+        raise argument_error(ValueError, "path", msg)
     if any(graph.params.get("method") != METHOD for graph in path):
         msg = "`path` must hold quadratic optimal transport graphs, as `otgraph.eps_path` returns."
-        raise TypeError(msg)
+        raise argument_error(TypeError, "path", msg)
     by_eps = {float(graph.params["eps"] or 0.0): graph for graph in path}
     return [by_eps[value] for value in sorted(by_eps)]

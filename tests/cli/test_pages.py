@@ -76,3 +76,59 @@ def test_errors(cli, points, options, message):
     assert message in done.err
     assert len(done.err.splitlines()) == 1
     assert not Path("page.html").exists()
+
+
+class TestReproduce:
+    def test_lists_names(self, cli):
+        from otgraph.experiments import NAMES as experiments
+
+        assert cli("reproduce", "list").out.split() == list(experiments)
+
+    def test_hands_everything_over(self, cli, monkeypatch):
+        from otgraph import experiments
+        from otgraph.experiments._framework.experiment import Claim
+
+        calls = []
+
+        def stand_in(name, **keywords):
+            calls.append((name, keywords))
+            claim = Claim("the sky is blue", True, "measured: blue")
+            return experiments.Report("spiral", "a title", [claim], [Path("out/scores.csv")])
+
+        monkeypatch.setattr(experiments, "reproduce", stand_in)
+        options = ("--seeds", 3, "--quick", "--variant", "both", "--genes", "A,B,C", "--n-jobs", 1)
+        done = cli("reproduce", "spiral", "-o", "folder", "--data", "cells.h5ad", *options)
+        assert done.code == 0
+        assert "[confirmed] the sky is blue" in done.out
+        assert calls == [
+            (
+                "spiral",
+                {
+                    "out": "folder", "seeds": 3, "quick": True, "variant": "both",
+                    "data": "cells.h5ad", "genes": ["A", "B", "C"], "progress": False, "n_jobs": 1,
+                },
+            )
+        ]  # fmt: skip
+        facts = cli("reproduce", "spiral", "--json").json
+        assert facts["claims"][0]["verdict"] == "confirmed"
+        assert facts["written"] == ["out/scores.csv"]
+
+    def test_unknown_name(self, cli):
+        done = cli("reproduce", "spirla")
+        assert done.code == 1
+        assert "no experiment 'spirla'" in done.err
+
+
+class TestDemo:
+    def test_points(self, cli):
+        assert cli("demo", "-o", "spiral.csv").code == 0
+        frame = pd.read_csv("spiral.csv", float_precision="round_trip")
+        np.testing.assert_array_equal(frame, otgraph.datasets.noisy_spiral().X)
+
+    def test_picture(self, cli, monkeypatch):
+        from matplotlib.figure import Figure
+
+        # The demo itself is tested with the experiments.
+        monkeypatch.setattr("otgraph.experiments.demo.run", lambda: ("findings", Figure()))
+        assert cli("demo").out == "findings\n"
+        assert Path("spiral.png").read_bytes().startswith(b"\x89PNG")

@@ -10,7 +10,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from otgraph.cli.options import ReadOptions
-from otgraph.cli.readers import read_points
+from otgraph.cli.reading import group_names, read_points
 
 
 def write(path, text: str):
@@ -252,3 +252,17 @@ class TestH5ad:
         found = read_points(path, ReadOptions(use_rep="X_umap"))
         np.testing.assert_array_equal(found.values, X[:, :2])
         assert found.column_names is None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, np.nan, 2.0], [1, -1, 2]),
+        (["1", "", "-1"], [1, -1, -1]),
+        (["a", "", "-1", None, np.nan], ["a", None, None, None, None]),
+        ([0.5, 1.0], ["0.5", "1.0"]),
+        ([True, False], ["True", "False"]),
+    ],
+)
+def test_unknown_labels(values, expected):
+    assert list(group_names(np.array(values, dtype=object))) == expected

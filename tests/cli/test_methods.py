@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import anndata
@@ -10,71 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 import otgraph
-from otgraph.cli.labeling import group_names
 
 NAMES = [f"r{i}" for i in range(40)]
 MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
-
-
-@pytest.fixture
-def graph(X):
-    return otgraph.quadratic_ot_graph(X, eps=1.0)
-
-
-@pytest.fixture
-def table(X, tmp_path):
-    """Points with names, and a column of words."""
-    frame = pd.DataFrame(X, columns=list("abc"), index=NAMES)
-    frame["kind"] = np.where(X[:, 0] > 0, "right", "left")
-    frame.to_csv(tmp_path / "table.csv")
-    return "table.csv"
-
-
-class TestPath:
-    def test_prints_a_table(self, cli, points, X):
-        done = cli("path", points, "--eps", "0.1,1", "--eps", "10")
-        path = otgraph.eps_path(X, [0.1, 1, 10])
-        assert done.code == 0
-        header, *rows = [line.split() for line in done.out.splitlines()]
-        assert header == ["eps", "mean", "min", "max", "components", "status"]
-        assert [row[0] for row in rows] == ["0.1", "1", "10"]
-        assert [row[1] for row in rows] == [f"{degree:.2f}" for degree in path.mean_degree]
-        assert [int(row[4]) for row in rows] == list(path.n_connected)
-
-    @pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
-    def test_writes_a_table(self, cli, points, X, suffix):
-        range_ = ("--eps-min", 0.1, "--eps-max", 10, "--steps", 3)
-        assert cli("path", points, "-o", f"path.{suffix}", *range_, "--self-loops").code == 0
-        read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}[suffix]
-        expected = pd.DataFrame(otgraph.eps_path(X, [0.1, 1, 10], self_loops=True).table())
-        found = read(f"path.{suffix}")
-        assert list(found) == list(expected)
-        np.testing.assert_allclose(found["eps"], expected["eps"])
-        np.testing.assert_array_equal(found["mean_degree"], expected["mean_degree"])
-
-    def test_draws(self, cli, points):
-        done = cli("path", points, "-o", "path.png", "--picture", "path.pdf", "--steps", 3)
-        assert done.code == 0
-        assert Path("path.png").read_bytes().startswith(MAGIC[".png"])
-        assert Path("path.pdf").read_bytes().startswith(MAGIC[".pdf"])
-
-    def test_json(self, cli, points):
-        facts = cli("path", points, "--steps", 2, "--json").json
-        assert [row["status"] for row in facts["path"]] == ["exact", "exact"]
-
-    @pytest.mark.parametrize(
-        "options", [["--eps", "1,x"], ["--eps-min", 0], ["--steps", 0], ["--eps", "0"]]
-    )
-    def test_bad_ranges(self, cli, points, options):
-        done = cli("path", points, *options)
-        assert done.code == 1
-        assert "Traceback" not in done.err
-        assert "eps" in done.err
-
-    def test_not_converged(self, cli, points):
-        done = cli("path", points, "--eps", 0.01, "--max-iter", 1, "--tol", 1e-9, "-o", "p.csv")
-        assert done.code == 3
-        assert "not_converged" in Path("p.csv").read_text()
 
 
 class TestEmbed:
@@ -135,7 +72,8 @@ class TestEmbed:
             (("g.otg", "--dims", "99"), "--n-components must be at most n - 1 = 39, got 99"),
             (("g.otg", "-d", "1"), "--n-components must be at least 2 for a picture"),
             (("points.npy", "--weights"), "must be a square matrix, got shape (40, 3)"),
-            (("points.npy",), "exactly one of --eps and --mean-degree"),
+            (("points.npy", "--eps", "1", "--mean-degree", "5"), "one of --eps and --mean-degree"),
+            (("g.otg", "--eigen-tol", "-1"), "--eigen-tol must be a positive, finite number"),
             (("damaged.otg",), "damaged.otg: cannot be read: This file is not a graph"),
             (("none.otg",), "none.otg: no such file"),
         ],
@@ -206,6 +144,20 @@ class TestLabels:
         done = cli("labels", "cells.h5ad", "--label-column", "kind", "-o", "out.csv", "--eps", 1)
         self.check(done, expected)
 
+    def test_a_missing_table_is_noticed_before_the_work(self, cli, points, monkeypatch):
+        def fail(*_, **__):
+            pytest.fail("the work began")
+
+        monkeypatch.setattr("otgraph.cli.building.read_points", fail)
+        done = cli("labels", points, "--labels", "none.csv", "-o", "out.csv")
+        assert (done.code, done.err) == (1, "otgraph: none.csv: no such file.\n")
+
+    def test_advice_names_options_of_this_command(self, cli, partly):
+        options = ("--label-column", "kind", "--eps", 1, "--spread-steps", 1, "--spread-tol", 1e-9)
+        done = cli("labels", partly, *options, "-o", "out.csv")
+        assert done.code == 3
+        assert "(--spread-tol is 1.0e-09). Raise --spread-steps, or raise --mu." in done.err
+
     def test_numbers_and_what_no_label_reaches(self, cli):
         weights = sp.csr_matrix(np.kron(np.eye(2), [[0, 1], [1, 0]]))
         sp.save_npz("w.npz", weights)
@@ -217,19 +169,6 @@ class TestLabels:
         found = pd.read_csv("out.csv")
         assert list(found["label"]) == [7, 7, -1, -1]
         assert list(found["unreachable"]) == [False, False, True, True]
-
-    @pytest.mark.parametrize(
-        ("values", "expected"),
-        [
-            ([1.0, np.nan, 2.0], [1, -1, 2]),
-            (["1", "", "-1"], [1, -1, -1]),
-            (["a", "", "-1", None, np.nan], ["a", None, None, None, None]),
-            ([0.5, 1.0], ["0.5", "1.0"]),
-            ([True, False], ["True", "False"]),
-        ],
-    )
-    def test_unknown_labels(self, values, expected):
-        assert list(group_names(np.array(values, dtype=object))) == expected
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -294,121 +233,3 @@ class TestDenoise:
         done = cli("denoise", points, "-o", "out.npy", *options)
         assert done.code == 1
         assert message in done.err
-
-
-class TestInfo:
-    def test_graph(self, cli, graph):
-        graph.save("g.otg")
-        done = cli("info", "g.otg")
-        assert done.code == 0
-        assert "quadratic" in done.out
-        assert "exact: optimal among all pairs" in done.out
-        assert "holds       weights, potentials, mass, points in 3 dimensions" in done.out
-        facts = cli("info", "g.otg", "--json").json
-        assert facts["kind"] == "graph"
-        assert facts["params"]["eps"] == 1.0
-        assert facts["certificate"]["status"] == "exact"
-
-    def test_table_that_needs_a_choice(self, cli, table):
-        done = cli("info", table)
-        assert done.code == 0
-        assert "kind (2 different)" in done.out
-        assert "--drop kind" in done.out
-        facts = cli("info", table, "--drop", "kind", "--json").json
-        assert (facts["n_points"], facts["n_features"]) == (40, 3)
-        assert facts["word_columns"]["kind"] == 2
-
-    def test_arrays(self, cli, X):
-        X[3, 1] = np.nan
-        np.save("x.npy", X.astype(np.float32))
-        facts = cli("info", "x.npy", "--json").json
-        assert facts["dtype"] == "float32"
-        assert facts["n_not_finite"] == 1
-        sp.save_npz("s.npz", sp.identity(10, format="csr"))
-        assert "10.0% stored" in cli("info", "s.npz").out
-
-    def test_cells(self, cli, X):
-        adata = anndata.AnnData(X)
-        adata.obsm["X_umap"] = X[:, :2]
-        adata.write_h5ad("cells.h5ad")
-        assert cli("info", "cells.h5ad", "--json").json["obsm"] == ["X_umap"]
-
-    def test_missing_file(self, cli):
-        for name in ("none.otg", "none.csv", "none.npy"):
-            done = cli("info", name)
-            assert (done.code, done.err) == (1, f"otgraph: {name}: no such file.\n")
-
-
-class TestReproduce:
-    def test_lists_names(self, cli):
-        from otgraph.experiments import NAMES as experiments
-
-        assert cli("reproduce", "list").out.split() == list(experiments)
-
-    def test_hands_everything_over(self, cli, monkeypatch):
-        from otgraph import experiments
-        from otgraph.experiments._framework.experiment import Claim
-
-        calls = []
-
-        def stand_in(name, **keywords):
-            calls.append((name, keywords))
-            claim = Claim("the sky is blue", True, "measured: blue")
-            return experiments.Report("spiral", "a title", [claim], [Path("out/scores.csv")])
-
-        monkeypatch.setattr(experiments, "reproduce", stand_in)
-        options = ("--seeds", 3, "--quick", "--variant", "both", "--genes", "A,B,C", "--n-jobs", 1)
-        done = cli("reproduce", "spiral", "-o", "folder", "--data", "cells.h5ad", *options)
-        assert done.code == 0
-        assert "[confirmed] the sky is blue" in done.out
-        assert calls == [
-            (
-                "spiral",
-                {
-                    "out": "folder", "seeds": 3, "quick": True, "variant": "both",
-                    "data": "cells.h5ad", "genes": ["A", "B", "C"], "progress": False, "n_jobs": 1,
-                },
-            )
-        ]  # fmt: skip
-        facts = cli("reproduce", "spiral", "--json").json
-        assert facts["claims"][0]["verdict"] == "confirmed"
-        assert facts["written"] == ["out/scores.csv"]
-
-    def test_unknown_name(self, cli):
-        done = cli("reproduce", "spirla")
-        assert done.code == 1
-        assert "no experiment 'spirla'" in done.err
-
-
-class TestDemo:
-    def test_points(self, cli):
-        assert cli("demo", "-o", "spiral.csv").code == 0
-        frame = pd.read_csv("spiral.csv", float_precision="round_trip")
-        np.testing.assert_array_equal(frame, otgraph.datasets.noisy_spiral().X)
-
-    def test_picture(self, cli, monkeypatch):
-        from matplotlib.figure import Figure
-
-        # The demo itself is tested with the experiments.
-        monkeypatch.setattr("otgraph.experiments.demo.run", lambda: ("findings", Figure()))
-        assert cli("demo").out == "findings\n"
-        assert Path("spiral.png").read_bytes().startswith(MAGIC[".png"])
-
-
-def test_json_is_plain(cli, points):
-    done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--search", "approximate", "--json")
-    report = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    assert report["certificate"]["status"] in {"exact", "exact_on_candidates"}
-
-
-def test_info_verifies_a_graph_against_its_points(cli, tmp_path, rng):
-    X = rng.normal(size=(40, 3))
-    np.savetxt(tmp_path / "points.csv", X, delimiter=",")
-    np.savetxt(tmp_path / "others.csv", X**2, delimiter=",")
-    cli("graph", tmp_path / "points.csv", "--eps", 1, "-o", tmp_path / "a.otg")
-    done = cli("info", tmp_path / "a.otg", "--verify", tmp_path / "points.csv", "--verbose")
-    assert done.code == 0
-    assert "40 rows against all points" in done.out
-    failed = cli("info", tmp_path / "a.otg", "--verify", tmp_path / "others.csv")
-    assert failed.code == 1
-    assert "NOT verified" in failed.err

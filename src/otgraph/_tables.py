@@ -1,4 +1,7 @@
-"""Text tables as people have them: with or without names of columns and of rows."""
+"""Text tables as people have them: with or without names of columns and of rows.
+
+The one reader of CSV files, for the command line and for tables of cells.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,18 @@ import re
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+from otgraph._optional import require
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 GZIP_MAGIC = b"\x1f\x8b"
-SPACES = " "  # any number of them, as numpy.savetxt writes
-SAMPLE_ROWS = 3  # a header and two rows of data tell all that a table can tell
+SPACES = " "  # stands for any number of them, as numpy.savetxt writes
+SAMPLE_ROWS = 3  # a header and two rows of data show the layout
 MISSING = {"", "na", "nan", "n/a", "null", "none", "?"}
-# Names of a column of numbers that is an index and no feature.
+# A column of integers with one of these names numbers the rows.
 INDEX_NAMES = {"", "index", "id", "row", "unnamed: 0"}
+MOSTLY = 0.5  # share of numbers above which a column holds numbers with bad cells, not words
 DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?|[+-]?\d+e[+-]?\d+", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
 
@@ -30,71 +36,119 @@ class Layout:
 
     separator: str
     decimal: str
-    names: list[str] | None  # of the columns, row names included
+    names: list[str] | None  # of the columns; None without a header
     first_line: int  # lines before the data
-    indexed: bool  # the header says that the first column holds row names
 
 
-def read_delimited(source: str | bytes, *, tabs: bool, header: bool | None) -> tuple[Any, bool]:
-    """A data frame of all columns, and whether its first one is an index by its name.
+def read_table(
+    source: str | bytes, *, tabs: bool = False, header: bool | None = None
+) -> tuple[Any, bool]:
+    """A whole table, as :func:`table_chunks` gives its parts."""
+    return next(table_chunks(source, tabs=tabs, header=header))
+
+
+def table_chunks(
+    source: str | bytes,
+    *,
+    tabs: bool = False,
+    header: bool | None = None,
+    rows: int | None = None,
+) -> Iterator[tuple[Any, bool]]:
+    """Data frames of all columns, and whether the header says that the first names the rows.
+
+    Columns of a table without a header are numbered.
 
     Parameters
     ----------
     source
-        A path, or the text itself.
+        A path, or the content itself; either may be compressed by gzip.
     tabs
-        Whether the name of the file promises tabs.
+        Whether tabs separate the columns; otherwise the separator is detected.
     header
-        Whether the first line holds names; None looks.
-    """
-    import pandas as pd
+        Whether the first line holds names; None detects it.
+    rows
+        Number of rows in a data frame; None reads all at once.
 
+    Raises
+    ------
+    ValueError
+        If this is no table. The message says why and expects the name of the file in front.
+    """
+    pandas = require("pandas", "data")
     with _opened(source) as stream:
-        sample = _sample(stream, tabs)
-    layout = _layout(sample, header)
+        layout = _layout(stream, tabs, header)
     with _opened(source) as stream:
         try:
-            frame = pd.read_csv(
+            found = pandas.read_csv(
                 stream,
                 sep=r"\s+" if layout.separator == SPACES else layout.separator,
                 decimal=layout.decimal,
-                header=None,
+                header=None,  # pandas would rename columns of the same name
                 skiprows=layout.first_line,
                 skipinitialspace=True,
                 encoding="utf-8-sig",
                 low_memory=False,  # one type per column, whatever its length
                 float_precision="round_trip",  # the bits that were written
+                chunksize=rows,
             )
-        except pd.errors.EmptyDataError as error:
+            columns = None
+            for frame in [found] if rows is None else found:
+                columns = columns or _columns(frame, layout.names)
+                frame = frame.iloc[:, : len(columns)]
+                frame.columns = columns
+                yield frame, layout.names is not None and columns[0] == "" and len(columns) > 1
+        except pandas.errors.EmptyDataError as error:
             msg = "it has no rows."
             raise ValueError(msg) from error
-        except pd.errors.ParserError as error:
+        except pandas.errors.ParserError as error:
             msg = str(error).strip().removeprefix("Error tokenizing data. C error: ")
             raise ValueError(msg) from error
-    names = layout.names
+
+
+def has_row_names(frame: Any, *, indexed: bool) -> bool:
+    """Whether the first column names the rows.
+
+    It does if its header is empty (`indexed`), if it holds words that all differ, or if it holds
+    integers that all differ under a name such as ``index``.
+    """
+    first = frame.iloc[:, 0]
+    if indexed or frame.shape[1] == 1:
+        return indexed
+    if first.dtype.kind in "iu":
+        return str(frame.columns[0]).strip().lower() in INDEX_NAMES and bool(first.is_unique)
+    if first.dtype.kind in "fb" or not first.is_unique:
+        return False
+    numbers = require("pandas", "data").to_numeric(first, errors="coerce").notna()
+    return bool(numbers.mean() <= MOSTLY)
+
+
+def first_word(column: Any) -> tuple[int, Any]:
+    """Row and content of the first cell that is no number; row 0 if all are."""
+    numbers = require("pandas", "data").to_numeric(column, errors="coerce")
+    words = (numbers.isna() & column.notna()).to_numpy()
+    row = int(words.argmax())
+    return row, column.iloc[row]
+
+
+def _columns(frame: Any, names: list[str] | None) -> list[Any]:
+    """Names of the columns to keep, or their numbers."""
+    width = frame.shape[1]
     if (names is None or names[-1] == "") and frame.iloc[:, -1].isna().all():
-        frame = frame.iloc[:, :-1]  # all lines end in a separator
+        width -= 1  # all lines end in a separator
         names = names and names[:-1]
     if names is None:
-        return frame, layout.indexed
-    if len(names) == frame.shape[1] - 1:  # R leaves out the corner
+        return list(range(width))
+    if len(names) == width - 1:  # R writes no name above the names of the rows
         names = ["", *names]
-        layout = Layout(layout.separator, layout.decimal, names, layout.first_line, True)
-    if len(names) != frame.shape[1]:
-        msg = f"its first line has {len(names)} names but the rows have {frame.shape[1]} fields."
+    if len(names) != width:
+        msg = f"its first line has {len(names)} names but the rows have {width} fields."
         raise ValueError(msg)
-    frame.columns = names
-    return frame, layout.indexed
-
-
-def is_index_name(name: Any) -> bool:
-    """Whether a column of this name numbers the rows."""
-    return str(name).strip().lower() in INDEX_NAMES
+    return names
 
 
 @contextlib.contextmanager
 def _opened(source: str | bytes) -> Iterator[IO[bytes]]:
-    """The decompressed bytes; what is compressed is seen from its beginning, not its name."""
+    """The decompressed bytes; the first bytes, not the name, tell whether they are compressed."""
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as stream:
         packed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         stream.seek(0)
@@ -105,14 +159,7 @@ def _opened(source: str | bytes) -> Iterator[IO[bytes]]:
             yield unpacked  # type: ignore[misc]
 
 
-@dataclass(frozen=True)
-class _Sample:
-    separator: str
-    rows: list[list[str]]
-    first_line: int  # number of the line on which the first row ends, from one
-
-
-def _sample(stream: IO[bytes], tabs: bool) -> _Sample:
+def _layout(stream: IO[bytes], tabs: bool, header: bool | None) -> Layout:
     lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     try:
         beginning = list(itertools.islice((line for line in lines if line.strip()), 2))
@@ -125,36 +172,27 @@ def _sample(stream: IO[bytes], tabs: bool) -> _Sample:
         msg = "it is not text in UTF-8."
         raise ValueError(msg) from error
     finally:
-        lines.detach()  # the stream is closed by whoever opened it
+        lines.detach()  # whoever opened the stream closes it
     if not found:
         msg = "it is empty."
         raise ValueError(msg)
     rows = [[cell.strip() for cell in row] for row, _ in found]
-    return _Sample(separator, rows, found[0][1])
+    names, decimal = rows[0], "."
+    if separator != ",":
+        decimal = "," if any(map(DECIMAL_COMMA.fullmatch, rows[-1])) else "."
+        rows = [[cell.replace(",", ".") for cell in row] for row in rows]
+    named = _is_header(rows[0], rows[1:]) if header is None else header
+    first_line = found[0][1]  # number of the line on which the first row ends, from one
+    return Layout(separator, decimal, names if named else None, first_line if named else 0)
 
 
 def _separator(lines: Sequence[str]) -> str:
-    """Tabs and semicolons are chosen by writers on purpose; commas may be decimal."""
+    """Writers choose tabs and semicolons on purpose; commas may be decimal."""
     bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
     for separator in "\t;,":
         if any(separator in line for line in bare):
             return separator
     return SPACES if bare and all(len(line.split()) > 1 for line in bare) else ","
-
-
-def _layout(sample: _Sample, header: bool | None) -> Layout:
-    rows, comma = sample.rows, sample.separator != ","
-    decimal = "," if comma and any(map(DECIMAL_COMMA.fullmatch, rows[-1])) else "."
-    rows = [[cell.replace(",", ".") if comma else cell for cell in row] for row in rows]
-    named = _is_header(rows[0], rows[1:]) if header is None else header
-    names = sample.rows[0] if named else None
-    return Layout(
-        separator=sample.separator,
-        decimal=decimal,
-        names=names,
-        first_line=sample.first_line if named else 0,
-        indexed=names is not None and names[0] == "" and len(names) > 1,
-    )
 
 
 def _is_header(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
@@ -176,8 +214,9 @@ def _is_header(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     if not any(numeric):
         return all(map(_is_word, rest or first))
     if names == 0:
-        return _counts(first) and corner == "0" and any(map(_is_decimal, others[0]))
-    return names > numbers  # or else it is a row of data with bad cells
+        counted = _counts(first) and corner == "0"
+        return counted and any(DECIMAL.fullmatch(cell) for cell in others[0])
+    return names > numbers  # otherwise it is a row of data with bad cells
 
 
 def _is_number(cell: str) -> bool:
@@ -192,10 +231,6 @@ def _is_word(cell: str) -> bool:
     except ValueError:
         return True
     return False
-
-
-def _is_decimal(cell: str) -> bool:
-    return DECIMAL.fullmatch(cell) is not None
 
 
 def _counts(cells: Sequence[str]) -> bool:

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import otgraph
-from otgraph.cli import targets
-from otgraph.cli.app import app
-from otgraph.cli.running import ExitCode
+from otgraph.cli import writing
+from otgraph.cli.app import ExitCode, app
 
 
 def graph(points, *options, output="g.otg"):
@@ -56,7 +55,7 @@ FILES = {
     "damaged.mtx.gz": (b"\x1f\x8b\x08\x00....", r"damaged\.mtx\.gz: cannot be read"),
     "damaged.h5ad": (b"\x89HDF....", r"damaged\.h5ad: cannot be read"),
     "graph.otg": (b"", r"is a graph, and points are needed"),
-    "one_row.csv": (b"a,b\n1,2\n", r"one_row\.csv: with 1 sample.* minimum of 2"),
+    "one_row.csv": (b"a,b\n1,2\n", r"one_row\.csv: must hold points, .* 1 sample.* minimum of 2"),
 }  # fmt: skip
 
 # The same for arrays.
@@ -71,8 +70,7 @@ ARRAYS = {
 
 # Options, and what is said about them.
 OPTIONS = {
-    "both": (["--eps", 1, "--mean-degree", 5], r"exactly one of --eps and --mean-degree"),
-    "neither": ([], r"exactly one of --eps and --mean-degree, got neither"),
+    "both": (["--eps", 1, "--mean-degree", 5], r"one of --eps and --mean-degree, got eps=1"),
     "negative": (["--eps", -1], r"--eps must be a positive, finite number, got -1\.0"),
     "degree": (["--mean-degree", 90], r"--mean-degree must be at most n - 1 = 39"),
     "metric": (["--eps", 1, "--metric", "furlongs"], r"metric.* must be .*'furlongs'"),
@@ -150,15 +148,26 @@ class TestOptions:
         assert_refused(done, r"--mass of point 0 .* or pass --self-loops\.")
 
 
+@pytest.fixture
+def no_work(monkeypatch):
+    """Fail if the points are read."""
+
+    def fail(*_, **__):
+        pytest.fail("the work began")
+
+    monkeypatch.setattr("otgraph.cli.graphs.read_points", fail)
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("name", ["both", "negative", "foreign", "dask", "mass"])
+def test_options_are_checked_before_the_points_are_read(cli, points, name):
+    options, pattern = OPTIONS[name]
+    assert_refused(cli(*graph(points, *options)), pattern)
+
+
+@pytest.mark.usefixtures("no_work")
 class TestOutput:
-    @pytest.fixture(autouse=True)
-    def no_work(self, monkeypatch):
-        """An output that cannot be is refused before anything is read."""
-
-        def fail(*_, **__):
-            pytest.fail("the work began")
-
-        monkeypatch.setattr("otgraph.cli.graph.read_points", fail)
+    """An output that cannot be is refused before anything is read."""
 
     def test_exists(self, cli, points):
         Path("g.otg").write_text("precious")
@@ -190,7 +199,7 @@ class TestOutput:
             def refuse(*_, **__):
                 raise PermissionError(13, "Permission denied")
 
-            monkeypatch.setattr(targets.tempfile, "TemporaryFile", refuse)
+            monkeypatch.setattr(writing.tempfile, "TemporaryFile", refuse)
         done = cli(*graph(points, "--eps", 1, output="locked/g.otg"))
         assert_refused(done, r"locked/g\.otg: cannot write into .*locked: Permission denied")
 
@@ -251,7 +260,7 @@ def test_a_slip_of_ours_is_called_one(cli, points, monkeypatch):
     def slip(*_, **__):
         return {}["key"]
 
-    monkeypatch.setattr("otgraph.cli.graph.build_graph", slip)
+    monkeypatch.setattr("otgraph.cli.graphs.builder", slip)
     assert_refused(cli(*graph(points, "--eps", 1)), r"unexpected KeyError: key \(--debug")
 
 

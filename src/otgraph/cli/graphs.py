@@ -1,0 +1,308 @@
+"""``otgraph graph``, ``path`` and ``info``: graphs, what each eps would give, what a file holds."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from otgraph._text import listed, plain
+from otgraph.cli.building import builder, path_keywords
+from otgraph.cli.options import (
+    EPS_VALUES,
+    PICTURE,
+    POINTS,
+    GraphOptions,
+    ReadOptions,
+    RunOptions,
+    SolverOptions,
+    option,
+)
+from otgraph.cli.reading import (
+    NUMERIC,
+    TABLES,
+    is_graph_file,
+    read_frame,
+    read_graph,
+    read_points,
+    split_list,
+    suffix_of,
+)
+from otgraph.cli.reading import POINTS as POINTS_SUFFIXES
+from otgraph.cli.report import Report, blaming
+from otgraph.cli.writing import (
+    GRAPHS,
+    PICTURES,
+    Target,
+    picture_target,
+    target,
+    write_graph,
+    write_picture,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from otgraph.cli.reading import Points
+    from otgraph.graphs import EpsPath, Graph
+
+# From graphs of a few neighbors to graphs of very many, on most data of unit mean cost.
+EPS_MIN, EPS_MAX, EPS_STEPS = 0.03, 30.0, 25
+JSON_SUFFIX = ".json"
+
+
+def graph(
+    points: Annotated[str, POINTS],
+    output: Annotated[str, typer.Option("-o", "--output", help="Graph to write: .otg, …")],
+    picture: Annotated[str | None, PICTURE] = None,
+    *,
+    building: GraphOptions,
+    reading: ReadOptions,
+    run: RunOptions,
+) -> Report:
+    """Build a graph and write it to a file.
+
+    The name of OUTPUT decides its format: .otg keeps everything and is what the other commands
+    read; .npz, .mtx, .csv, .tsv, .parquet and .graphml hold the weights, .h5ad the input with
+    the slots of scanpy filled.
+    """
+    place = target(output, GRAPHS, what="a graph", run=run)
+    pictures = picture_target(picture, run)
+    build = builder(building, run)
+    report = Report("graph", streamed=place.streamed)
+    with report.stage("read"):
+        data = read_points(points, reading)
+    with report.stage("build"):
+        built = build(data)
+    with report.stage("write"):
+        write_graph(place, built, data)
+        for drawing in pictures:
+            from otgraph.plots import draw_graph
+
+            write_picture(
+                drawing, lambda ax: draw_graph(built, X=data.values, color="degree", ax=ax)
+            )
+    report.written += [each.path for each in (place, *pictures)]
+    report.row("points", str(data))
+    report.facts |= {"points": data.source, "n_features": data.values.shape[1]}
+    report.describe(built)
+    return report
+
+
+def path(
+    points: Annotated[str, POINTS],
+    output: Annotated[
+        str | None,
+        option("Table or picture: .csv, .json, .png, …; printed by default.", "-o", "--output"),
+    ] = None,
+    eps: Annotated[list[str] | None, EPS_VALUES] = None,
+    eps_min: Annotated[float, typer.Option(help="Smallest of a geometric range.")] = EPS_MIN,
+    eps_max: Annotated[float, typer.Option(help="Largest of it.")] = EPS_MAX,
+    steps: Annotated[int, typer.Option(help="Number of values in it.")] = EPS_STEPS,
+    picture: Annotated[str | None, PICTURE] = None,
+    *,
+    solving: SolverOptions,
+    reading: ReadOptions,
+    run: RunOptions,
+) -> Report:
+    """Build the graphs of a whole range of eps, and tabulate degree and components.
+
+    Each graph starts from the one before, so the range costs as much as a few graphs. Choose an
+    eps, and build its graph with `otgraph graph`.
+    """
+    known = (*TABLES, JSON_SUFFIX, *PICTURES)
+    places = [] if output is None else [target(output, known, what="a path", run=run)]
+    streamed = any(place.streamed for place in places)
+    places += picture_target(picture, run)
+    values = _eps_values(eps, eps_min, eps_max, steps)
+    keywords = path_keywords(solving, run)
+    import otgraph
+
+    report = Report("path", streamed=streamed)
+    with report.stage("read"):
+        data = read_points(points, reading)
+    with report.stage("build"), blaming(X=f"{data.source}:"):
+        built = otgraph.eps_path(data.values, values, **keywords)
+    table = built.table()
+    report.not_converged = bool(np.any(table["status"] == "not_converged"))
+    with report.stage("write"):
+        for place in places:
+            _write_path(place, built, table)
+            report.written.append(place.path)
+    report.row("points", str(data))
+    report.row("graphs", repr(built))
+    report.brief.append(repr(built))
+    report.facts |= {"points": data.source, "path": _records(table)}
+    if output is None:
+        report.body = _path_text(table)
+    return report
+
+
+def listed_eps(given: list[str] | None) -> list[float] | None:
+    """The values of ``--eps``, if it was given."""
+    words = split_list(given)
+    if words is None:
+        return None
+    try:
+        return [float(word) for word in words]
+    except ValueError as error:
+        msg = f"--eps must be numbers with commas between them, got {','.join(words)!r}."
+        raise ValueError(msg) from error
+
+
+def _eps_values(given: list[str] | None, low: float, high: float, steps: int) -> Any:
+    """The values that were listed, or a geometric range."""
+    values = listed_eps(given)
+    if values is not None:
+        return values
+    if not (0 < low <= high < np.inf) or steps < 1:
+        msg = (
+            "--eps-min, --eps-max and --steps must be a range of positive numbers, got "
+            f"{low:g} to {high:g} in {steps} steps."
+        )
+        raise ValueError(msg)
+    return np.geomspace(low, high, steps)
+
+
+def _records(table: Any) -> list[dict[str, Any]]:
+    return [dict(zip(table.dtype.names, plain(row.item()), strict=True)) for row in table]
+
+
+def _path_text(table: Any) -> str:
+    """The columns that people read, aligned."""
+    lines = [f"{'eps':>10} {'mean':>9} {'min':>6} {'max':>6} {'components':>11}  status"]
+    lines += [
+        f"{row['eps']:>10.4g} {row['mean_degree']:>9.2f} {row['min_degree']:>6} "
+        f"{row['max_degree']:>6} {row['n_connected']:>11}  {row['status']}"
+        for row in table
+    ]
+    return "\n".join(lines)
+
+
+def _write_path(place: Target, built: EpsPath, table: Any) -> None:
+    if place.suffix in PICTURES:
+        from otgraph.plots import plot_path
+
+        write_picture(place, lambda ax: plot_path(built, ax=ax))
+    elif place.suffix == JSON_SUFFIX:
+        with place.open() as file:
+            file.write(f"{json.dumps(_records(table), indent=1)}\n".encode())
+    else:
+        write_table(place, {name: table[name] for name in table.dtype.names})
+
+
+def info(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A graph file, or a file of points.")],
+    *,
+    verify: Annotated[
+        str | None,
+        option("Points that a graph file was built from: checks the graph.", metavar="POINTS"),
+    ] = None,
+    reading: ReadOptions,
+    run: RunOptions,
+) -> Report:
+    """Say what is in a file: a graph and its certificate, or points as they would be read."""
+    report = Report("info")
+    report.facts["file"] = file
+    if is_graph_file(file):
+        graph = _describe_graph_file(report, file)
+        if verify is not None:
+            _verify(report, graph, read_points(verify, reading))
+    elif verify is not None:
+        msg = f"--verify checks a graph file, and {file} holds points. Name the graph file."
+        raise ValueError(msg)
+    else:
+        _describe_points(report, file, reading)
+    report.body = report.text()
+    report.rows.clear()
+    return report
+
+
+def _describe_graph_file(report: Report, file: str) -> Graph:
+    graph = read_graph(file)
+    held = ["weights"]
+    held += [name for name in ("potentials", "mass") if getattr(graph, name) is not None]
+    shape = None
+    if graph.points is not None:
+        shape = list(graph.points.shape)
+        held.append(f"points in {shape[1]:,} dimensions")
+    params = [f"{name}={value!r}" for name, value in graph.params.items() if name != "method"]
+    report.facts |= {"kind": "graph", "points": shape}
+    report.row("graph", f"{graph.n:,} points, {graph.params.get('method')}")
+    report.row("built by", ", ".join(params))
+    report.row("holds", ", ".join(held))
+    report.describe(graph)
+    return graph
+
+
+def _verify(report: Report, graph: Graph, points: Points) -> None:
+    """Compare the graph with its points; a graph that does not pass is an error."""
+    certificate = getattr(graph, "certificate", None)
+    if certificate is None:
+        msg = "--verify needs a transport graph: other graphs have no certificate."
+        raise ValueError(msg)
+    result = certificate.verify(points.values)
+    if not result:
+        raise ValueError(str(result))
+    report.row("verified", str(result).removeprefix("verified: "))
+    report.facts["verified"] = bool(result)
+
+
+def _describe_points(report: Report, file: str, reading: ReadOptions) -> None:
+    report.facts["kind"] = "points"
+    if suffix_of(file, POINTS_SUFFIXES, what="file") not in TABLES:
+        _describe_array(report, read_points(file, reading))
+        return
+    frame, _ = read_frame(file, reading)
+    n_missing = int(frame.isna().to_numpy().sum())
+    words = {
+        str(name): int(frame.iloc[:, i].nunique())
+        for i, name in enumerate(frame.columns)
+        if frame.dtypes.iloc[i].kind not in NUMERIC
+    }
+    report.row("table", f"{frame.shape[0]:,} rows, {frame.shape[1]:,} columns: {listed(frame)}")
+    report.row("missing", f"{n_missing:,} values")
+    if words:
+        kinds = listed(f"{name} ({count:,} different)" for name, count in words.items())
+        report.row("words", kinds)
+    report.facts |= {
+        "shape": list(frame.shape),
+        "columns": [str(name) for name in frame.columns],
+        "word_columns": words,
+        "n_missing": n_missing,
+    }
+    try:
+        _describe_array(report, read_points(file, reading))
+    except ValueError as error:
+        report.row("as points", f"not as it is: {error}")
+        report.facts["problem"] = str(error)
+
+
+def _describe_array(report: Report, data: Points) -> None:
+    values = data.values
+    report.row("as points", str(data))
+    stored = values.data if hasattr(values, "nnz") else values
+    density = values.nnz / np.prod(values.shape) if hasattr(values, "nnz") else 1.0
+    report.row("type", f"{values.dtype}" + (f", {density:.1%} stored" if density < 1 else ""))
+    finite = np.isfinite(stored)
+    n_not_finite = int(finite.size - np.count_nonzero(finite))
+    if finite.any():
+        low, high = float(stored[finite].min()), float(stored[finite].max())
+        report.row("range", f"{low:.6g} to {high:.6g}")
+    if n_not_finite:
+        report.row("not finite", f"{n_not_finite:,} values")
+    report.facts |= {
+        "n_points": values.shape[0],
+        "n_features": values.shape[1],
+        "dtype": str(values.dtype),
+        "density": float(density),
+        "row_names": data.row_names is not None,
+        "column_names": data.column_names is not None,
+        "n_not_finite": n_not_finite,
+    }
+    if data.adata is not None:
+        for name in ("obs", "obsm", "layers", "obsp", "uns"):
+            keys = list(getattr(data.adata, name))
+            report.row(name, listed(keys) if keys else "empty")
+            report.facts[name] = keys

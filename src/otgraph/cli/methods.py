@@ -1,0 +1,262 @@
+"""``otgraph embed``, ``labels`` and ``denoise``: what is done with a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from otgraph.cli.building import builder, finished_graph, graph_from
+from otgraph.cli.options import (
+    FEATURES,
+    LABEL_COLUMN,
+    LABELS,
+    PICTURE,
+    POINTS_OR_GRAPH,
+    WEIGHTS,
+    GraphOptions,
+    ReadOptions,
+    RunOptions,
+    given,
+    option,
+)
+from otgraph.cli.reading import (
+    STDIN,
+    TABLES,
+    check_file,
+    chosen,
+    group_names,
+    pick,
+    read_labels,
+    read_points,
+    split_list,
+)
+from otgraph.cli.report import Report, blaming
+from otgraph.cli.writing import (
+    ARRAYS,
+    PICTURES,
+    Target,
+    picture_target,
+    target,
+    write_array,
+    write_picture,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from otgraph.cli.reading import Points
+    from otgraph.graphs import Graph
+    from otgraph.methods.spectral import Embedding
+
+
+def embed(
+    points: Annotated[str, POINTS_OR_GRAPH],
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="Coordinates (.csv, .npy, …) or picture (.png, …)")
+    ],
+    n_components: Annotated[
+        int, typer.Option("--n-components", "--dims", "-d", help="Number of coordinates.")
+    ] = 2,
+    picture: Annotated[str | None, PICTURE] = None,
+    color: Annotated[
+        str | None, option("Color by degree, component, potential or a feature.", default="degree")
+    ] = None,
+    label_column: Annotated[str | None, LABEL_COLUMN] = None,
+    eigen_tol: Annotated[float | None, option("Accuracy of the eigenvectors.")] = None,
+    max_restarts: Annotated[int | None, option("Limit of Lanczos restarts.")] = None,
+    weights: Annotated[bool, WEIGHTS] = False,
+    *,
+    building: GraphOptions,
+    reading: ReadOptions,
+    run: RunOptions,
+) -> Report:
+    """Embed a graph by its eigenmaps: coordinates as a table, or drawn as a picture.
+
+    Takes a graph file, or points and the options of `otgraph graph`.
+    """
+    place = target(output, (*TABLES, *ARRAYS, *PICTURES), what="an embedding", run=run)
+    places = [place, *picture_target(picture, run)]
+    if n_components < 2 and any(each.suffix in PICTURES for each in places):
+        msg = f"--n-components must be at least 2 for a picture, got {n_components}."
+        raise ValueError(msg)
+    if color is not None and label_column is not None:
+        msg = "Give one of --color and --label-column, got both."
+        raise ValueError(msg)
+    import otgraph
+
+    report = Report("embed", streamed=place.streamed)
+    aside = () if label_column is None else (label_column,)
+    graph, data = graph_from(points, reading, building, run, report, weights=weights, aside=aside)
+    with report.stage("embed"), blaming(tol="--eigen-tol"):
+        keywords = given(tol=eigen_tol, max_restarts=max_restarts)
+        embedding = otgraph.eigenmaps(graph, n_components, **keywords)
+    paint = _paint(graph, data, color, label_column)
+    with report.stage("write"):
+        for each in places:
+            _write_embedding(each, embedding, None if data is None else data.row_names, paint)
+            report.written.append(each.path)
+    report.describe(graph)
+    report.row("eigenvalues", ", ".join(f"{value:.6g}" for value in embedding.eigenvalues))
+    report.facts |= {"points": points, "eigenvalues": embedding.eigenvalues}
+    return report
+
+
+def _paint(
+    graph: Graph, data: Points | None, color: str | None, label_column: str | None
+) -> dict[str, Any]:
+    """Keywords that color the picture."""
+    if label_column is not None and data is not None:
+        return {"labels": group_names(data.aside[label_column])}
+    if color == "component":
+        return {"labels": graph.component_labels}
+    if color is None or color == "degree":
+        return {"color": graph.degrees}
+    if color == "potential":
+        potentials = getattr(graph, "potentials", None)
+        if potentials is None:
+            msg = "--color potential: only optimal transport graphs have potentials."
+            raise ValueError(msg)
+        return {"color": potentials}
+    if data is None:
+        msg = f"--color {color}: a graph file has no columns; color by degree or component."
+        raise ValueError(msg)
+    names = range(data.values.shape[1]) if data.column_names is None else data.column_names
+    column = data.values[:, pick(names, [color], data.source)]
+    return {"color": np.asarray(column.todense() if hasattr(column, "todense") else column).ravel()}
+
+
+def _write_embedding(
+    place: Target, embedding: Embedding, names: Any, paint: dict[str, Any]
+) -> None:
+    if place.suffix not in PICTURES:
+        columns = [f"eigenmap_{i + 1}" for i in range(embedding.coordinates.shape[1])]
+        write_array(place, embedding.coordinates, columns, names)
+        return
+    from otgraph.plots import plot_embedding
+
+    write_picture(place, lambda ax: plot_embedding(embedding, ax=ax, **paint))
+
+
+def labels(
+    points: Annotated[str, POINTS_OR_GRAPH],
+    output: Annotated[str, typer.Option("-o", "--output", help="Table: .csv, .tsv, .parquet")],
+    labels: Annotated[str | None, LABELS] = None,
+    label_column: Annotated[str | None, LABEL_COLUMN] = None,
+    mu: Annotated[float | None, option("How firmly known labels are held.", default="1")] = None,
+    spread_tol: Annotated[
+        float | None, option("Largest error of a probability.", default="1e-4")
+    ] = None,
+    spread_steps: Annotated[int | None, option("Limit of iterations.")] = None,
+    weights: Annotated[bool, WEIGHTS] = False,
+    *,
+    building: GraphOptions,
+    reading: ReadOptions,
+    run: RunOptions,
+) -> Report:
+    """Spread a few known labels over all points, with probabilities.
+
+    Labels are a column of the points (--label-column), or a table (--labels) with one row per
+    point, or with names of rows and labels. Empty cells and -1 are the labels to find.
+    """
+    place = target(output, TABLES, what="a table of labels", run=run)
+    if (labels is None) == (label_column is None):
+        came = "neither" if labels is None else "both"
+        msg = f"Give exactly one of --labels and --label-column, got {came}."
+        raise ValueError(msg)
+    if labels is not None and labels != STDIN:
+        check_file(labels)
+    import otgraph
+
+    report = Report("labels", streamed=place.streamed)
+    aside = () if label_column is None else (label_column,)
+    graph, data = graph_from(points, reading, building, run, report, weights=weights, aside=aside)
+    if labels is not None:
+        known = read_labels(labels, data, graph.n)
+    elif data is not None and label_column is not None:  # a graph alone was refused before
+        known = group_names(data.aside[label_column])
+    with report.stage("spread"), blaming(tol="--spread-tol", max_iter="--spread-steps"):
+        keywords = given(mu=mu, tol=spread_tol, max_iter=spread_steps)
+        spread = otgraph.spread_labels(graph, known, **keywords)
+    columns = {
+        "label": spread.labels,
+        **{f"p_{name}": spread.probabilities[:, i] for i, name in enumerate(spread.classes)},
+        "unreachable": spread.unreachable,
+    }
+    with report.stage("write"):
+        write_table(place, columns, None if data is None else data.row_names)
+    report.written.append(place.path)
+    report.describe(graph)
+    counts = {str(name): int(np.count_nonzero(spread.labels == name)) for name in spread.classes}
+    n_unreachable = int(np.count_nonzero(spread.unreachable))
+    report.row("labels", ", ".join(f"{name} {count:,}" for name, count in counts.items()))
+    report.row("unreachable", f"{n_unreachable:,}")
+    report.facts |= {
+        "points": points, "classes": counts, "n_unreachable": n_unreachable,
+        "error": spread.error,
+    }  # fmt: skip
+    return report
+
+
+def denoise(
+    features: Annotated[str, FEATURES],
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="Denoised features: .csv, .npy, .parquet, …")
+    ],
+    graph: Annotated[
+        str | None, option("Graph to use instead of building one.", metavar="FILE")
+    ] = None,
+    t: Annotated[
+        str, typer.Option("-t", "--t", help="Steps of the walk, or auto as MAGIC chooses.")
+    ] = "3",
+    genes: Annotated[
+        list[str] | None, option("Columns to denoise and write.", default="all", metavar="NAMES")
+    ] = None,
+    rescale: Annotated[bool, option("Stretch columns to the range that they had.")] = False,
+    *,
+    building: GraphOptions,
+    reading: ReadOptions,
+    run: RunOptions,
+) -> Report:
+    """Smooth features by a short random walk on the graph of the points.
+
+    The graph is built from the same file with the options of `otgraph graph`, or taken from
+    --graph. Of an .h5ad the graph is built on --use-rep, and X is denoised.
+    """
+    place = target(output, (*TABLES, *ARRAYS), what="an array", run=run)
+    if t != "auto" and not t.isdecimal():
+        msg = f"--t must be a number of steps or auto, got {t!r}."
+        raise ValueError(msg)
+    steps: Any = t if t == "auto" else int(t)
+    import otgraph
+
+    report = Report("denoise", streamed=place.streamed)
+    if graph is None:
+        build = builder(building, run)
+        with report.stage("read"):
+            data = read_points(features, reading)
+        with report.stage("build"):
+            built = build(data)
+    else:
+        with report.stage("read"):
+            built = finished_graph(graph, building)
+            data = read_points(features, replace(reading, use_rep=reading.use_rep or "X"))
+    values, names = data.values, data.column_names
+    if data.adata is not None:
+        values, names = data.adata.X, np.asarray(data.adata.var_names, str)
+    if names is None:
+        names = np.array([f"x{i}" for i in range(values.shape[1])])
+    columns = chosen(names, split_list(genes), None, data.source)
+    if built.n != values.shape[0]:
+        msg = f"{features}: has {values.shape[0]} rows, but the graph has {built.n} points."
+        raise ValueError(msg)
+    with report.stage("denoise"), blaming(X=f"{data.source}:"):
+        smooth = otgraph.denoise(built, values, steps, columns=columns, rescale=rescale)
+    with report.stage("write"):
+        write_array(place, smooth, names[columns], data.row_names)
+    report.written.append(place.path)
+    report.describe(built)
+    report.row("denoised", f"{len(columns):,} column(s) by {steps} steps")
+    report.facts |= {"points": features, "t": steps, "n_columns": len(columns)}
+    return report

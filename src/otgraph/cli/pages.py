@@ -1,0 +1,195 @@
+"""``otgraph explore``, ``reproduce`` and ``demo``: pages and pictures to look at."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict, fields, replace
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from otgraph._memory import megabytes
+from otgraph.cli.building import path_keywords
+from otgraph.cli.graphs import listed_eps
+from otgraph.cli.options import (
+    EPS_VALUES,
+    LABEL_COLUMN,
+    LABELS,
+    POINTS,
+    ReadOptions,
+    RunOptions,
+    SolverOptions,
+    given,
+    option,
+)
+from otgraph.cli.reading import TABLES, group_names, read_labels, read_points, split_list
+from otgraph.cli.report import Report, blaming
+from otgraph.cli.writing import ARRAYS, PICTURES, target, write_array, write_figure
+
+PAGES = (".html",)
+
+
+def explore(
+    points: Annotated[str, POINTS],
+    output: Annotated[str, typer.Option("-o", "--output", help="Page to write: .html")],
+    eps: Annotated[list[str] | None, EPS_VALUES] = None,
+    labels: Annotated[str | None, LABELS] = None,
+    label_column: Annotated[str | None, LABEL_COLUMN] = None,
+    title: Annotated[str | None, option("Heading of the page.")] = None,
+    max_points: Annotated[int | None, option("Most points to draw.")] = None,
+    max_edges: Annotated[int | None, option("Most edges to draw for each eps.")] = None,
+    *,
+    solving: SolverOptions,
+    reading: ReadOptions,
+    run: RunOptions,
+) -> Report:
+    """Write a page with a slider over eps: points, edges, degrees and certificates.
+
+    The page is one file that any browser opens, without network.
+    """
+    place = target(output, PAGES, what="a page", run=run)
+    if labels is not None and label_column is not None:
+        msg = "Give one of --labels and --label-column, got both."
+        raise ValueError(msg)
+    values, keywords = listed_eps(eps), path_keywords(solving, run)
+    from otgraph.plots import explore as page_of
+
+    report = Report("explore")
+    with report.stage("read"):
+        data = read_points(points, reading, aside=() if label_column is None else (label_column,))
+        n, d = data.values.shape
+        groups = None
+        if labels is not None:
+            groups = read_labels(labels, data, n)
+        elif label_column is not None:
+            groups = group_names(data.aside[label_column])
+    with report.stage("build"), blaming(X=f"{data.source}:"):
+        page = page_of(
+            data.values,
+            place.path,
+            eps=values,
+            labels=groups,
+            names=data.row_names,
+            source=_source(points, reading, label_column),
+            **given(title=title, max_points=max_points, max_edges=max_edges),
+            **keywords,
+        )
+    report.written.append(place.path)
+    size = megabytes(len(page.html.encode()))
+    report.row("points", str(data))
+    report.row("page", size)
+    report.brief += [f"{n:,} points", size]
+    report.facts |= {"points": data.source, "n_points": n, "n_features": d}
+    return report
+
+
+def _source(points: str, reading: ReadOptions, label_column: str | None) -> str:
+    """The points as a command reads them again: the file, and how to read it."""
+    if label_column is not None and reading.columns is None:
+        reading = replace(reading, drop=[*(reading.drop or ()), label_column])
+    words = [points]
+    for field in fields(reading):
+        value = getattr(reading, field.name)
+        flag = field.name.replace("_", "-")
+        if isinstance(value, bool):
+            if value != field.default:
+                words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif value is not None:
+            names = split_list(value) if isinstance(value, list) else [value]
+            words += [f"--{flag}", ",".join(names or ())]
+    return shlex.join(words)
+
+
+class Variant(StrEnum):
+    """What to follow where the paper and its code differ."""
+
+    text = "text"
+    code = "code"
+    both = "both"
+
+
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Experiment, or all; list names them.")
+    ],
+    out: Annotated[
+        str, typer.Option("-o", "--out", help="Folder for scores and figures.")
+    ] = "out/reproduce",
+    seeds: Annotated[int, typer.Option(help="Number of samples.")] = 5,
+    quick: Annotated[bool, option("Small samples: to see that it runs.", "--quick")] = False,
+    variant: Annotated[
+        Variant, typer.Option(help="As the paper is written, or as its code does it.")
+    ] = Variant.text,
+    data: Annotated[
+        str | None, option("cells: counts to use instead of the paper's.", metavar="FILE")
+    ] = None,
+    genes: Annotated[
+        list[str] | None, option("cells: three genes, with commas.", metavar="NAMES")
+    ] = None,
+    n_jobs: Annotated[int | None, option("Processes.", default="all cores")] = None,
+    *,
+    run: RunOptions,
+) -> Report:
+    """Repeat an experiment of the paper, judge its claims and draw its figures.
+
+    An interrupted run continues where it stopped.
+    """
+    from otgraph import experiments
+
+    report = Report("reproduce")
+    if name == "list":
+        report.body = "\n".join(experiments.NAMES)
+        report.facts["names"] = list(experiments.NAMES)
+        return report
+    with report.stage("compute"):
+        outcome = experiments.reproduce(
+            name,
+            out=out,
+            seeds=seeds,
+            quick=quick,
+            variant=variant.value,
+            data=data,
+            genes=split_list(genes),
+            progress=run.shows_progress,
+            n_jobs=n_jobs,
+        )
+    report.body = str(outcome)
+    report.written += map(str, outcome.files)
+    report.facts |= {
+        "name": outcome.name,
+        "title": outcome.title,
+        "claims": [asdict(claim) for claim in outcome.claims],
+    }
+    return report
+
+
+def demo(
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="Picture (.png, …) or points (.csv, .npy, …)")
+    ] = "spiral.png",
+    *,
+    run: RunOptions,
+) -> Report:
+    """Draw the graph of a noisy spiral beside its nearest neighbors, or write its points."""
+    place = target(output, (*PICTURES, *TABLES, *ARRAYS), what="a demo", run=run)
+    report = Report("demo", streamed=place.streamed)
+    if place.suffix in PICTURES:
+        from otgraph.experiments import demo as spiral_demo
+
+        with report.stage("build"):
+            report.body, figure = spiral_demo.run()
+        with report.stage("write"):
+            write_figure(place, figure)
+    else:
+        from otgraph import datasets
+
+        X = datasets.noisy_spiral().X
+        n, d = X.shape
+        with report.stage("write"):
+            write_array(place, X, [f"x{i + 1}" for i in range(d)])
+        report.brief.append(f"{n:,} points in {d} dimensions")
+        report.row("points", f"{n:,} in {d} dimensions, a noisy spiral")
+        report.facts |= {"n_points": n, "n_features": d}
+    report.written.append(place.path)
+    return report

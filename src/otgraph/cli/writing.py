@@ -1,0 +1,241 @@
+"""Files to write: checked before the work, replaced in one step after it; the name decides."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph._atomic import replacing, replacing_name
+from otgraph._optional import require
+from otgraph.cli.reading import TABLES, suffix_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from numpy.typing import NDArray
+
+    from otgraph.cli.options import RunOptions
+    from otgraph.cli.reading import Points
+    from otgraph.graphs import Graph
+
+STDOUT = "-"
+GRAPHS = (".otg", ".npz", ".mtx", *TABLES, ".graphml", ".h5ad")
+ARRAYS = (".npy", ".npz")
+# Pictures, with metadata: without the date the same result gives the same bytes.
+METADATA = {".png": {}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+PICTURES = tuple(METADATA)
+DPI = 200  # sharp at the width of a page
+SVG_STYLE = {"svg.hashsalt": "otgraph"}  # identifiers inside an SVG are random without a salt
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file that will be written, of a kind that its name tells."""
+
+    path: str
+    suffix: str  # without .gz
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it is standard output."""
+        return self.path == STDOUT
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The file to write to; it appears when it is complete, or not at all."""
+        if self.streamed:
+            yield sys.stdout.buffer
+            return
+        with replacing(self.path) as file:
+            if not self.path.lower().endswith(".gz"):
+                yield file
+                return
+            # No name and no time inside: the same result gives the same bytes.
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                yield packed  # type: ignore[misc]
+
+
+def target(path: str, known: Collection[str], *, what: str, run: RunOptions) -> Target:
+    """Check now what would otherwise fail after hours of work.
+
+    Parameters
+    ----------
+    path
+        The file, or ``-`` for CSV on standard output, where `known` has ``.csv``.
+    known
+        Suffixes that the command can write.
+    what
+        What the file will hold, for error messages.
+    run
+        Whether an existing file may be replaced, and whether JSON goes to standard output.
+    """
+    if path != STDOUT:
+        suffix = suffix_of(path, known, what=what)
+        _check_place(path, force=run.force)
+        return Target(path, suffix)
+    if run.json:
+        msg = "--json and -o - cannot both have standard output; write to a file."
+        raise ValueError(msg)
+    if ".csv" not in known:
+        msg = f"standard output takes CSV only; {what} needs a file: {', '.join(known)}."
+        raise ValueError(msg)
+    return Target(path, ".csv")
+
+
+def picture_target(path: str | None, run: RunOptions) -> list[Target]:
+    """The target of ``--picture``, if it was given."""
+    return [] if path is None else [target(path, PICTURES, what="a picture", run=run)]
+
+
+def write_graph(place: Target, graph: Graph, points: Points) -> None:
+    """Write a graph, with the names of `points`; .h5ad also keeps everything else in these."""
+    if place.suffix == ".otg":
+        graph.save(place.path)
+    elif place.suffix == ".h5ad":
+        _write_h5ad(place, graph, points)
+    elif place.suffix in TABLES:
+        write_table(place, _edge_list(graph, points))
+    else:
+        writer = {".npz": _save_npz, ".mtx": _save_mtx, ".graphml": _save_graphml}[place.suffix]
+        with place.open() as file:
+            writer(file, graph, points)
+
+
+def write_table(
+    place: Target, columns: dict[str, Any], row_names: NDArray[Any] | None = None
+) -> None:
+    """Write columns of equal length, after a column with the names of the rows if there are any."""
+    import pandas as pd
+
+    frame = pd.DataFrame(columns, index=row_names)
+    named = row_names is not None
+    with place.open() as file:
+        if place.suffix == ".parquet":
+            frame.to_parquet(file, index=named)
+        else:
+            separator = "\t" if place.suffix == ".tsv" else ","
+            frame.to_csv(file, sep=separator, index=named, lineterminator="\n")
+
+
+def write_array(
+    place: Target,
+    values: Any,
+    column_names: NDArray[Any] | list[str],
+    row_names: NDArray[Any] | None = None,
+) -> None:
+    """Write a matrix: plain, or as a table with names."""
+    if place.suffix in TABLES:
+        write_table(place, dict(zip(column_names, values.T, strict=True)), row_names)
+        return
+    with place.open() as file:
+        if place.suffix == ".npy":
+            np.save(file, values, allow_pickle=False)
+        else:
+            arrays = {"X": values, "column_names": np.asarray(column_names, str)}
+            if row_names is not None:
+                arrays["row_names"] = row_names
+            np.savez_compressed(file, **arrays)
+
+
+def write_picture(place: Target, draw: Callable[[Any], object]) -> None:
+    """Let a function draw into new axes, and write what it drew."""
+    figure = require("matplotlib.figure", "plots").Figure(layout="constrained")
+    draw(figure.add_subplot())
+    write_figure(place, figure)
+
+
+def write_figure(place: Target, figure: Any) -> None:
+    """Write a figure, without opening a window."""
+    with require("matplotlib", "plots").rc_context(SVG_STYLE), place.open() as file:
+        figure.savefig(
+            file,
+            format=place.suffix.removeprefix("."),
+            dpi=DPI,
+            bbox_inches="tight",
+            metadata=METADATA[place.suffix],
+        )
+
+
+def _check_place(path: str, *, force: bool) -> None:
+    """Raise unless a file of this name may and can be written."""
+    if os.path.isdir(path):
+        msg = f"{path}: is a directory; give the name of a file."
+        raise ValueError(msg)
+    if os.path.lexists(path) and not force:
+        msg = f"{path}: exists already; --force replaces it."
+        raise ValueError(msg)
+    directory = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(directory):
+        msg = f"{path}: the directory {directory} does not exist; create it first."
+        raise ValueError(msg)
+    try:
+        with tempfile.TemporaryFile(dir=directory):
+            pass  # permissions alone do not tell: disks are full or read-only
+    except OSError as error:
+        msg = f"{path}: cannot write into {directory}: {error.strerror}."
+        raise ValueError(msg) from error
+
+
+def _edge_list(graph: Graph, points: Points) -> dict[str, Any]:
+    """Each pair once, self-loops included."""
+    import scipy.sparse as sp
+
+    upper = sp.triu(graph.weights, format="coo")
+    names = points.row_names
+    ends = (upper.row, upper.col) if names is None else (names[upper.row], names[upper.col])
+    return {"source": ends[0], "target": ends[1], "weight": upper.data}
+
+
+def _save_npz(file: Any, graph: Graph, points: Points) -> None:
+    from scipy.sparse import save_npz
+
+    save_npz(file, graph.weights)
+
+
+def _save_mtx(file: Any, graph: Graph, points: Points) -> None:
+    from scipy.io import mmwrite
+
+    # Through memory: scipy's writer seeks in its file, and a compressed one cannot seek.
+    buffer = io.BytesIO()
+    mmwrite(buffer, graph.weights, comment=repr(graph), symmetry="symmetric")
+    file.write(buffer.getbuffer())
+
+
+def _save_graphml(file: Any, graph: Graph, points: Points) -> None:
+    networkx = require("networkx", "cli")
+    network = networkx.from_scipy_sparse_array(graph.weights)
+    if points.row_names is not None:
+        names = dict(enumerate(map(str, points.row_names)))
+        networkx.set_node_attributes(network, names, "name")
+    networkx.write_graphml(network, file)
+
+
+def _write_h5ad(place: Target, graph: Graph, points: Points) -> None:
+    """A copy of the input with the graph where scanpy looks for one."""
+    from otgraph.singlecell import write_slots
+
+    adata = _annotated(points) if points.adata is None else points.adata
+    write_slots(adata, graph, use_rep=points.use_rep or "X")
+    with replacing_name(place.path) as path:  # anndata takes no open file
+        adata.write_h5ad(path)
+
+
+def _annotated(points: Points) -> Any:
+    """Points that came without annotations."""
+    values = points.values
+    # anndata does not take arrays that are mapped from a file.
+    values = values if hasattr(values, "tocsr") else np.asarray(values)
+    adata = require("anndata", "singlecell").AnnData(values)
+    if points.row_names is not None:
+        adata.obs_names = points.row_names
+    if points.column_names is not None:
+        adata.var_names = points.column_names
+    return adata

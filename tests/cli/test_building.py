@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import otgraph
+from otgraph.graphs.constructions import CONSTRUCTIONS
+
+METHODS = {
+    "quadratic": (["--eps", 1], {"eps": 1.0}),
+    "entropic": (["--eps", 0.5, "-p", 1], {"eps": 0.5, "power": 1.0}),
+    "knn": (["-k", 4, "--symmetrize", "average"], {"n_neighbors": 4, "symmetrize": "average"}),
+    "gaussian": (["--eps", 0.3, "--no-normalize"], {"eps": 0.3, "normalize": False}),
+    "magic": (["-k", 3, "--decay", 2, "--thresh", 0.01],
+              {"n_neighbors": 3, "decay": 2.0, "thresh": 0.01}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_equal_their_functions(cli, points, X, method):
+    options, keywords = METHODS[method]
+    done = cli("graph", points, "-o", "g.otg", "--method", method, *options)
+    assert (done.code, done.err) == (0, "")
+    expected = CONSTRUCTIONS[method].build(X, **keywords)
+    found = otgraph.load_graph("g.otg")
+    assert found.params == expected.params
+    assert (found.weights != expected.weights).nnz == 0
+
+
+def test_all_solver_options_arrive(cli, points, X):
+    mass = np.linspace(0.5, 1.5, len(X))
+    np.savetxt("mass.csv", mass)
+    done = cli(
+        "graph", points, "-o", "g.otg", "--mean-degree", 6, "--metric", "manhattan", "-p", 1,
+        "--mass", "mass.csv", "--self-loops", "--tol", 1e-8, "--search", "exact",
+        "--n-candidates", 20, "--max-iter", 500, "--on-failure", "raise", "--n-jobs", 1,
+        "--random-state", 3,
+    )  # fmt: skip
+    assert (done.code, done.err) == (0, "")
+    found = otgraph.load_graph("g.otg")
+    assert found.params["metric"] == "manhattan"
+    assert found.params["random_state"] == 3
+    assert found.mean_degree == pytest.approx(6, abs=0.3)
+    np.testing.assert_allclose(found.weights @ np.ones(len(X)), mass, rtol=1e-8)
+
+
+def test_starts_from_potentials(cli, points):
+    cli("graph", points, "-o", "first.otg", "--eps", 1, "--tol", 1e-9)
+    again = cli("graph", points, "-o", "second.otg", "--eps", 1, "--u0", "first.otg", "--json")
+    first = otgraph.load_graph("first.otg").certificate
+    assert again.json["certificate"]["n_steps"] < first.n_steps
+    np.save("u.npy", otgraph.load_graph("first.otg").potentials)
+    vector = cli("graph", points, "-o", "third.otg", "--eps", 1, "--u0", "u.npy", "--json")
+    assert vector.json["certificate"] == again.json["certificate"]
+
+
+class TestDask:
+    def test_is_the_same_graph(self, cli, points, X):
+        from distributed import LocalCluster
+
+        with LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster:
+            address = cluster.scheduler_address
+            done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--dask", address)
+        assert done.code == 0, done.err
+        expected = otgraph.quadratic_ot_graph(X, eps=1.0)
+        assert (otgraph.load_graph("g.otg").weights != expected.weights).nnz == 0
+
+    def test_nobody_there(self, cli, points, monkeypatch):
+        import dask
+
+        with dask.config.set({"distributed.comm.timeouts.connect": "100ms"}):
+            done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--dask", "tcp://127.0.0.1:1")
+        assert done.code == 1
+        assert "--dask tcp://127.0.0.1:1: no scheduler answers there" in done.err
+        assert "Traceback" not in done.err
+
+    def test_blocks_are_for_dask_only(self, cli, points):
+        done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--block-rows", 7)
+        assert done.code == 1
+        assert "--method quadratic has no --block-rows" in done.err
