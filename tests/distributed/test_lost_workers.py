@@ -96,3 +96,25 @@ def test_all_workers_killed_at_once(processes, monkeypatch, caplog, rng):
         there = quadratic_ot_graph(X, 0.5, client=processes, block_rows=300)
     assert (there.to_scipy() != here.weights).nnz == 0
     assert caplog.text.count("left; computed again") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_worker_killed_while_methods_use_the_graph(processes, monkeypatch, caplog, rng):
+    X = rng.normal(size=(800, 4))
+    here = otgraph.quadratic_ot_graph(X, 0.5)
+    there = quadratic_ot_graph(X, 0.5, client=processes, block_rows=300)
+    submit, asked = _cluster.Cluster.submit, []
+
+    def submit_and_kill(self, name, *args, **kwargs):
+        future = submit(self, name, *args, **kwargs)
+        asked.append(name)
+        if asked.count("product") == 4 and name == "product":  # in the second of three rounds
+            os.kill(min(self.client.run(os.getpid).values()), signal.SIGKILL)
+        return future
+
+    monkeypatch.setattr(_cluster.Cluster, "submit", submit_and_kill)
+    with caplog.at_level(logging.WARNING, "otgraph.distributed"):
+        smooth = otgraph.denoise(there, X)
+    np.testing.assert_allclose(smooth, otgraph.denoise(here, X), rtol=1e-12)
+    assert caplog.text.count("left; computed again") == 1
