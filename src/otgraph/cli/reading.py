@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph._tables import first_word, has_row_names, read_table
 from otgraph._text import is_unknown, listed
 from otgraph.cli.options import ReadOptions
 
@@ -120,8 +121,6 @@ def read_graph(path: str) -> Graph:
 
 def read_frame(path: str, options: ReadOptions | None = None) -> tuple[Any, bool]:
     """A table as a data frame, and whether its header says that the first column names rows."""
-    from otgraph._tables import read_table
-
     header = None if options is None else options.header
     if path == STDIN:
         try:
@@ -251,8 +250,6 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
 
 
 def _read_table(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
-    from otgraph._tables import has_row_names
-
     frame, indexed = read_frame(path, options)
     source = "standard input" if path == STDIN else path
     columns, drop = split_list(options.columns), split_list(options.drop)
@@ -281,8 +278,6 @@ def _is_counted(frame: Any) -> bool:
 
 
 def _numbers(frame: Any, source: str) -> Any:
-    from otgraph._tables import first_word
-
     for i, name in enumerate(frame.columns):
         if frame.dtypes.iloc[i].kind not in NUMERIC:
             row, cell = first_word(frame.iloc[:, i])
