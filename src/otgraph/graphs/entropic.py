@@ -18,9 +18,10 @@ from otgraph._validation import (
     check_positive,
 )
 from otgraph.costs import check_input, direct_cost, kept_points, metric_name
+from otgraph.costs.direct import fill_symmetric
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
 from otgraph.graphs._canonical import plain_params
-from otgraph.graphs._dense import csr_from_dense, fill_symmetric, require_dense_memory
+from otgraph.graphs._dense import csr_from_dense, require_dense_memory
 from otgraph.graphs.graph import Graph
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients
