@@ -28,6 +28,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 CACHE_ENTRIES = 1 << 18  # 2 MB a thread: a block stays in its cache between the steps of a pass
+FEWEST_ROWS = 8  # fewer would turn products of matrices into products of vectors
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -45,9 +46,9 @@ def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def cache_blocks(n_rows: int, n_columns: int, fewest_rows: int = 1) -> list[tuple[int, int]]:
+def cache_blocks(n_rows: int, n_columns: int) -> list[tuple[int, int]]:
     """Ranges of rows of a dense matrix that fit into the cache of a thread."""
-    return row_blocks(n_rows, max(fewest_rows, CACHE_ENTRIES // max(1, n_columns)))
+    return row_blocks(n_rows, max(FEWEST_ROWS, CACHE_ENTRIES // max(1, n_columns)))
 
 
 class Workers:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
-# Relative asymmetry that rounding alone can leave in a cost matrix built as x·y products.
+# Relative asymmetry that rounding alone can leave in a matrix of costs or weights. More means
+# directions, which only the caller can resolve.
 SYMMETRY_RTOL = 1e-8
 
 

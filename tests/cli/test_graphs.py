@@ -63,7 +63,7 @@ class TestInfo:
         graph.save("g.otg")
         done = cli("info", "g.otg")
         assert done.code == 0
-        assert "quadratic_ot" in done.out
+        assert "quadratic" in done.out
         assert "exact: optimal among all pairs" in done.out
         assert "holds       weights, potentials, mass, points in 3 dimensions" in done.out
         facts = cli("info", "g.otg", "--json").json

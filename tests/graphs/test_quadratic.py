@@ -132,6 +132,19 @@ def test_canonical_storage(rng):
     assert np.all(np.diff(W.indices[W.indptr[3] : W.indptr[4]]) > 0)
 
 
+@pytest.mark.parametrize("self_loops", [True, False])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock"])
+def test_edge_costs_belong_to_the_edges(rng, monkeypatch, self_loops, metric):
+    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)  # points are reordered inside
+    X = problems.random(rng, 150)
+    graph = quadratic_ot_graph(X, 0.3, self_loops=self_loops, metric=metric, power=1.5)
+    expected = reference.cost_matrix(X, metric=metric, power=1.5)
+    rows = np.repeat(np.arange(150), np.diff(graph.weights.indptr))
+    np.testing.assert_allclose(
+        graph.edge_costs, expected[rows, graph.weights.indices], rtol=1e-9, atol=1e-14
+    )
+
+
 def test_params_say_what_built_it(rng):
     X = 3.0 * rng.normal(size=(60, 3))
     graph = quadratic_ot_graph(X, 0.5, power=1.5, tol=1e-7, random_state=3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anndata
 import numpy as np
 import pandas as pd
@@ -11,7 +13,8 @@ from scipy.spatial.distance import cdist
 
 import otgraph
 import otgraph.singlecell as ogs
-from otgraph.singlecell._matrices import SMALLEST_DISTANCE
+from otgraph.singlecell import _matrices
+from otgraph.singlecell._matrices import SMALLEST_DISTANCE, distances
 
 
 def assert_scanpy_can_read(matrix, n):
@@ -67,6 +70,24 @@ def test_distances(adata, metric):
     X = adata.obsm["X_pca"]
     np.testing.assert_allclose(D.data, cdist(X, X, metric)[D.row, D.col], rtol=1e-5)
     assert adata.uns["neighbors"]["params"]["distances"] == "metric"
+
+
+def test_distances_are_those_of_the_plan(adata, monkeypatch):
+    """Nothing is measured again: the plan has the cost of every edge."""
+    graph = otgraph.quadratic_ot_graph(adata.obsm["X_pca"], 1.0, self_loops=True)
+    measured = distances(replace(graph, edge_costs=None))
+    monkeypatch.setattr(_matrices, "direct_cost", None)
+    kept = distances(graph)
+    np.testing.assert_array_equal(kept.indices, measured.indices)
+    np.testing.assert_allclose(kept.data, measured.data, rtol=1e-6)
+
+
+def test_distances_of_tiny_points(adata):
+    """Costs whose scale underflows: distances are measured."""
+    X = adata.obsm["X_pca"].astype(float) * 1e-30
+    graph = otgraph.quadratic_ot_graph(X, 1.0, power=12.0)
+    D = distances(graph).tocoo()
+    np.testing.assert_allclose(D.data, cdist(X, X)[D.row, D.col], rtol=1e-5)
 
 
 def test_metric_function(adata):

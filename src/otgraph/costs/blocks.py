@@ -18,7 +18,6 @@ from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.direct import check_new_costs, check_new_points, mean_and_largest
 from otgraph.costs.metrics import metric_keywords
-from otgraph.costs.nearest import Index
 from otgraph.costs.pairs import drain
 from otgraph.costs.powers import DistancePowers
 from otgraph.costs.scaling import checked_factor, is_sound, positive_scale
@@ -142,25 +141,27 @@ class MetricCost(BlockCost):
         workers: Workers,
     ) -> None:
         super().__init__(_for_metric(points, metric), workers)
-        self._metric = metric
-        self._keywords = metric_keywords(points, metric)
+        self.search_metric = metric
+        self.keywords = metric_keywords(points, metric)
         self._power = power
         self._normalize(normalize, scale)
 
-    def index(self) -> Index:
-        """The metric itself orders the points."""
-        return Index(self._metric, lambda q, i, d: d**self._power, keywords=self._keywords)
-
     def queries(self, X_new: PointsLike) -> Any:
         """New points as they are."""
-        return _for_metric(check_new_points(X_new, self.own), self._metric)
+        return _for_metric(check_new_points(X_new, self.own), self.search_metric)
 
     def raw(self, queries: Any, first: int = 0) -> FloatArray:
         """Distances to the power."""
         distances = pairwise_distances(
-            queries, self.own[first:], metric=self._metric, n_jobs=1, **self._keywords
+            queries, self.own[first:], metric=self.search_metric, n_jobs=1, **self.keywords
         )
         return np.asarray(distances, dtype=np.float64) ** self._power
+
+    def raw_of_neighbors(
+        self, queries: Any, indices: LongArray, distances: FloatArray
+    ) -> FloatArray:
+        """Distances to the power."""
+        return np.asarray(distances**self._power)
 
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
         """Distances to the power; rounding on the diagonal is removed."""

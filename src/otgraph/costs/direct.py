@@ -20,10 +20,8 @@ from otgraph.costs.nearest import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from otgraph.costs.nearest import Index
     from otgraph.typing import FloatArray, IndexArray, LongArray, PointsLike
 
-MIN_BLOCK_ROWS = 32  # fewer would turn products of matrices into products of vectors
 BEYOND_FLOAT64 = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
 
 
@@ -47,6 +45,8 @@ class DirectCost(Cost):
         self.n = own.shape[0]
         self.order = np.arange(self.n) if order is None else order
         self.workers = workers
+        self.search_metric: Any = None  # orders points as the cost does; None: no such metric
+        self.keywords: dict[str, Any] = {}  # of that metric
 
     @abstractmethod
     def queries(self, X_new: PointsLike) -> Any:
@@ -56,9 +56,15 @@ class DirectCost(Cost):
     def raw(self, queries: Any, first: int = 0) -> FloatArray:
         """Raw costs from some queries to the points ``first:``, a new array."""
 
-    def index(self) -> Index | None:
-        """How to find neighbors without looking at all pairs, if there is a way."""
-        return None
+    def raw_of_neighbors(
+        self, queries: Any, indices: LongArray, distances: FloatArray
+    ) -> FloatArray:
+        """Raw costs of neighbors that were found at these distances in `search_metric`."""
+        raise NotImplementedError
+
+    def noise(self, queries: Any) -> float:
+        """Raw cost below which the order of neighbors that were found says nothing."""
+        return 0.0
 
     def rows(self, queries: Any) -> FloatArray:
         """Costs from some queries to all points."""
@@ -76,16 +82,11 @@ class DirectCost(Cost):
         """All costs, exactly symmetric; callers check the memory first."""
         out = np.empty((self.n, self.n))
 
-        def fill(rows: tuple[int, int]) -> None:
-            a, b = rows
-            block = self._scaled(self.raw(self.own[a:b], a))
-            square = block[:, : b - a]
-            square[...] = np.triu(square) + np.triu(square, 1).T
-            out[a:b, a:] = block
-            out[b:, a:b] = block[:, b - a :].T
+        def fill(block: FloatArray, a: int, b: int) -> None:
+            block[...] = self._scaled(self.raw(self.own[a:b], a))
 
         with single_threaded_blas():
-            self.workers.run(fill, self._direct_blocks(), label="costs")
+            fill_symmetric(out, fill, self.workers, label="costs")
         if not np.isfinite(out.sum()):
             raise ValueError(BEYOND_FLOAT64)
         return out
@@ -101,12 +102,34 @@ class DirectCost(Cost):
         return indices, self._scaled(raw)
 
     def _direct_blocks(self) -> list[tuple[int, int]]:
-        return cache_blocks(self.n, self.n, fewest_rows=MIN_BLOCK_ROWS)
+        return cache_blocks(self.n, self.n)
 
     def _scaled(self, raw: FloatArray) -> FloatArray:
         if self.factor != 1.0:
             raw *= self.factor
         return raw
+
+
+def fill_symmetric(
+    matrix: FloatArray,
+    fill: Callable[[FloatArray, int, int], None],
+    workers: Workers,
+    label: str | None = None,
+) -> None:
+    """Fill the upper triangle in blocks, and the lower one by copy: symmetric to the last bit.
+
+    ``fill(block, a, b)`` writes to ``block = matrix[a:b, a:]``.
+    """
+
+    def fill_both(rows: tuple[int, int]) -> None:
+        a, b = rows
+        block = matrix[a:b, a:]
+        fill(block, a, b)
+        square = block[:, : b - a]
+        square[...] = np.triu(square) + np.triu(square, 1).T
+        matrix[b:, a:b] = block[:, b - a :].T
+
+    workers.run(fill_both, cache_blocks(*matrix.shape), label)
 
 
 def mean_and_largest(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,33 +10,8 @@ from sklearn.neighbors import NearestNeighbors
 from otgraph._parallel import cache_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from otgraph.costs.direct import DirectCost
     from otgraph.typing import FloatArray, LongArray
-
-
-@dataclass(frozen=True)
-class Index:
-    """How scikit-learn finds the neighbors of a cost.
-
-    Parameters
-    ----------
-    metric
-        Metric that orders points as the cost does.
-    raw
-        Raw costs from (queries, indices of their neighbors, distances found).
-    noise
-        For queries, the raw cost below which the order that was found says nothing; None if it
-        can be relied upon.
-    keywords
-        Of the metric.
-    """
-
-    metric: Any
-    raw: Callable[[Any, LongArray, FloatArray], FloatArray]
-    noise: Callable[[Any], float] | None = None
-    keywords: dict[str, Any] = field(default_factory=dict)
 
 
 def nearest(
@@ -49,12 +23,11 @@ def nearest(
     """
     if k == 0:
         return np.empty((queries.shape[0], 0), dtype=np.int64), np.empty((queries.shape[0], 0))
-    index = cost.index()
-    if index is None:
+    if cost.search_metric is None:
         return _ordered(*_nearest_in_rows(cost, queries, k, own))
-    indices, distances = _searched(cost, index, queries, k, own)
-    raw = index.raw(queries, indices, distances)
-    unsure = np.flatnonzero(raw.max(axis=1) < (index.noise(queries) if index.noise else 0.0))
+    indices, distances = _searched(cost, queries, k, own)
+    raw = cost.raw_of_neighbors(queries, indices, distances)
+    unsure = np.flatnonzero(raw.max(axis=1) < cost.noise(queries))
     if unsure.size:
         excluded = None if own is None else own[unsure]
         indices[unsure], raw[unsure] = _nearest_in_rows(cost, queries[unsure], k, excluded)
@@ -62,15 +35,15 @@ def nearest(
 
 
 def _searched(
-    cost: DirectCost, index: Index, queries: Any, k: int, own: LongArray | None
+    cost: DirectCost, queries: Any, k: int, own: LongArray | None
 ) -> tuple[LongArray, FloatArray]:
     # A function need not obey the triangle inequality that trees rely on.
     search = NearestNeighbors(
-        algorithm="brute" if callable(index.metric) else "auto",
-        metric=index.metric,
-        metric_params=index.keywords or None,
+        algorithm="brute" if callable(cost.search_metric) else "auto",
+        metric=cost.search_metric,
+        metric_params=cost.keywords or None,
         # Trees with a fitted metric share one buffer among threads and return anything.
-        n_jobs=1 if index.keywords else cost.workers.n_threads,
+        n_jobs=1 if cost.keywords else cost.workers.n_threads,
     ).fit(cost.own)
     distances, indices = search.kneighbors(queries, n_neighbors=k + (own is not None))
     if own is None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph.costs.direct import check_new_points
-from otgraph.costs.nearest import Index
 from otgraph.costs.search import SearchedCost
 from otgraph.costs.squares import largest_entry, row_squares, square_distances, subtracted_squares
 
@@ -47,10 +46,7 @@ class DistancePowers(SearchedCost):
         farthest = float(np.max(self._squares, initial=0.0))
         self.largest = self.factor * (4.0 * farthest) ** self._half_power
         self.identical = scaled.identical
-
-    def index(self) -> Index:
-        """Euclidean neighbors, by a tree in few dimensions."""
-        return Index("euclidean", self._paired, self._noise)
+        self.search_metric = "euclidean"
 
     def queries(self, X_new: PointsLike) -> Any:
         """New points in the units of the old ones."""
@@ -69,6 +65,19 @@ class DistancePowers(SearchedCost):
         """Powers of scaled distances."""
         points, squares = self.own[first:], self._squares[first:]
         return self._powered(square_distances(queries, row_squares(queries), points, squares))
+
+    def raw_of_neighbors(
+        self, queries: Any, indices: LongArray, distances: FloatArray
+    ) -> FloatArray:
+        """Raw costs by subtraction, whatever the distances were rounded to."""
+        rows = np.repeat(np.arange(len(indices)), indices.shape[1])
+        squares = subtracted_squares(queries, self.own, rows, indices.ravel())
+        return self._powered(squares.reshape(indices.shape))
+
+    def noise(self, queries: Any) -> float:
+        """Rounding errors of the products that find neighbors."""
+        largest = max(largest_entry(queries), 1.0) ** 2 * queries.shape[1]
+        return float((NOISE_UNITS * np.finfo(np.float64).eps * largest) ** self._half_power)
 
     def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
         """Costs of listed pairs, by subtraction: no other pair is looked at."""
@@ -91,17 +100,6 @@ class DistancePowers(SearchedCost):
 
     def _powered(self, squares: FloatArray) -> FloatArray:
         return squares if self._half_power == 1.0 else squares**self._half_power
-
-    def _paired(self, queries: Any, indices: LongArray, distances: FloatArray) -> FloatArray:
-        """Raw costs from query r to the points ``indices[r]``, by subtraction."""
-        rows = np.repeat(np.arange(len(indices)), indices.shape[1])
-        squares = subtracted_squares(queries, self.own, rows, indices.ravel())
-        return self._powered(squares.reshape(indices.shape))
-
-    def _noise(self, queries: Any) -> float:
-        """Raw costs that are rounding errors of the products that find neighbors."""
-        largest = max(largest_entry(queries), 1.0) ** 2 * queries.shape[1]
-        return float((NOISE_UNITS * np.finfo(np.float64).eps * largest) ** self._half_power)
 
     def _reach(self, upper: FloatArray) -> FloatArray:
         """Numbers r with r_i + r_j >= |x_i - x_j|² wherever c_ij < upper_i + upper_j.

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._parallel import Workers, cache_blocks
-from otgraph.costs.direct import BEYOND_FLOAT64, MIN_BLOCK_ROWS, mean_and_largest
+from otgraph.costs.direct import BEYOND_FLOAT64, mean_and_largest
 from otgraph.costs.squares import (
     NEAR,
     divided,
@@ -104,7 +104,8 @@ def scaled_points(
     identical = _are_identical(points)
     if normalize and (scale is None or not is_sound(scale, unit)):
         mean = 0.0 if identical else _mean_power(points, power, seed, sample_mean, workers)
-        factor, scale = 1.0 / positive_scale(mean), positive_scale(mean * unit)
+        factor = 1.0 / positive_scale(mean)
+        scale = mean * unit if mean > 0.0 else 1.0  # may be 0 or infinite; the factor is not
     else:
         scale = scale or 1.0
         factor = checked_factor(unit, scale)
@@ -171,7 +172,7 @@ def _mean_power(
         found = square_distances(points[rows], squares[rows], points[columns], squares[columns])
         return np.asarray(found**half_power)
 
-    blocks = cache_blocks(n, n, fewest_rows=MIN_BLOCK_ROWS)
+    blocks = cache_blocks(n, n)
     mean, _ = mean_and_largest(block, n, blocks, workers or Workers(1))
     return mean
 

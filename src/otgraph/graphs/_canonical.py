@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+<<<<<<< HEAD
 from otgraph._validation import check_csr
 from otgraph.exceptions import argument_error
+=======
+from otgraph._validation import SYMMETRY_RTOL, check_csr
+>>>>>>> fold-costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,10 +22,6 @@ if TYPE_CHECKING:
     from otgraph.typing import SparseMatrix
 
 Param: TypeAlias = str | int | float | bool | None
-
-# Asymmetry that rounding can leave when w_ij and w_ji were computed separately; more is a
-# directed graph, which has to be symmetrized by whoever knows what the directions mean.
-SYMMETRY_RTOL = 1e-8
 
 
 def canonical_weights(weights: Any) -> SparseMatrix:

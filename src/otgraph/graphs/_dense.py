@@ -8,12 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._memory import available_bytes
-from otgraph._parallel import Workers, cache_blocks
 from otgraph.exceptions import MemoryLimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from otgraph.typing import FloatArray, SparseMatrix
 
 # A float64 weight, and beside it either its 32-bit index or a float32 copy for Newton steps.
@@ -33,27 +30,6 @@ def require_dense_memory(n: int) -> None:
             "graph: quadratic_ot_graph or knn_gaussian_graph."
         )
         raise MemoryLimitError(msg)
-
-
-def fill_symmetric(
-    matrix: FloatArray, transform: Callable[[FloatArray, int, int], None], workers: Workers
-) -> None:
-    """Apply an elementwise function in place, to the upper triangle and by copy to the lower.
-
-    ``transform(block, a, b)`` changes ``block = matrix[a:b, a:]``. Half the work, and symmetry
-    to the last bit without asking whether the function rounds alike on both sides.
-    """
-    n = len(matrix)
-
-    def fill(rows: tuple[int, int]) -> None:
-        a, b = rows
-        block = matrix[a:b, a:]
-        transform(block, a, b)
-        square = block[:, : b - a]
-        square[...] = np.triu(square) + np.triu(square, 1).T
-        matrix[b:, a:b] = block[:, b - a :].T
-
-    workers.run(fill, cache_blocks(n, n))
 
 
 def csr_from_dense(matrix: FloatArray) -> SparseMatrix:
