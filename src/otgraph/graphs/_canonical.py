@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-<<<<<<< HEAD
-from otgraph._validation import check_csr
-from otgraph.exceptions import argument_error
-=======
 from otgraph._validation import SYMMETRY_RTOL, check_csr
->>>>>>> fold-costs
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,21 +15,13 @@ from otgraph._validation import (
     check_mass,
     check_positive,
 )
-<<<<<<< HEAD
 from otgraph.costs import check_input, direct_cost, kept_points
-from otgraph.exceptions import ConvergenceError, ConvergenceWarning
-from otgraph.graphs._canonical import plain_params
-from otgraph.graphs._dense import csr_from_dense, fill_symmetric, require_dense_memory
-from otgraph.graphs.graph import TransportGraph
-from otgraph.graphs.options import EntropicOptions
-=======
-from otgraph.costs import check_input, direct_cost, kept_points, metric_name
 from otgraph.costs.direct import fill_symmetric
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._dense import csr_from_dense, require_dense_memory
-from otgraph.graphs.graph import Graph
->>>>>>> fold-costs
+from otgraph.graphs.graph import TransportGraph
+from otgraph.graphs.options import EntropicOptions
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients
 from otgraph.solvers.sinkhorn import symmetric_sinkhorn

@@ -9,13 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._parallel import Workers
-<<<<<<< HEAD
 from otgraph.costs import check_input, direct_cost, kept_points
-=======
-from otgraph._validation import check_choice, check_positive
-from otgraph.costs import check_input, direct_cost, kept_points, metric_name
 from otgraph.costs.direct import fill_symmetric
->>>>>>> fold-costs
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs._canonical import plain_params, with_small_indices
 from otgraph.graphs._dense import csr_from_dense, require_dense_memory
