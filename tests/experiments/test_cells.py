@@ -34,7 +34,6 @@ from otgraph.experiments.cells import (
     gene_correlations,
     graph,
     lazy,
-    perplexity,
 )
 from small_experiments import run_small
 
@@ -159,11 +158,6 @@ class TestClaims:
         assert "MAGIC has hubs: a tenth of the cells receives 50 % of all weight" in claim.reason
         assert "in 5 pieces" in claim.reason
         assert "hubs" not in self.judged(lazy=0.96, wider=0.92).reason
-
-
-def test_perplexity_counts_neighbors():
-    ring = otgraph.knn_gaussian_graph(np.eye(12)[:, :2] @ np.eye(2), n_neighbors=11)
-    assert perplexity(ring) == pytest.approx(11)
 
 
 def test_values_that_are_no_counts_stay(tmp_path, rng):

@@ -13,12 +13,12 @@ import pytest
 
 import otgraph
 from otgraph.graphs.path import EpsPath
+from otgraph.methods import perplexity
 from otgraph.plots import explore
 from otgraph.plots.colors import GROUPS, UNKNOWN
 from otgraph.plots.explorer.rebuild import rebuilding
 from otgraph.plots.explorer.scene import LEVELS, scene_of
 from otgraph.plots.explorer.values import DENSEST, N_VALUES, SPARSEST, chosen_eps
-from otgraph.plots.path import perplexity
 
 N = 90
 

@@ -126,7 +126,7 @@ def describe(of: Graph) -> dict[str, float]:
     own = P.diagonal()
     received = np.sort(np.asarray(P.sum(axis=0)).ravel() - own)[::-1]
     found = {
-        PERPLEXITY: perplexity(of),
+        PERPLEXITY: otgraph.methods.perplexity(of),
         OWN_SHARE: float(own.mean()),
         HUB_SHARE: float(received[: of.n // 10].sum() / received.sum()),
         "mean degree": of.mean_degree,
@@ -169,7 +169,7 @@ def graph(method: str, X: FloatArray, parameters: Parameters) -> Graph:
     if method == LAZY:
         return lazy(quadratic, graph(MAGIC, X, parameters))
     if method == MATCHED:
-        return _of_perplexity(X, perplexity(quadratic))
+        return _of_perplexity(X, otgraph.methods.perplexity(quadratic))
     return transport(method, X, ENTROPIC_SHARE * float(quadratic.params["eps"] or 0.0))
 
 
@@ -201,13 +201,6 @@ def _entropic(distances: FloatArray, eps: float) -> Graph:
         )
 
 
-def perplexity(of: Graph) -> float:
-    """Mean over the cells of exp(entropy of a row): how many cells a mean is taken over."""
-    P = of.transition().tocoo()
-    terms = -P.data * np.log(P.data)
-    return float(np.exp(np.bincount(P.row, terms, minlength=of.n)).mean())
-
-
 def _of_perplexity(X: FloatArray, wanted: float) -> Graph:
     """Entropic OT with as many effective neighbors: halve the interval of log eps."""
     distances = _distances(X)
@@ -215,7 +208,7 @@ def _of_perplexity(X: FloatArray, wanted: float) -> Graph:
     for _ in range(MOST_HALVINGS):
         middle = (low + high) / 2
         found = _entropic(distances, float(np.exp(middle)))
-        value = perplexity(found)
+        value = otgraph.methods.perplexity(found)
         if abs(value / wanted - 1) < PERPLEXITY_RTOL:
             break
         low, high = (middle, high) if value < wanted else (low, middle)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from otgraph.methods.angles import subspace_angle
 from otgraph.methods.diffusion import denoise, diffusion_time
+from otgraph.methods.entropy import perplexity
 from otgraph.methods.spectral import Embedding, eigenmaps
 from otgraph.methods.spreading import LabelSpread, spread_labels
 
@@ -16,6 +17,7 @@ __all__ = [
     "denoise",
     "diffusion_time",
     "eigenmaps",
+    "perplexity",
     "spread_labels",
     "subspace_angle",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from otgraph.exceptions import argument_error
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath
+from otgraph.methods import perplexity
 from otgraph.plots._axes import new_axes, tidy
 from otgraph.plots.colors import DASHES, GROUPS, MARKERS
 from otgraph.solvers.certificate import Status
@@ -69,17 +70,6 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     ax.legend(frameon=False)
     tidy(ax)
     return ax
-
-
-def perplexity(graph: Graph) -> float:
-    """Exp of the mean entropy of the rows of the random walk."""
-    return float(np.exp(_row_entropies(graph).mean()))
-
-
-def _row_entropies(graph: Graph) -> FloatArray:
-    transition = graph.transition().tocsr()
-    transition.data = -transition.data * np.log(transition.data)
-    return np.asarray(transition.sum(axis=1), dtype=np.float64).ravel()
 
 
 def _in_order_of_eps(path: Any) -> list[Graph]:

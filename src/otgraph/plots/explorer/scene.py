@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph.methods import perplexity
 from otgraph.plots.colors import GROUPS, groups_of
 from otgraph.plots.degrees import common_bins
 from otgraph.plots.explorer.rebuild import rebuilding
 from otgraph.plots.graph import FULL_STRENGTH_QUANTILE
-from otgraph.plots.path import perplexity
 from otgraph.plots.positions import positions_of
 
 if TYPE_CHECKING:
