@@ -128,6 +128,15 @@ def test_a_tolerance_below_rounding_says_so(rng):
         quadratic_ot_graph(rng.normal(size=(60, 3)), 1e-7, tol=1e-15, mass=rng.lognormal(size=60))
 
 
+def test_missing_pairs_of_given_candidates_are_unknown(rng):
+    C = reference.cost_matrix(rng.normal(size=(30, 2)))
+    graph = quadratic_ot_graph(sp.csr_matrix(C), 1.0, metric="precomputed")
+    assert graph.certificate.status == "exact_on_candidates"
+    assert np.isnan(graph.certificate.missing_pairs)
+    assert "missing pairs unknown" in str(graph.certificate)
+    assert quadratic_ot_graph(C, 1.0, metric="precomputed").certificate.missing_pairs == 0.0
+
+
 @pytest.mark.parametrize("chunk", range(SOAK_CHUNKS))
 def test_sample_of_the_soak(chunk):
     verdicts = [

@@ -63,3 +63,18 @@ def test_stops_at_the_limit(rng):
         A.dot, A.diagonal(), rng.normal(size=80), rtol=1e-14, max_products=3
     )
     assert products == 3
+
+
+def test_units_make_a_small_row_count(rng):
+    """A row a million times lighter than the others is solved to the same relative residual."""
+    A = signless_laplacian(rng, 80)
+    units = np.ones(80)
+    units[7] = 1e-6
+    b = units * rng.normal(size=80)
+    options = {"rtol": 1e-3, "max_products": 500}
+    plain, few = conjugate_gradients(A.dot, A.diagonal(), b, **options)
+    scaled, more = conjugate_gradients(A.dot, A.diagonal(), b, units=units, **options)
+    residual = np.abs(A @ scaled - b) / units
+    assert np.linalg.norm(residual) <= 1.01e-3 * np.linalg.norm(b / units)
+    assert np.abs(A @ plain - b)[7] / units[7] > residual[7]
+    assert more > few
