@@ -79,5 +79,5 @@ def test_input_that_is_no_points(build, X):
 def test_errors_of_a_worker_are_those_of_the_local_function(build, X):
     X = X.copy()
     X[7, 1] = np.nan
-    with pytest.raises(ValueError, match=r"Input X contains NaN.* in row 7"):
+    with pytest.raises(ValueError, match=r"`X` contains NaN.* in row 7"):
         build(X, 1.0)

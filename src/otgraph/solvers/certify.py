@@ -14,7 +14,6 @@ from otgraph.solvers.sampling import Missing, missing_pairs
 from otgraph.solvers.state import Solution
 
 if TYPE_CHECKING:
-    from otgraph.costs import Cost
     from otgraph.costs.interface import TransportPlan
     from otgraph.solvers.screening import Screener
     from otgraph.solvers.state import Effort, Goal, State
@@ -36,10 +35,10 @@ def certify(
     screener: Screener, goal: Goal, state: State, effort: Effort, n_screens: int
 ) -> Solution:
     """The plan of the final potentials, and what is proved about it."""
-    gap = np.inf
     if state.solved(goal):
-        state, gap = _polished(screener.cost, goal, state, effort)
-    plan = state.problem.plan(state.u, goal.eps)
+        state, plan, gap = _polished(goal, state, effort)
+    else:
+        plan, gap = state.problem.plan(state.u, goal.eps), np.inf
     screen, violations = state.screen, 0
     if not state.covered:
         screen = screener.screen(state.u, np.zeros_like(state.u))
@@ -83,8 +82,8 @@ def plan_error(plan: TransportPlan, goal: Goal) -> float:
     return marginal_error(row_sums, goal.mass)
 
 
-def _polished(cost: Cost, goal: Goal, state: State, effort: Effort) -> tuple[State, float]:
-    """Potentials whose plan is feasible, or nearly, and the duality gap.
+def _polished(goal: Goal, state: State, effort: Effort) -> tuple[State, TransportPlan, float]:
+    """Potentials whose plan is feasible, or nearly, with that plan and its duality gap.
 
     Newton converges quadratically at the end: one step, which costs less than finding a
     feasible plan nearby.
@@ -98,10 +97,11 @@ def _polished(cost: Cost, goal: Goal, state: State, effort: Effort) -> tuple[Sta
             state = better
             effort.steps += result.n_steps
             effort.history.append(result.errors)
-        gap = duality_gap(state.problem.plan(state.u, goal.eps), state.u, goal.eps, goal.mass, tol)
+        plan = state.problem.plan(state.u, goal.eps)
+        gap = duality_gap(plan, state.u, goal.eps, goal.mass, tol)
         if np.isfinite(gap):
             break
-    return state, gap
+    return state, plan, gap
 
 
 def duality_gap(
