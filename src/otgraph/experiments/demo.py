@@ -53,7 +53,7 @@ def run() -> tuple[str, Figure]:
         f"\nQuadratic OT graph, eps = {EPS:g}, {seconds:.1f} s (the first run compiles):",
         str(graph.certificate),
         findings(graph, spiral),
-        f"\nNearest neighbors, k = {rival.params['k']}, about the same mean degree:",
+        f"\nNearest neighbors, k = {rival.params['n_neighbors']}, about the same mean degree:",
         findings(rival, spiral),
     ]
     return "\n".join(lines), draw(graph, rival, spiral)
@@ -97,7 +97,7 @@ def steps_along_curve(i: IntArray, j: IntArray, n: int) -> IntArray:
 def draw(graph: Graph, rival: Graph, spiral: datasets.Sample) -> Figure:
     """Both graphs side by side over the two principal components of the points."""
     figure = require("matplotlib.figure", "plots").Figure(figsize=(15, 5), layout="constrained")
-    titles = (f"quadratic OT, ε = {EPS:g}", f"nearest neighbors, k = {rival.params['k']}")
+    titles = (f"quadratic OT, ε = {EPS:g}", f"nearest neighbors, k = {rival.params['n_neighbors']}")
     plane = principal_plane(spiral.X)
     axes = figure.subplots(1, 2)
     for ax, drawn, title in zip(axes, (graph, rival), titles, strict=True):
