@@ -42,7 +42,9 @@ def missing_pairs(cost: Cost, u: FloatArray, plan: TransportPlan, seed: int) -> 
     """Estimate, one-sided 95 % bound, and the number of pairs looked at.
 
     For random rows every pair with u_i + u_j > c_ij is found and those in the plan are
-    taken off. The bound adds the normal deviation of the mean and three events.
+    taken off. The bound adds the deviation of the mean and three events. A few rows may lack most
+    of the pairs; the deviation is therefore corrected for skewness (Johnson 1978), without which
+    the bound held in fewer than 95 % of the samples with outliers or heavy tails.
     """
     n = cost.n
     rng = np.random.default_rng(seed)
@@ -52,6 +54,14 @@ def missing_pairs(cost: Cost, u: FloatArray, plan: TransportPlan, seed: int) -> 
     pairs_per_row = 0.5 * n / len(rows)
     spread = float(np.sqrt(len(rows) * np.var(lacking)))
     total = float(lacking.sum())
-    bound = total + NORMAL_95 * spread + RULE_OF_THREE
+    correction = _skewness(lacking) * (2.0 * NORMAL_95**2 + 1.0) / (6.0 * np.sqrt(len(rows)))
+    bound = total + (NORMAL_95 + correction) * spread + RULE_OF_THREE
     looked_at = len(rows) * n - len(rows) * (len(rows) + 1) // 2  # each pair once
     return Missing(pairs_per_row * total, pairs_per_row * bound, looked_at)
+
+
+def _skewness(values: FloatArray) -> float:
+    """Third standardized moment, zero for equal values."""
+    centered = values - values.mean()
+    variance = float(np.mean(centered**2))
+    return float(np.mean(centered**3)) / variance**1.5 if variance > 0.0 else 0.0
