@@ -88,19 +88,27 @@ class EuclideanCost(DistancePowers):
         """Whether screens cover all pairs from now on.
 
         This is where search="auto" gets its meaning: exact, unless a screen with this bound
-        would look at too many pairs. An approximate search becomes exact where the cells it
-        looks into hold as many pairs as could not be excluded anyway.
+        would look at too many pairs. An approximate search becomes exact where it is hardly
+        cheaper, and where it had to be widened until it looks at as many pairs.
         """
-        if self._cells.n_cells == 1:
+        if self.exact or self._approximate_is_no_cheaper():
             self.exact = True
-        if self.exact:
             return True
         share = NotExcluded(self.own, self._cells, self._reach(upper), None).share()
-        # Looking into the near cells of a cell meets each pair from both ends.
-        as_costly = 2.0 * self.probes / self._cells.n_cells >= min(share, PLAIN_SHARE)
-        cheap = self.exact is None and 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
-        self.exact = cheap or as_costly
+        widened = self.probes > SCREEN_PROBES
+        if self.exact is None:
+            self.exact = 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
+        elif widened and self._near_share() >= share:
+            self.exact = True
         return self.exact
+
+    def _near_share(self) -> float:
+        """Share of all pairs in cells that an approximate screen looks into, from both ends."""
+        return 2.0 * self.probes / self._cells.n_cells
+
+    def _approximate_is_no_cheaper(self) -> bool:
+        """Whether a pass over plain blocks of all pairs takes at most about twice as long."""
+        return self._cells.n_cells == 1 or 2.0 * self._near_share() >= PLAIN_SHARE
 
     def widen(self) -> bool:
         """Look into more cells where only near ones were looked into, in the end into all."""
@@ -117,7 +125,8 @@ class EuclideanCost(DistancePowers):
         """
         k = min(k, self.n - 1)
         tasks = self._neighbor_tasks(k)
-        if self.exact is not False and self._recall(k, tasks) < MIN_RECALL:
+        thorough = self.exact is not False or self._approximate_is_no_cheaper()
+        if thorough and self._recall(k, tasks) < MIN_RECALL:
             tasks = self._all_columns()
         return Work(tasks, partial(self._neighbors_of_block, k))
 
