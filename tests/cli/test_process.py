@@ -164,4 +164,3 @@ def test_commands_of_the_readme(tmp_path):
     assert len(commands.splitlines()) == 3
     assert otgraph.load_graph(files[".otg"]).certificate.status == "exact"
     assert files[".png"].read_bytes().startswith(b"\x89PNG")
-    assert "<html" in files[".html"].read_text()
