@@ -30,10 +30,12 @@ lint: .venv/.installed-lint
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/markdown_width.py
 
 format: .venv/.installed-lint
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
+	$(BIN)/python tools/markdown_width.py --fix
 
 # Runs the tutorials; a warning fails the build. The pages are in out/docs/index.html.
 docs: .venv/.installed-docs

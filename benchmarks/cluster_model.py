@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ HERE = Path(__file__).parent
 MEASURED = HERE / "distributed.json"
 PAGE = HERE.parent / "docs" / "distributed.md"
 BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
+PAGE_WIDTH = 100  # of its lines
 
 # Assumptions.
 BANDWIDTH = 1.25e9  # bytes per second into and out of a machine: 10 gigabit Ethernet
@@ -116,12 +118,12 @@ def rounds_table(measured: dict[str, Any]) -> str:
     ]
     model = model_of(measured)
     product = measured["kernels"]["product_seconds_per_entry"]
-    lines += [
-        "",
+    fitted = (
         f"Fitted: {1e3 * model.latency:.1f} ms, and {1e3 * model.per_task:.2f} ms for each block, "
         f"and {1e9 * model.per_number:.0f} ns for each number. A product takes "
-        f"{1e9 * product:.1f} ns of one core for each active pair in a row.",
-    ]
+        f"{1e9 * product:.1f} ns of one core for each active pair in a row."
+    )
+    lines += ["", textwrap.fill(fitted, PAGE_WIDTH)]
     return "\n".join(lines)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Any
 
 import numpy as np
 
 QUIET = 0.5  # load before a measurement whose times mean something
 RARE = 6  # of the simulated types, the rarest ones are shown
+PAGE_WIDTH = 100  # of its lines
 
 
 def with_tables(page: str, results: dict[str, Any]) -> str:
@@ -182,7 +184,11 @@ def best_leiden(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def environment(result: dict[str, Any]) -> str:
-    """Versions in one line."""
+    """Versions of everything that matters."""
+    return textwrap.fill(_environment(result), PAGE_WIDTH, break_on_hyphens=False)
+
+
+def _environment(result: dict[str, Any]) -> str:
     found = {k: v for k, v in result["environment"].items() if k not in ("python", "cores", "load")}
     packages = ", ".join(f"{name} {version}" for name, version in found.items())
     python, cores = (result["environment"][key] for key in ("python", "cores"))
@@ -193,7 +199,8 @@ def timed_environment(result: dict[str, Any]) -> str:
     """The same, and whether the machine had other work."""
     quiet = result["environment"].get("load", QUIET) < QUIET
     warning = "**Other programs were running: these times mean little.** "
-    return ("" if quiet else warning) + environment(result)
+    text = ("" if quiet else warning) + _environment(result)
+    return textwrap.fill(text, PAGE_WIDTH, break_on_hyphens=False)
 
 
 TABLES = {

@@ -90,8 +90,8 @@ def _number(path: Path) -> int | None:
     return int(lines[0]) if lines and lines[0].isdigit() else None  # "max" is no limit
 
 
-def megabytes(n_bytes: float) -> str:
-    """A size for people."""
+def format_bytes(n_bytes: float) -> str:
+    """A size as text, in GB or MB."""
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"
 
 

@@ -214,7 +214,7 @@ class TestVerify:
         X = rng.normal(size=(80, 3))
         graph = quadratic_ot_graph(X, 0.5)
         edges = graph.edges()
-        for change, word in ((0.0, "no weight"), (1.01, "not what the potentials say")):
+        for change, word in ((0.0, "no weight"), (1.01, "differ from those that the potentials")):
             weights = graph.weights.tolil()
             i, j = int(edges.i[5]), int(edges.j[5])
             weights[i, j] = weights[j, i] = change * edges.weight[5]
@@ -231,5 +231,5 @@ class TestVerify:
         with pytest.raises(ValueError, match="`X` must have 30 rows"):
             graph.certificate.verify(X[:10])
         alone = dataclasses.replace(graph.certificate, evidence=None)
-        with pytest.raises(ValueError, match="belongs to no graph"):
+        with pytest.raises(ValueError, match="does not belong to a graph"):
             alone.verify(X)

@@ -1,4 +1,4 @@
-"""Bad input and faults, one test or more per row of the fault matrix, by its number."""
+"""Bad input and faults: tests carry the numbers of the rows in docs/reliability.md."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ def test_fault_05_offset(rng, offset):
     assert_same(graph, quadratic_ot_graph(moved - offset, 0.5, tol=1e-9), 1e-7)
 
 
-# 6, 7, 8, 9: copies and constants ------------------------------------------------------------
+# 6, 7, 8, 9: duplicates and constants --------------------------------------------------------
 
 
-def test_fault_06_pairs_of_copies(X):
+def test_fault_06_pairs_of_duplicates(X):
     """Each is the other's neighbor at no cost; nobody is its own."""
     X[60:] = X[:60]
     graph = quadratic_ot_graph(X, 1.0)
@@ -123,14 +123,14 @@ def test_fault_06_pairs_of_copies(X):
     reference.assert_optimal(graph, reference.cost_matrix(X), 1.0)
 
 
-def test_fault_06_sparse_copies(X):
+def test_fault_06_sparse_duplicates(X):
     X[60:] = X[:60]
     X[np.abs(X) < 0.5] = 0.0
     sparse, dense = quadratic_ot_graph(sp.csr_matrix(X), 1.0), quadratic_ot_graph(X, 1.0)
     assert_same(sparse, dense)
 
 
-def test_fault_07_more_copies_than_candidates(X):
+def test_fault_07_more_duplicates_than_candidates(X):
     X[:80] = 3.0
     graph = quadratic_ot_graph(X, 100.0, n_candidates=5)
     assert graph.n_connected == 1

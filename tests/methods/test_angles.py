@@ -34,7 +34,7 @@ def test_takes_embeddings():
         (np.ones((3, 1)), "same rows, got 3 and 4"),
         (np.ones(4), r"`A` must be a matrix .* got shape \(4,\)"),
         (np.full((4, 1), np.nan), "`A` must be finite, got nan"),
-        (np.zeros((4, 2)), "`A` must span something"),
+        (np.zeros((4, 2)), "`A` must have a column that is not zero"),
     ],
 )
 def test_bad_input(A, match):

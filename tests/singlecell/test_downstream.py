@@ -110,7 +110,7 @@ def test_copies_do_not_starve_the_layout(rng):
     X = sc.datasets.pbmc68k_reduced().obsm["X_pca"]
     X = np.vstack([X, X[rng.choice(len(X), len(X) // 3, replace=False)]])
     cells = anndata.AnnData(X)
-    with pytest.warns(otgraph.exceptions.DisconnectedWarning, match="exact copies"):
+    with pytest.warns(otgraph.exceptions.DisconnectedWarning, match="exact duplicates"):
         ogs.pp.neighbors(cells, mean_degree=15, use_rep="X")
     faithful = {}
     for name in ("connectivities", "weights"):

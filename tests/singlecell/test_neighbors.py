@@ -339,10 +339,10 @@ def edges_kept_by_umap(C, n_epochs=500):
 def test_copies_do_not_starve_the_others(rng):
     """Pairs of far-away copies share all their mass, edges of other cells weigh far less."""
     X = rng.standard_normal((300, 2))
-    # Fifty neighbors each, and ten pairs of copies that nobody else comes near.
+    # Fifty neighbors each, and ten pairs of duplicates that nobody else comes near.
     copies = np.repeat(30.0 + 10.0 * rng.standard_normal((10, 2)), 2, axis=0)
     adata = anndata.AnnData(np.vstack([X, copies]))
-    with pytest.warns(otgraph.exceptions.DisconnectedWarning, match="exact copies"):
+    with pytest.warns(otgraph.exceptions.DisconnectedWarning, match="exact duplicates"):
         ogs.pp.neighbors(adata, eps=0.5)
     W, C = adata.obsp["weights"], adata.obsp["connectivities"]
     body = np.arange(300)

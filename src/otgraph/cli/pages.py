@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from otgraph._memory import megabytes
+from otgraph._memory import format_bytes
 from otgraph.cli.building import path_keywords
 from otgraph.cli.graphs import listed_eps
 from otgraph.cli.options import (
@@ -76,7 +76,7 @@ def explore(
             **keywords,
         )
     report.written.append(place.path)
-    size = megabytes(len(page.html.encode()))
+    size = format_bytes(len(page.html.encode()))
     report.row("points", str(data))
     report.row("page", size)
     report.brief += [f"{n:,} points", size]

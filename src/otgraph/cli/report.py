@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph._memory import megabytes, peak_bytes
+from otgraph._memory import format_bytes, peak_bytes
 from otgraph._text import plain
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Report:
         stages = ", ".join(f"{name} {part:.2f}" for name, part in self.seconds.items())
         self.row("time", f"{seconds:.2f} s" + (f" ({stages})" if stages else ""))
         if peak is not None:
-            self.row("memory", f"{megabytes(peak)} at most")
+            self.row("memory", f"{format_bytes(peak)} at most")
         if self.written:
             self.row("written", ", ".join(self.written))
         if not_converged:

@@ -1,13 +1,13 @@
-"""What the solver may ask of a cost.
+"""The interface between the solver and a cost.
 
     neighbors(k)     first candidate pairs
     restrict(pairs)  the transport problem on those pairs only
     decide(upper)    whether screens will cover all pairs: what search="auto" means
     screen(upper)    every pair that a solution u <= upper could use
 
-Screening with an upper bound of the potentials, rather than the potentials themselves, is
-what makes one pass suffice: the pairs outside the result satisfy u_i + u_j <= c_ij for
-*every* u <= upper, so that the last Newton steps may still move u.
+A screen takes an upper bound of the potentials, not the potentials themselves. The pairs outside
+its result satisfy u_i + u_j <= c_ij for *every* u <= upper. One pass is therefore enough, even
+though the last Newton steps still change u.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import PairSet, Restricted
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
-# Sampled rows whose costs to all points are held at once: 64 MB for a million points.
+# Sampled rows whose costs to all points are in memory at once: 64 MB for a million points.
 SAMPLE_ROWS = 8
 
 
@@ -39,13 +39,13 @@ class Screen:
     Parameters
     ----------
     upper
-        Bound of the potentials: no pair outside is worth using for any u <= upper.
+        Bound of the potentials: for u <= upper, no pair outside has a positive weight.
     pairs
         The pairs with c_ij < upper_i + upper_j that the pass found.
     complete
-        Whether every pair was decided, seen or excluded.
+        Whether every pair was either computed or excluded by a bound.
     pairs_checked
-        Number of pairs decided.
+        Number of pairs that were computed or excluded.
     """
 
     upper: FloatArray
@@ -57,17 +57,17 @@ class Screen:
 class Cost(ABC):
     """Transport cost between points.
 
-    Vectors that go in and out are in the order of the cost: ``order[i]`` is the place in
-    the input of its i-th point.
+    All vectors are in the order of the cost, which may differ from that of the input:
+    ``order[i]`` is the index of its i-th point in the input.
     """
 
     n: int
     order: LongArray
     scale: float
-    largest: float  # no cost is larger
+    largest: float  # upper bound of all costs
     workers: Workers
     exact: bool | None = True  # whether screens cover all pairs; None: not decided yet
-    samples: bool = True  # whether `sample` tells something that `screen` does not
+    samples: bool = True  # False if `screen` already returns every allowed pair
     identical: bool = False  # whether all points coincide
 
     @property
@@ -77,7 +77,7 @@ class Cost(ABC):
 
     @abstractmethod
     def neighbors(self, k: int) -> PairSet:
-        """Pairs of near points, about k per point: a first guess, not a promise."""
+        """Pairs of near points, about k per point; they need not be the k nearest."""
 
     @abstractmethod
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
@@ -88,11 +88,11 @@ class Cost(ABC):
         """Costs from some points to all points, shape (len(rows), n)."""
 
     def decide(self, upper: FloatArray) -> bool:
-        """Whether screens cover all pairs from now on, decided before a pass with ``upper``."""
+        """Decide, before a pass with ``upper``, whether screens cover all pairs from now on."""
         return self.exact is not False
 
     def widen(self) -> bool:
-        """Look further from now on, if that is possible; says whether it is."""
+        """Widen the approximate search; returns False if it cannot be widened."""
         return False
 
     def unplaceable(self, mass: FloatArray) -> BoolArray:
@@ -104,7 +104,7 @@ class Cost(ABC):
         return pairs.restricted(diagonal, self.workers)
 
     def available_bytes(self) -> int:
-        """Memory that pairs may take, where they are kept."""
+        """Free memory in the process or the workers that hold the pairs."""
         return available_bytes()
 
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:

@@ -1,7 +1,7 @@
-"""Costs that come in blocks of rows: a matrix that is there, or any metric.
+"""Costs that are computed in blocks of rows: a given matrix, or any metric.
 
-Nothing is known about these costs that would exclude pairs unseen, so that searching and
-screening look at every pair, a block of rows at a time.
+Nothing is known about these costs that would allow excluding pairs. Searches and screens compute
+every pair, one block of rows at a time.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
     Found = tuple[int, list[PairChunk]]
 
-# Numbers in one block of costs: 64 MB a thread, and thousands of rows for small problems.
+# Entries of one block of costs: 64 MB per thread.
 BLOCK_ENTRIES = 1 << 23
 
 
 class BlockCost(SearchedCost):
-    """A cost that can fill blocks ``c[a:b, a:]``; the part left of it is known by symmetry."""
+    """A cost that computes blocks ``c[a:b, a:]``; the rest follows by symmetry."""
 
     @abstractmethod
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
         """Costs from points ``start:stop`` to points ``first_column:``, before scaling."""
 
     def _normalize(self, normalize: bool, scale: float | None) -> None:
-        """Set what raw costs are divided by: a known scale, or their mean, or nothing."""
+        """Set the divisor of raw costs: a known scale, their mean, or one."""
         known = scale is not None and (not normalize or is_sound(scale))
         if scale is not None and known:
-            self.scale, self.largest = scale, np.inf  # no pass over the pairs for a known scale
+            self.scale, self.largest = scale, np.inf  # a known scale needs no pass over the pairs
         else:
             mean, largest = mean_and_largest(self.block, self.n, self._blocks, self.workers)
             self.identical = mean == 0.0
@@ -117,7 +117,7 @@ class MatrixCost(BlockCost):
         return queries[:, first:].copy()
 
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
-        """Rows of the matrix, made exactly symmetric: the entry above the diagonal counts."""
+        """Rows of the matrix, made exactly symmetric by taking entries above the diagonal."""
         block = self.raw(self.own[start:stop], first_column)
         left = start - first_column
         if left > 0:
@@ -147,7 +147,7 @@ class MetricCost(BlockCost):
         self._normalize(normalize, scale)
 
     def queries(self, X_new: PointsLike) -> Any:
-        """New points as they are."""
+        """New points, checked."""
         return _for_metric(check_new_points(X_new, self.own), self.search_metric)
 
     def raw(self, queries: Any, first: int = 0) -> FloatArray:
@@ -179,7 +179,7 @@ class SparsePointsCost(DistancePowers, BlockCost):
     """Power of the Euclidean distance between sparse points, which stay sparse."""
 
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
-        """By products; the sums run over common features in one order both ways."""
+        """By matrix products, whose sums have the same order for (i, j) and (j, i)."""
         rows, columns = slice(start, stop), slice(first_column, None)
         squares = square_distances(
             self.own[rows], self._squares[rows], self.own[columns], self._squares[columns],

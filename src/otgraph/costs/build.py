@@ -1,4 +1,4 @@
-"""Choosing the cost for what the caller handed over."""
+"""Choose the cost class for the input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import LongArray
 
-# Where a k-d tree is faster than cells, and than looking at all pairs (benchmarks/README.md).
+# Up to this dimension, and from this size on, a k-d tree is fastest (benchmarks/README.md).
 MOST_TREE_DIMENSIONS = 4
 FEWEST_TREE_POINTS = 4096
 
@@ -52,7 +52,7 @@ def as_cost(
     seed: int = 0,
     workers: Workers,
 ) -> Cost:
-    """The cost object for what `check_input` let pass, made for searching pairs."""
+    """A cost that can search pairs, from the result of `check_input`."""
     if is_precomputed(metric) and sp.issparse(X):
         return CandidateCost(X, normalize=normalize, workers=workers)
     if is_euclidean(metric) and not sp.issparse(X):
@@ -72,15 +72,15 @@ def direct_cost(
     scale: float | None = None,
     workers: Workers,
 ) -> DirectCost:
-    """The cost of what `check_input` let pass, but candidates, to be asked for any pairs.
+    """A cost for any pairs, from the result of `check_input` (candidates are not allowed).
 
-    Points stay in their order, and the mean of all costs is never estimated. A known ``scale``
-    to divide by saves computing the mean.
+    Points stay in their order, and the mean cost is computed exactly. If ``scale`` is given,
+    the mean is not computed.
     """
     precomputed, known = is_precomputed(metric), scale is not None
     if not known and not normalize:
         scale = 1.0
-    elif not known and precomputed:  # with its diagonal: mass that stays costs what is there
+    elif not known and precomputed:  # with the diagonal, whose entries are the costs of self-loops
         scale = positive_scale(float(X.mean()))
     cost: DirectCost
     if is_euclidean(metric) and not sp.issparse(X):
@@ -119,9 +119,8 @@ def has_tree(shape: tuple[int, ...]) -> bool:
 def kept_points(given: Any, checked: Any, metric: Any) -> Any:
     """The points as a graph keeps them, None for precomputed costs.
 
-    These are the caller's numbers but not the caller's memory: changing X later does not change
-    the graph. Points in float32 stay so, at half the size. ``checked`` is what `check_input`
-    made of ``given``.
+    The points are copied, so changing X later does not change the graph. Points in float32 stay
+    float32, at half the size. ``checked`` is the result of `check_input` for ``given``.
     """
     if is_precomputed(metric):
         return None
@@ -140,7 +139,7 @@ def kept_points(given: Any, checked: Any, metric: Any) -> Any:
 def _block_cost(
     X: Any, metric: Any, power: float, normalize: bool, scale: float | None, workers: Workers
 ) -> MatrixCost | MetricCost | SparsePointsCost:
-    """A cost that can only look at all pairs."""
+    """A cost that always computes all pairs."""
     if is_precomputed(metric):
         return MatrixCost(X, normalize=normalize, scale=scale, workers=workers)
     if not is_euclidean(metric):

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
 
-UNPLACED_RTOL = 1e-6  # of the mass: above the tolerance of the linear program
+UNPLACED_RTOL = 1e-6  # unplaced share of the mass; larger than the tolerance of the linear program
 
 
 class CandidateCost(Cost):
     """Costs of the stored entries of a sparse matrix.
 
-    An entry stands for the pair, whichever of its two places it is stored in; explicit
-    zeros are pairs that cost nothing. The diagonal is not read.
+    A pair may be stored as (i, j), as (j, i) or as both. Explicit zeros are pairs of cost zero.
+    The diagonal is ignored.
 
     Parameters
     ----------
     matrix
         Canonical CSR, costs >= 0.
     normalize
-        Divide by the mean of the stored costs, the only ones known.
+        Divide by the mean of the stored costs.
     """
 
     exact = False
@@ -63,8 +63,8 @@ class CandidateCost(Cost):
     def unplaceable(self, mass: FloatArray) -> BoolArray:
         """Points that together have more mass than all their candidates can take.
 
-        A plan of largest mass is a linear program. Where it leaves mass over, its dual gives
-        each pair the total price one, points that have too few partners nothing.
+        A linear program finds the plan with the largest total mass. If mass is left over, its
+        dual variables are 0 at the points that have too few partners.
         """
         rows = np.repeat(np.arange(self.n), np.diff(self._pairs.indptr))
         once = rows < self._pairs.indices
@@ -82,7 +82,7 @@ class CandidateCost(Cost):
         return short[component] & (-largest.ineqlin.marginals < 0.25)
 
     def sample(self, rows: LongArray) -> FloatArray:
-        """Costs from some points to all points, infinite where no candidate is."""
+        """Costs from some points to all points; infinite for pairs that are not candidates."""
         out = np.full((len(rows), self.n), np.inf)
         for r, row in enumerate(rows):
             entries = slice(*self._pairs.indptr[row : row + 2])

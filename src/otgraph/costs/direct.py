@@ -1,7 +1,7 @@
-"""Costs of any pairs, asked for directly: blocks, lists, exact neighbors, new points.
+"""Costs of arbitrary pairs: blocks, lists, exact neighbors, new points.
 
-The solver searches pairs and never needs all of them. Kernels, entropic transport, the
-extension to new points and distances along edges do, and ask the same cost objects.
+The solver searches for pairs and never needs all of them. Kernels, entropic transport, new points
+and distances along edges need given pairs. They use the same cost objects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DirectCost(Cost):
     workers
         Threads.
     order
-        Place of each point in the input; None if they are as they came.
+        Index of each point in the input; None if the order is that of the input.
     """
 
     factor: float = 1.0
@@ -45,8 +45,10 @@ class DirectCost(Cost):
         self.n = own.shape[0]
         self.order = np.arange(self.n) if order is None else order
         self.workers = workers
-        self.search_metric: Any = None  # orders points as the cost does; None: no such metric
-        self.keywords: dict[str, Any] = {}  # of that metric
+        self.search_metric: Any = (
+            None  # metric with the same nearest neighbors as the cost, or None
+        )
+        self.keywords: dict[str, Any] = {}  # keywords of that metric
 
     @abstractmethod
     def queries(self, X_new: PointsLike) -> Any:
@@ -63,7 +65,7 @@ class DirectCost(Cost):
         raise NotImplementedError
 
     def noise(self, queries: Any) -> float:
-        """Raw cost below which the order of neighbors that were found says nothing."""
+        """Raw cost below which rounding may have changed the order of the neighbors."""
         return 0.0
 
     def rows(self, queries: Any) -> FloatArray:
@@ -71,7 +73,7 @@ class DirectCost(Cost):
         return self._scaled(self.raw(queries))
 
     def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        """Costs of listed pairs of the n points; `rows` must not fall."""
+        """Costs of listed pairs of the n points; `rows` must be sorted."""
         costs = np.empty(len(rows))
         for a, b in self._direct_blocks():
             span = slice(*np.searchsorted(rows, [a, b]))
@@ -79,7 +81,7 @@ class DirectCost(Cost):
         return costs
 
     def matrix(self) -> FloatArray:
-        """All costs, exactly symmetric; callers check the memory first."""
+        """All costs, exactly symmetric. Callers must check the memory first."""
         out = np.empty((self.n, self.n))
 
         def fill(block: FloatArray, a: int, b: int) -> None:
@@ -92,10 +94,10 @@ class DirectCost(Cost):
         return out
 
     def nearest(self, k: int, queries: Any = None) -> tuple[LongArray, FloatArray]:
-        """Indices and costs of the k nearest points, exactly; ordered by cost, then index.
+        """Indices and costs of the exact k nearest points, ordered by cost, then by index.
 
-        Without queries: of every point itself, which is left out by index. Among duplicates
-        it need not come first in its own list, nor be in it at all.
+        Without queries, these are the neighbors of every point. The point itself is left out by
+        index, because duplicates may come before it.
         """
         own = np.arange(self.n) if queries is None else None
         indices, raw = nearest(self, self.own if queries is None else queries, k, own)
@@ -116,7 +118,7 @@ def fill_symmetric(
     workers: Workers,
     label: str | None = None,
 ) -> None:
-    """Fill the upper triangle in blocks, and the lower one by copy: symmetric to the last bit.
+    """Fill the upper triangle in blocks and copy it to the lower one, for exact symmetry.
 
     ``fill(block, a, b)`` writes to ``block = matrix[a:b, a:]``.
     """
@@ -138,7 +140,7 @@ def mean_and_largest(
     blocks: Sequence[tuple[int, int]],
     workers: Workers,
 ) -> tuple[float, float]:
-    """Of all n² costs, a point with itself included at cost 0.
+    """Mean and maximum of all n² costs, including cost 0 of a point with itself.
 
     ``block(start, stop, first_column)`` gives the costs right of ``first_column``.
     """
@@ -153,12 +155,12 @@ def mean_and_largest(
 
 
 def check_new_points(X_new: PointsLike, points: Any) -> Any:
-    """Rows with as many features as the points, sparse only where these are."""
+    """Points with as many features as those of the graph, sparse if those are."""
     checked = check_points(X_new, name="X_new", min_samples=1)
     if checked.shape[1] != points.shape[1]:
         msg = (
             f"`X_new` must have the {points.shape[1]} features of the points of the graph, got "
-            f"{checked.shape[1]}. Select or order the columns as they were."
+            f"{checked.shape[1]}. Select the same columns in the same order."
         )
         raise ValueError(msg)
     if sp.issparse(points):

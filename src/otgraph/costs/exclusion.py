@@ -1,9 +1,9 @@
-"""Which points can have a pair in which cell: three ways to cut the pairs into blocks.
+"""Three ways to divide the pairs into blocks, by which points can have a pair in which cell.
 
-Each way lists batches of work, and for a batch gives (first column, last column, rows): the
-columns are consecutive points, and the rows are all points that may have a pair with one of
-them. Over all batches every pair is met once, from the row that comes first; for given rows
-every pair of theirs is met, from their side.
+Each way lists batches of work. A batch yields blocks (first column, last column, rows): the
+columns are consecutive points, and the rows are all points that may have a pair with one of them.
+Over all batches every pair occurs once, in the row of the point that comes first. If rows are
+given, all of their pairs occur, in their rows.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     Block: TypeAlias = tuple[int, int, IndexArray]
 
 PLAIN_COLUMNS = 1024
-BATCH_CELLS = 64  # cells whose surviving points are listed together
+BATCH_CELLS = 64  # cells per batch
 BATCH_ROWS = 8192
-SHARE_ROWS = 2048  # points from which the share of survivors is estimated
+SHARE_ROWS = 2048  # sample size for the share of (point, cell) combinations that remain
 FLOAT32_UNIT = 2.0**-24
 LIST_LENGTH = 1 << 18
 
 
 class AllPairs:
-    """Nothing is excluded: blocks of columns with all rows before their end."""
+    """All pairs: blocks of columns, each with all rows before its end."""
 
     def __init__(self, n: int, rows: LongArray | None) -> None:
         self._rows = None if rows is None else rows.astype(np.int32)
@@ -47,7 +47,7 @@ class AllPairs:
 
 
 class NearCells:
-    """Only cells that are near each other: an approximate search."""
+    """Only pairs in cells near each other, for an approximate search."""
 
     def __init__(self, cells: Partition, probes: int, rows: LongArray | None) -> None:
         self._cells = cells
@@ -77,7 +77,7 @@ class NearCells:
 
 
 class NotExcluded:
-    """Point i and cell B unless (|x_i - b| - r_B)_+² >= r_i + max r_j over B, for reaches r."""
+    """Pairs of point i and cell B, unless (|x_i - b| - r_B)_+² >= reach_i + max of reach over B."""
 
     def __init__(
         self, X: FloatArray, cells: Partition, reach: FloatArray, rows: LongArray | None
@@ -88,7 +88,7 @@ class NotExcluded:
         self._ordered = rows is None
         self._rows = np.arange(len(X)) if rows is None else rows
         self._owner = cells.owner
-        # float32 tables, rounded so that no cell is excluded wrongly.
+        # float32 tables, rounded in the direction that excludes fewer cells.
         self._transposed = np.ascontiguousarray(cells.centers.T.astype(np.float32))
         squares = np.square(cells.centers).sum(axis=1)
         self._squares = squares.astype(np.float32)
@@ -100,7 +100,7 @@ class NotExcluded:
         self.batches: list[Batch] = row_blocks(cells.n_cells, BATCH_CELLS)
 
     def share(self) -> float:
-        """Estimated share of the combinations of a point and a cell that survive."""
+        """Estimated share of the (point, cell) combinations that are not excluded."""
         sample = self._rows[:: max(1, len(self._rows) // SHARE_ROWS)]
         found, _ = self._survivors(sample, (0, self._cells.n_cells), ordered=False)
         return len(found) / (len(sample) * self._cells.n_cells)
@@ -110,7 +110,7 @@ class NotExcluded:
         first_cell, last_cell = batch
         offsets = self._cells.offsets
         rows = self._rows
-        if self._ordered:  # points of later cells find the pair from their own side
+        if self._ordered:  # pairs with points of later cells belong to later batches
             rows = rows[: offsets[last_cell]]
         listed = [
             self._survivors(rows[a:b], batch, ordered=self._ordered)
@@ -131,12 +131,12 @@ class NotExcluded:
     def _survivors(
         self, rows: LongArray, batch: Batch, *, ordered: bool
     ) -> tuple[IntArray, IntArray]:
-        """(point, cell of the batch) for all combinations that cannot be excluded."""
+        """All combinations (point, cell of the batch) that cannot be excluded."""
         a, b = batch
         X = self._X[rows]
         squares = np.square(X).sum(axis=1)
         product = X.astype(np.float32) @ self._transposed[:, a:b]
-        # |x|² + |b|² - 2 x·b in float32 is off by at most this much.
+        # Bound of the rounding error of |x|² + |b|² - 2 x·b in float32.
         slack = (X.shape[1] + 8) * FLOAT32_UNIT * (np.sqrt(squares) + self._largest_norm) ** 2
         last_cell = b - a
         first = np.zeros(len(rows), dtype=np.int64)

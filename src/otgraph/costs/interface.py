@@ -1,4 +1,4 @@
-"""What the solver may ask of pairs, of the problem on them, and of its solution.
+"""The interface between the solver and pairs, the problem on them, and its solution.
 
 None of these classes shows where pairs are kept: in this process, or in blocks of rows on a
 cluster. Sums over all points are taken here, in a fixed order from one number per point, so
@@ -72,15 +72,15 @@ class Restricted(ABC):
 
     @abstractmethod
     def start(self, target: FloatArray) -> FloatArray:
-        """Potentials that solve every row by itself, as if all its neighbors had the same one."""
+        """Solve every row by itself, as if its neighbors had the same potential as the point."""
 
     @abstractmethod
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
-        """Potentials of some rows that meet their own targets while all others stay."""
+        """Potentials of some rows that meet their targets while all others stay fixed."""
 
     @abstractmethod
     def row_excess(self, rank: int) -> FloatArray:
-        """Sum by which the nearest ``rank`` candidates of a row are nearer than the next one."""
+        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
 
     @abstractmethod
     def largest_costs(self) -> FloatArray:
@@ -108,7 +108,7 @@ class Curvature(ABC):
     @property
     @abstractmethod
     def n_active(self) -> int:
-        """Number of active ordered pairs, the diagonal not counted."""
+        """Number of active ordered pairs, without the diagonal."""
 
     @abstractmethod
     def product(self, v: FloatArray) -> FloatArray:
@@ -116,7 +116,7 @@ class Curvature(ABC):
 
 
 class TransportPlan(ABC):
-    """Positive entries of a transport plan, and what stays at each point."""
+    """Positive entries of a transport plan, and the mass that each point keeps."""
 
     loops: FloatArray
     loop_costs: FloatArray
@@ -124,12 +124,12 @@ class TransportPlan(ABC):
     @property
     @abstractmethod
     def degrees(self) -> LongArray:
-        """Number of entries of every row, the diagonal not counted."""
+        """Number of entries of every row, without the diagonal."""
 
     @property
     @abstractmethod
     def row_sums(self) -> FloatArray:
-        """Mass that every point gives away or keeps."""
+        """Row sums of the plan, with the diagonal."""
 
     @abstractmethod
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
@@ -137,11 +137,11 @@ class TransportPlan(ABC):
 
     @abstractmethod
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), the diagonal left out."""
+        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
 
     @property
     def mean_degree(self) -> float:
-        """Mean number of neighbors, a point itself not counted."""
+        """Mean number of neighbors; the point itself does not count."""
         return int(np.sum(self.degrees)) / len(self.loops)
 
     @property
@@ -154,7 +154,7 @@ class TransportPlan(ABC):
         """Primal objective of the plan with entries pi_ij (1 + w_i + w_j)."""
         linear, square = self.scaled_sums(w)
         loops = self.loops * (1.0 + 2.0 * w)
-        used = loops != 0  # the cost of a forbidden loop is infinite, its mass zero
+        used = loops != 0  # a forbidden self-loop has infinite cost and mass zero
         loop_cost = np.sum(loops[used] * self.loop_costs[used])
         quadratic = np.sum(square) + np.sum(loops**2)
         return float(np.sum(linear) + loop_cost + 0.5 * eps * quadratic)

@@ -1,4 +1,4 @@
-"""Metrics by name: which are known, how they are recorded, what they learn from all points."""
+"""Metrics: names, records in graphs, and parameters computed from all points."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ def check_metric(metric: Any) -> None:
 
 
 def metric_name(metric: Any) -> str:
-    """What a graph records of the metric; a function leaves its name only."""
+    """The metric as a graph records it; of a function only the name is kept."""
     return metric if isinstance(metric, str) else f"callable {getattr(metric, '__name__', '')}"
 
 
 def is_metric_name(name: str) -> bool:
-    """Whether a recorded metric can be used as it is; the name of a function cannot."""
+    """Whether a recorded metric is a name that can be used again, not that of a function."""
     return name == "precomputed" or name in _VALID_METRICS
 
 
 def metric_keywords(points: Any, metric: Any) -> dict[str, Any]:
-    """Parameters that a metric takes from all points, which a block of them does not show."""
-    if callable(metric) or sp.issparse(points):  # scikit-learn refuses sparse points for these
+    """Parameters of a metric that are computed from all points, not from one block."""
+    if callable(metric) or sp.issparse(
+        points
+    ):  # scikit-learn does not take sparse points for these
         return {}
     if metric == "seuclidean":
         return {"V": np.var(points, axis=0, ddof=1)}

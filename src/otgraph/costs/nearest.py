@@ -1,4 +1,4 @@
-"""Exact nearest neighbors of points, and of new ones."""
+"""Exact nearest neighbors of the points and of new points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def nearest(
 ) -> tuple[LongArray, FloatArray]:
     """Indices and raw costs of the k points nearest to every query.
 
-    ``own`` are the places of the queries among the points, each left out of its own list.
+    If the queries are points of the graph, ``own`` holds their indices; a point is left out of its
+    own list.
     """
     if k == 0:
         return np.empty((queries.shape[0], 0), dtype=np.int64), np.empty((queries.shape[0], 0))
@@ -37,19 +38,21 @@ def nearest(
 def _searched(
     cost: DirectCost, queries: Any, k: int, own: LongArray | None
 ) -> tuple[LongArray, FloatArray]:
-    # A function need not obey the triangle inequality that trees rely on.
+    # Trees rely on the triangle inequality, which a function need not satisfy.
     search = NearestNeighbors(
         algorithm="brute" if callable(cost.search_metric) else "auto",
         metric=cost.search_metric,
         metric_params=cost.keywords or None,
-        # Trees with a fitted metric share one buffer among threads and return anything.
+        # Trees with a fitted metric share a buffer between threads and return wrong results.
         n_jobs=1 if cost.keywords else cost.workers.n_threads,
     ).fit(cost.own)
     distances, indices = search.kneighbors(queries, n_neighbors=k + (own is not None))
     if own is None:
         return indices, distances
     keep = indices != own[:, None]
-    keep[keep.all(axis=1), -1] = False  # self crowded out by duplicates: the last one goes
+    keep[keep.all(axis=1), -1] = (
+        False  # the point itself is not listed, because of duplicates: drop the last
+    )
     shape = (len(own), k)
     return indices[keep].reshape(shape), distances[keep].reshape(shape)
 

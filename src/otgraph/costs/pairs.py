@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 SORT_BLOCK_ROWS = 2048
-FILL_GROUPS = 4  # parts of the work of filling rows, each with a counter of its own per row
+FILL_GROUPS = 4  # tasks that fill rows in parallel, each with its own counters
 
 BUFFER_PAIRS = 1 << 16
 
@@ -79,7 +79,7 @@ def drain(
     n_rows: int,
     row_capacity: int,
 ) -> list[PairChunk]:
-    """Run a collecting kernel, which stops when its buffers may not hold the next row."""
+    """Run a collecting kernel until all rows are done; it stops when its buffers are full."""
     capacity = max(BUFFER_PAIRS, row_capacity)
     i, j, c = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity)
     chunks, row = [], 0
@@ -96,7 +96,7 @@ def _empty_pairs(counts: LongArray) -> Pairs:
 
 
 def joined_rows(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
-    """Pairs from chunks (i, j, cost) that are whole sorted rows, one after the other."""
+    """Pairs from chunks (i, j, cost) that hold complete, sorted rows in order."""
     counts = np.zeros(n, dtype=np.int64)
     workers.run(lambda chunk: kernels.count_rows(chunk[0], counts), chunks)
     joined = _empty_pairs(counts)
@@ -112,11 +112,11 @@ def joined_rows(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
 
 
 def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
-    """Pairs from chunks (i, j, cost) in any order; what comes twice is kept once.
+    """Pairs from chunks (i, j, cost) in any order; repeated pairs are kept once.
 
-    The list is emptied on the way.
+    The list ``chunks`` is emptied to free memory early.
     """
-    # Each group of chunks counts for itself, and so knows its own places in every row.
+    # Each group counts its own entries, which gives it its own range in every row.
     groups = [chunks[g::FILL_GROUPS] for g in range(FILL_GROUPS)]
     chunks.clear()
     cursors = np.zeros((FILL_GROUPS, n), dtype=np.int64)
@@ -132,7 +132,7 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     kernels.first_places(indptr, cursors)
 
     def fill(g: int) -> None:
-        while groups[g]:  # each chunk is freed once it is filled in
+        while groups[g]:  # frees each chunk after it was copied
             kernels.fill_both(*groups[g].pop(), cursors[g], indices, costs)
 
     workers.run(fill, range(FILL_GROUPS))

@@ -1,7 +1,7 @@
-"""A partition of the points into cells of neighbors, so that most pairs can be excluded unseen.
+"""A partition of the points into compact cells, which allows excluding most pairs.
 
-Any grouping is correct; a compact one excludes more. A few rounds of k-means on a sample
-are compact enough, and cost a small share of the search that they save.
+Any partition gives correct results; compact cells exclude more pairs. A few rounds of k-means on a
+sample are compact enough, and take a small share of the time that they save.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from otgraph.typing import Float32Array, FloatArray, IntArray, LongArray
 
-# Points of the k-means sample per cell, and its rounds: more of either changes the share of
-# excluded pairs by less than a tenth (see benchmarks/README.md).
+# Sample size per cell and number of rounds of k-means. More of either changes the share of
+# excluded pairs by less than a tenth.
 SAMPLE_PER_CELL = 32
 KMEANS_ROUNDS = 4
 ASSIGN_ROWS = 2048
-# Radii are widened by more than the rounding error of computing them.
+# Factor on radii, to cover their rounding errors.
 RADIUS_MARGIN = 1.0 + 1e-12
 
 
@@ -52,11 +52,11 @@ class Partition:
         return np.concatenate(ranges)
 
     def nearest(self, count: int, n_points: int = 1) -> list[LongArray]:
-        """For each cell the nearest ones, itself included: ``count``, or enough for n_points."""
+        """For each cell the nearest cells, itself included: ``count``, or enough for n_points."""
         sizes = np.diff(self.offsets)
         squares = np.square(self.centers).sum(axis=1)
         near_cells = []
-        # More than enough of the nearest are sorted; all, if cells are nearly empty.
+        # Number of nearest cells to sort; all of them if cells are nearly empty.
         sorted_part = min(self.n_cells, max(4 * count, 64))
         if np.sort(sizes)[:sorted_part].sum() < n_points:
             sorted_part = self.n_cells
@@ -70,7 +70,7 @@ class Partition:
 
 
 def consecutive_cells(X: FloatArray, size: int) -> Partition:
-    """Cells of ``size`` neighboring rows each; no search, nothing known about compactness."""
+    """Cells of ``size`` consecutive rows each; they need not be compact."""
     n = len(X)
     offsets = np.append(np.arange(0, n, size), n)
     return enclosing_cells(X, offsets)
@@ -85,7 +85,7 @@ def cluster_order(
 
 
 def label_order(labels: LongArray, n_cells: int) -> tuple[LongArray, LongArray]:
-    """The same where the cell of every point is known."""
+    """Like `cluster_order`, for given cells of the points."""
     counts = np.bincount(labels, minlength=n_cells)
     order = np.argsort(labels, kind="stable")
     return order, np.concatenate(([0], np.cumsum(counts[counts > 0])))
@@ -124,8 +124,8 @@ def nearest_center(
 ) -> LongArray:
     """Number of the center nearest to each point.
 
-    Points are taken by ``ASSIGN_ROWS``; parts of X that begin at multiples of it have the same
-    answers as the whole, to the last bit.
+    Points are processed in blocks of ``ASSIGN_ROWS``. A part of X that begins at a multiple of it
+    gives bitwise the same results as the whole.
     """
     labels = np.empty(len(X), dtype=np.int64)
     # [x, 1]·[b, -|b|²/2] is largest for the nearest center.

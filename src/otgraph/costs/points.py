@@ -1,6 +1,6 @@
 """Powers of Euclidean distances between points.
 
-Two steps exclude pairs before any is looked at in float64: whole cells by the triangle
+Two steps exclude pairs before costs are computed in float64: whole cells by the triangle
 inequality, then single pairs by a float32 product with a proven error bound.
 """
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
     NeighborTask = tuple[int, int, IntArray]
 
-# Below this many points one float32 pass over all pairs is cheaper than making cells.
+# With fewer points, one float32 pass over all pairs is cheaper than making cells.
 MIN_CELL_POINTS = 8192
-CELLS_PER_ROOT = 3.0  # number of cells = this times sqrt(n): making and scanning them balance
-PROBES = 16  # cells that a cell looks into for its neighbors
-# Cells that a cell looks into for all its pairs, in an approximate search: looking is cheaper
-# than choosing the nearest, and what is missing falls fast (benchmarks/README.md).
+CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
+PROBES = 16  # cells that are searched for the neighbors of a cell
+# Cells that an approximate screen searches for the pairs of a cell. More of them than for
+# neighbors, because few pairs are missing then (benchmarks/README.md).
 SCREEN_PROBES = 48
-MORE_PROBES = 3  # factor by which an approximate search that missed too much looks further
+MORE_PROBES = 3  # factor on the number of cells if an approximate search missed too many pairs
 NEIGHBOR_ROWS = 256  # rows that are compared with all points at once
-RECALL_ROWS = 32  # rows from which it is judged how many neighbors the near cells hold
-MIN_RECALL = 0.5
-# Looking cell by cell gathers points again and again; above this share of surviving
-# (point, cell) combinations plain blocks do less work.
+RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
+MIN_RECALL = 0.5  # with a smaller recall, all points are searched
+# If more than this share of the (point, cell) combinations remains, plain blocks are faster, since
+# each cell copies its points.
 PLAIN_SHARE = 0.4
-# search="auto" becomes approximate where an exact screen would look at more pairs per point,
-# which is some fifty times what all the rest of the work looks at.
+# search="auto" falls back to the approximate search above this many pairs per point. An exact
+# screen would then look at about fifty times as many pairs as all other steps.
 AUTO_PAIRS_PER_POINT = 250_000
-TINY = 1e-35  # far below any product that matters, above float32 underflow
+TINY = 1e-35  # added to error bounds, to cover underflow in float32
 
 
 def cell_count(n: int) -> int:
@@ -54,9 +54,9 @@ def cell_count(n: int) -> int:
 class EuclideanCost(DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale, in any number of dimensions.
 
-    ``exact`` says whether screening covers all pairs, or only the cells near each cell; None
-    leaves the choice to `decide`. ``labels`` are the cells of the points, if they are known
-    already. With ``keep_order`` there is one cell, and points stay as they came.
+    ``exact`` says whether screens cover all pairs or only near cells; None leaves the choice to
+    `decide`. ``labels`` are the cells of the points, if already known. With ``keep_order`` there
+    is one cell, and the points stay in their order.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class EuclideanCost(DistancePowers):
     def decide(self, upper: FloatArray) -> bool:
         """Whether screens cover all pairs from now on.
 
-        This is where search="auto" gets its meaning: exact, unless a screen with this bound
-        would look at too many pairs. An approximate search becomes exact where it is hardly
-        cheaper, and where it had to be widened until it looks at as many pairs.
+        This defines search="auto": exact, unless a screen with this bound would compute too many
+        pairs. An approximate search becomes exact if it is hardly cheaper, or if it was widened
+        until it computes as many pairs.
         """
         if self.exact or self._approximate_is_no_cheaper():
             self.exact = True
@@ -111,17 +111,17 @@ class EuclideanCost(DistancePowers):
         return self._cells.n_cells == 1 or 2.0 * self._near_share() >= PLAIN_SHARE
 
     def widen(self) -> bool:
-        """Look into more cells where only near ones were looked into, in the end into all."""
+        """Search more cells per cell; returns False if all pairs are covered already."""
         if self.exact:
             return False
         self.probes *= MORE_PROBES
         return True
 
     def neighbor_work(self, k: int) -> Work:
-        """The search for the k nearest points among those of the nearest cells.
+        """The search for the k nearest points, within the nearest cells.
 
-        Where that finds too few of the true ones (isotropic data in many dimensions) all points
-        are looked at, unless the search is meant to be approximate.
+        If that misses too many neighbors (isotropic data in many dimensions), all points are
+        searched, unless the search is approximate.
         """
         k = min(k, self.n - 1)
         tasks = self._neighbor_tasks(k)
@@ -140,7 +140,7 @@ class EuclideanCost(DistancePowers):
     # Neighbors -------------------------------------------------------------------------
 
     def _neighbor_tasks(self, k: int) -> list[NeighborTask]:
-        """(first row, last row, columns to look at) for each block of rows."""
+        """(first row, last row, columns to search) for each block of rows."""
         cells = self._cells
         if cells.n_cells == 1:
             return self._all_columns()
@@ -155,7 +155,7 @@ class EuclideanCost(DistancePowers):
         return [(a, b, everything) for a, b in row_blocks(self.n, NEIGHBOR_ROWS)]
 
     def _recall(self, k: int, tasks: list[NeighborTask]) -> float:
-        """Share of the k nearest points that lie in the columns of a block, for some rows."""
+        """Share of the k nearest points that the tasks would find, from sampled rows."""
         if self._cells.n_cells == 1:
             return 1.0
         chosen = tasks[:: max(1, len(tasks) // RECALL_ROWS)]
@@ -207,7 +207,7 @@ class EuclideanCost(DistancePowers):
         ordered: bool,
         batch: tuple[int, int],
     ) -> tuple[int, list[PairChunk]]:
-        """Number of pairs looked at, and those that count."""
+        """Number of pairs computed, and the pairs below the bound."""
         chunks: list[PairChunk] = []
         checked = 0
         for first, last, rows in way.blocks(batch):
@@ -236,7 +236,7 @@ class EuclideanCost(DistancePowers):
             left, squares = self._centered(some, center, 2.0)
             left[:, -1] = 1.0
             limits = squares - reach[some]
-            # d + 1 products and sums, each within one unit of rounding, on rounded operands.
+            # Error bound of d + 1 products and sums of rounded operands.
             size = 2.0 * np.sqrt(squares) * right_norm + right_last + np.abs(limits)
             limits -= (self.own.shape[1] + 8) * FLOAT32_UNIT * size + TINY
             collect = partial(

@@ -1,4 +1,4 @@
-"""What every cost made of Euclidean distances has in common."""
+"""Base class of costs that are powers of Euclidean distances."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IndexArray, LongArray, PointsLike
 
 BLOCK_ROWS = 2048
-# Distances that a matrix product gives within this many units of rounding of zero say nothing
-# about the order of neighbors: these rows are searched again by subtraction.
+# If the distances of all neighbors found by matrix products are below this many units of rounding,
+# their order is unreliable. The row is searched again by subtraction.
 NOISE_UNITS = 1e4
 
 
@@ -49,7 +49,7 @@ class DistancePowers(SearchedCost):
         self.search_metric = "euclidean"
 
     def queries(self, X_new: PointsLike) -> Any:
-        """New points in the units of the old ones."""
+        """New points, centered and scaled like the points of the graph."""
         queries = self._placement.place(check_new_points(X_new, self.own), "X_new")
         with np.errstate(over="ignore"):
             squares = row_squares(queries)
@@ -69,7 +69,7 @@ class DistancePowers(SearchedCost):
     def raw_of_neighbors(
         self, queries: Any, indices: LongArray, distances: FloatArray
     ) -> FloatArray:
-        """Raw costs by subtraction, whatever the distances were rounded to."""
+        """Raw costs by subtraction, which does not depend on the rounding of ``distances``."""
         rows = np.repeat(np.arange(len(indices)), indices.shape[1])
         squares = subtracted_squares(queries, self.own, rows, indices.ravel())
         return self._powered(squares.reshape(indices.shape))
@@ -80,7 +80,7 @@ class DistancePowers(SearchedCost):
         return float((NOISE_UNITS * np.finfo(np.float64).eps * largest) ** self._half_power)
 
     def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        """Costs of listed pairs, by subtraction: no other pair is looked at."""
+        """Costs of listed pairs, by subtraction."""
         squares = subtracted_squares(self.own, self.own, rows, columns)
         return self._scaled(self._powered(squares))
 

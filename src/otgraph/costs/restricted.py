@@ -1,7 +1,7 @@
 """The optimal transport problem on a given set of pairs.
 
-A restricted problem is all that the solver sees: it answers row sums, Hessian products and
-the plan at a vector of potentials. The pairs stay in here.
+The solver sees only this: row sums, Hessian products and the plan for a vector of potentials. It
+has no access to the pairs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from otgraph.costs.pairs import Pairs
     from otgraph.typing import FloatArray, IntArray, LongArray
 
-# Rows per task: large enough that handing a task to a thread (some 20 µs) costs little beside
-# computing it, small enough that two cores share the work of a few thousand points.
+# Rows per task. Handing a task to a thread takes about 20 µs, so tasks should not be small; they
+# must be small enough for two cores to share a few thousand points.
 BLOCK_ROWS = 2048
 MOST_BLOCKS = 64
 
@@ -30,16 +30,16 @@ MOST_BLOCKS = 64
 class RestrictedProblem(Restricted):
     """Sums over pairs in memory, plus one diagonal entry per point.
 
-    It may hold a block of rows only. Vectors are then local: the points of the block come
-    first, then the other columns.
+    It may hold only a block of rows. Vectors are then local: the points of the block come first,
+    then the other columns.
 
     Parameters
     ----------
     pairs
         The candidate pairs with their costs.
     diagonal
-        Cost of keeping mass at a point: 0 with self-loops, infinite without, or the price of
-        the overflow that keeps a problem on too few pairs feasible.
+        Cost of keeping mass at a point: 0 with self-loops, infinite without them, or the price of
+        unplaced mass, which keeps a problem on too few pairs feasible.
     workers
         Threads that share the rows.
     """
@@ -63,7 +63,7 @@ class RestrictedProblem(Restricted):
         return RestrictedProblem(self.pairs, diagonal, self._workers)
 
     def start(self, target: FloatArray) -> FloatArray:
-        """Potentials that solve every row by itself, as if all its neighbors had the same one."""
+        """Solve every row by itself, as if its neighbors had the same potential as the point."""
         u = np.empty(self.n)
         pairs = self.pairs
         self._rows.run(
@@ -74,7 +74,7 @@ class RestrictedProblem(Restricted):
         return u
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
-        """Potentials of some rows that meet their own targets while all others stay."""
+        """Potentials of some rows that meet their targets while all others stay fixed."""
         lifted = np.empty(len(rows))
         pairs = self.pairs
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
@@ -84,7 +84,7 @@ class RestrictedProblem(Restricted):
         return lifted
 
     def row_excess(self, rank: int) -> FloatArray:
-        """Sum by which the nearest ``rank`` candidates of a row are nearer than the next one."""
+        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
         out = np.empty(self.n)
         pairs = self.pairs
         self._rows.run(lambda a, b: kernels.row_excess(pairs.indptr, pairs.costs, rank, a, b, out))
@@ -100,7 +100,7 @@ class RestrictedProblem(Restricted):
         return out
 
     def evaluate(self, u: FloatArray) -> Evaluation:
-        """Row sums and square sum at ``u``, remembered for a second question about the same."""
+        """Row sums and square sum at ``u``; the last result is cached."""
         return self._at(u)[1]
 
     def hessian(self, u: FloatArray) -> Hessian:
@@ -109,13 +109,13 @@ class RestrictedProblem(Restricted):
         starts = self.pairs.indptr[:-1]
         loops = 2.0 * u[: self.n] > self.diagonal
         degrees = np.subtract(ends, starts, dtype=np.float64) + loops
-        assert self._active is not None  # listed with the evaluation
+        assert self._active is not None  # computed together with the evaluation
         return Hessian(starts, ends, self._active, degrees, degrees + loops, self._rows)
 
     def _at(self, u: FloatArray) -> tuple[FloatArray, Evaluation, LongArray]:
         """Sums and active pairs at ``u``, found in one pass.
 
-        The list of active pairs is written over: new memory for each would cost more than
+        The list of active pairs is overwritten, because allocating memory would take longer than
         filling it.
         """
         if self._evaluated is not None and self._evaluated[0] is u:
@@ -148,14 +148,14 @@ class RestrictedProblem(Restricted):
 
 @dataclass(frozen=True)
 class SharedRows:
-    """Blocks of rows and the threads that share them. It pickles: threads do not travel."""
+    """Blocks of rows and the threads that process them; threads are not pickled."""
 
     blocks: list[tuple[int, int]]
     workers: Workers
 
     @classmethod
     def of(cls, n: int, workers: Workers) -> SharedRows:
-        """Blocks that depend on the number of rows alone."""
+        """Blocks of rows; they depend only on the number of rows."""
         return cls(row_blocks(n, max(BLOCK_ROWS, n // MOST_BLOCKS)), workers)
 
     def run(self, kernel: Callable[[int, int], None]) -> None:
@@ -167,7 +167,7 @@ class SharedRows:
 class Hessian(Curvature):
     """Active pairs in memory.
 
-    The active columns of row i are ``indices[starts[i]:ends[i]]``; what follows them is unused.
+    The active columns of row i are ``indices[starts[i]:ends[i]]``; the rest of the row is unused.
     """
 
     starts: LongArray
@@ -179,7 +179,7 @@ class Hessian(Curvature):
 
     @property
     def n_active(self) -> int:
-        """Number of active ordered pairs, the diagonal not counted."""
+        """Number of active ordered pairs, without the diagonal."""
         return int(np.sum(self.ends - self.starts))
 
     def product(self, v: FloatArray) -> FloatArray:
@@ -192,7 +192,7 @@ class Hessian(Curvature):
 
 @dataclass(frozen=True)
 class Plan(TransportPlan):
-    """Entries in memory, as rows that are symmetric if they are all there."""
+    """Entries in memory; symmetric if all rows are present."""
 
     indptr: LongArray
     indices: IntArray
@@ -204,12 +204,12 @@ class Plan(TransportPlan):
 
     @property
     def degrees(self) -> LongArray:
-        """Number of entries of every row, the diagonal not counted."""
+        """Number of entries of every row, without the diagonal."""
         return np.diff(self.indptr)
 
     @property
     def row_sums(self) -> FloatArray:
-        """Mass that every point gives away or keeps."""
+        """Row sums of the plan, with the diagonal."""
         sums = np.zeros(len(self.loops))
         filled = np.flatnonzero(self.degrees)
         if len(filled):
@@ -227,7 +227,7 @@ class Plan(TransportPlan):
         return out
 
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), the diagonal left out."""
+        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
         linear, square = np.empty((2, len(self.loops)))
         self.rows.run(
             lambda a, b: kernels.scaled_plan_values(

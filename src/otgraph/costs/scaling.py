@@ -1,4 +1,4 @@
-"""Points brought to values about 1, so that costs of any size neither overflow nor lose digits."""
+"""Scale points to values near 1, so that costs neither overflow nor lose digits."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from otgraph.costs.squares import (
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
-# Up to here the mean of |x - y|^p over all pairs is computed, beyond it is estimated.
+# Up to this many points the mean of |x - y|^p is computed exactly, above it is estimated.
 EXACT_MEAN_POINTS = 5000
-MEAN_SAMPLE_PAIRS = 1 << 22  # relative standard error about 0.0005 times the spread
+MEAN_SAMPLE_PAIRS = 1 << 22  # relative standard error: about 0.0005 times the spread of the costs
 SAMPLE_CHUNK = 1 << 16
-# A recorded scale outside these bounds was rounded by under- or overflow and is computed anew.
+# A recorded scale outside these bounds was affected by under- or overflow; it is computed again.
 SMALLEST_SCALE, LARGEST_SCALE = 1e-290, 1e290
 
 
 @dataclass(frozen=True)
 class Placement:
-    """What was done to the points, to be done to new ones, with the same bits.
+    """Centering and scaling of the points, to apply to new points with the same rounding.
 
-    Dense points are centered, in two steps: taking away the first point is exact for near
-    points and leaves zero for identical ones. Sparse points are not, they would fill up.
+    Dense points are centered in two steps. Subtracting the first point is exact for near points
+    and gives zero for identical ones. Sparse points are not centered: they would become dense.
     """
 
     cosine: bool
@@ -58,16 +58,16 @@ class Placement:
 
 @dataclass(frozen=True)
 class ScaledPoints:
-    """Points and what makes a cost of their distances.
+    """Scaled points, and the numbers that turn distances into costs.
 
     Parameters
     ----------
     points
-        Scaled by powers of two to values about 1; centered if dense.
+        Scaled by powers of two to values near 1; centered if dense.
     power, factor
         c = factor · (distance of the scaled points)^power.
     scale
-        What costs of the caller's points were divided by.
+        Divisor of the costs, in the units of the input.
     placement
         How the points were scaled.
     identical
@@ -98,7 +98,7 @@ def scaled_points(
     if metric in ("cosine", "sqeuclidean"):  # 1 - cos is half the squared distance of unit vectors
         power *= 2.0
     length = np.float64(placement.unit) * placement.spread
-    with np.errstate(over="ignore", under="ignore"):  # only where the costs themselves do
+    with np.errstate(over="ignore", under="ignore"):  # happens only if the costs themselves do
         unit = float(length**power)
     unit *= 0.5 ** (0.5 * power) if metric == "cosine" else 1.0
     identical = _are_identical(points)
@@ -113,12 +113,12 @@ def scaled_points(
 
 
 def is_sound(*numbers: float) -> bool:
-    """Whether these numbers are far from under- and overflow."""
+    """Whether these numbers are far from underflow and overflow."""
     return all(SMALLEST_SCALE < number < LARGEST_SCALE for number in numbers)
 
 
 def checked_factor(unit: float, scale: float) -> float:
-    """What raw costs are multiplied by when they are not normalized."""
+    """Factor on raw costs that are not normalized."""
     factor = unit / scale
     if not 0.0 < factor < np.inf:
         raise ValueError(BEYOND_FLOAT64)
@@ -126,7 +126,7 @@ def checked_factor(unit: float, scale: float) -> float:
 
 
 def positive_scale(mean: float) -> float:
-    """Divisor for a mean cost: all points identical leaves nothing to divide by."""
+    """The mean as a divisor; 1 if all costs are zero."""
     return mean if mean > 0.0 else 1.0
 
 
@@ -159,7 +159,7 @@ def _mean_power(
     n, half_power = points.shape[0], 0.5 * power
     squares = row_squares(points)
     if power == 2.0:
-        # 2(mean |x|² - |mean x|²), unless that cancels, as for sparse points with an offset.
+        # 2(mean |x|² - |mean x|²), unless digits cancel, as for sparse points with an offset.
         center = np.asarray(points.mean(axis=0)).ravel() if sp.issparse(points) else np.zeros(1)
         spread = float(squares.mean()) - float(center @ center)
         if spread > NEAR * float(squares.mean()):

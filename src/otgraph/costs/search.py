@@ -1,7 +1,7 @@
-"""Searches over pairs in parts.
+"""Searches over pairs, divided into parts.
 
-Which parts there are depends on the cost alone. They can run in any order, in threads or on
-other machines, and what they find together is always the same.
+The parts depend only on the cost. They can run in any order, in threads or on other machines, and
+together they always find the same pairs.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """A search that is still to be done.
+    """A search, described but not run yet.
 
     Parameters
     ----------
     parts
-        What to look through, in pieces.
+        The parts of the search.
     find
-        Gives for a part the number of pairs looked at, and those that count.
+        Runs one part; returns the number of pairs computed, and the pairs found.
     complete
         Whether the parts cover all pairs.
     whole_rows
-        Whether the parts give every pair from both ends, as sorted rows in their order.
+        Whether the parts return complete, sorted rows in order, with both (i, j) and (j, i).
     """
 
     parts: Sequence[Any]
@@ -45,7 +45,7 @@ class Work:
 
 
 class SearchedCost(DirectCost):
-    """A cost whose pairs are found by looking through parts."""
+    """A cost whose searches are divided into parts."""
 
     @abstractmethod
     def neighbor_work(self, k: int) -> Work:
@@ -56,7 +56,7 @@ class SearchedCost(DirectCost):
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
 
     def neighbors(self, k: int) -> Pairs:
-        """Pairs of near points, about k per point: a first guess, not a promise."""
+        """Pairs of near points, about k per point; they need not be the k nearest."""
         with single_threaded_blas():
             _, pairs = self._found(self.neighbor_work(min(k, self.n - 1)), "search")
         return pairs

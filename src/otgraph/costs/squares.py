@@ -1,4 +1,4 @@
-"""Squared Euclidean distances in float64, of dense or sparse points, near ones included."""
+"""Squared Euclidean distances in float64, accurate for near points, dense or sparse."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy.spatial.distance import cdist
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
-# |x|² + |y|² - 2x·y loses as many digits as the distance is shorter than the norms. Pairs
-# closer than this are subtracted first, which keeps 12 digits everywhere and zeros exact.
+# |x|² + |y|² - 2x·y loses digits if the distance is much smaller than the norms. Below this ratio
+# of squares, x - y is computed instead. All results then have 12 digits, and zeros are exact.
 NEAR = 1e-4
-# Above this share of near pairs it is faster to subtract for the whole block.
+# Above this share of near pairs, subtracting for the whole block is faster.
 NEAR_SHARE = 0.05
-DIFFERENCE_ENTRIES = 1 << 18  # coordinates subtracted at once: 2 MB
+DIFFERENCE_ENTRIES = 1 << 18  # numbers subtracted at once: 2 MB
 
 
 def square_distances(
@@ -24,7 +24,7 @@ def square_distances(
 ) -> FloatArray:
     """|x_r - y_c|² for all r and c, given the squared norms.
 
-    With ``near=False`` close pairs are left as the product gives them, cut off at zero.
+    With ``near=False`` near pairs are not computed again; negative results become zero.
     """
     sums = x_squares[:, None] + y_squares
     product = x @ y.T
@@ -45,7 +45,7 @@ def square_distances(
 
 
 def subtracted_squares(x: Any, y: Any, rows: Any, columns: Any) -> FloatArray:
-    """|x_r - y_c|² for a list of pairs, a bounded number at a time."""
+    """|x_r - y_c|² for a list of pairs, in blocks of bounded size."""
     out = np.empty(len(rows))
     step = max(1, DIFFERENCE_ENTRIES // max(1, x.shape[1]))
     for a in range(0, len(rows), step):
@@ -80,10 +80,10 @@ def largest_entry(X: Any) -> float:
 
 
 def power_of_two(largest: float) -> float:
-    """Power of two near ``largest``: dividing by it changes no digit."""
+    """Power of two near ``largest``; dividing by it is exact."""
     return float(2.0 ** np.floor(np.log2(largest))) if largest > 0.0 else 1.0
 
 
 def divided(X: Any, unit: float) -> Any:
-    """A new array X / unit for a power of two; multiplying is faster where it cannot overflow."""
+    """X / unit as a new array, for a power of two; by multiplication unless 1/unit overflows."""
     return X * (1.0 / unit) if 1.0 / unit < np.inf else X / unit

@@ -1,7 +1,7 @@
 """Powers of Euclidean distances between points in few dimensions.
 
-A k-d tree finds neighbors, and its leaves with their boxes exclude nearly all pairs: a screen
-looks at a few hundred pairs per point, whatever their number.
+A k-d tree finds neighbors, and the bounding boxes of its leaves exclude nearly all pairs. A screen
+computes a few hundred pairs per point, for any number of points.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import FloatArray, LongArray
 
-# At most; smaller leaves exclude more pairs, larger ones ask fewer questions.
+# Maximum leaf size: smaller leaves exclude more pairs, larger ones have fewer nodes to visit.
 LEAF_POINTS = 16
 BLOCK_ROWS = 8192
-BUFFER_PAIRS = 1 << 19  # of a block, before it is cut
+BUFFER_PAIRS = 1 << 19  # size of the buffer for the pairs of a block
 FEWEST_NEIGHBORS = 3
-# Pairs cost little here, and candidates that hold most of the solution save Newton steps.
+# Factor on the number of first candidates. They are cheap here, and more of them save Newton
+# steps.
 MORE_PAIRS = 1.5
-TIE_MARGIN = 1.0 - 1e-9
-# Reaches are raised by more than the rounding errors of their sum.
+TIE_MARGIN = 1.0 - 1e-9  # factor that excludes pairs exactly at the bound
+# Relative increase of reaches, to cover rounding errors of their sums.
 REACH_MARGIN = 1e-12
 
 
@@ -41,7 +42,7 @@ class TreeCost(DistancePowers):
     def __init__(self, scaled: ScaledPoints, workers: Workers) -> None:
         n, d = scaled.points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF_POINTS))))
-        # The tree halves the points again and again, as the offsets do.
+        # The tree halves the points repeatedly; the offsets do the same.
         order = KDTree(scaled.points, leafsize=LEAF_POINTS, copy_data=False).indices
         super().__init__(scaled, workers, order)
         self._offsets = (np.arange(2**depth + 1) * n) >> depth
@@ -50,12 +51,12 @@ class TreeCost(DistancePowers):
         kernels.fill_boxes(self.own, self._offsets, self._lower, self._upper)
 
     def neighbor_work(self, k: int) -> Work:
-        """The search for pairs no longer than the distances to a near neighbor of both.
+        """The search for pairs with c_ij < a_i + a_j, for costs a_i of near neighbors.
 
-        Pairs with c_ij < a_i + a_j, a_i the cost of a near neighbor of i, are symmetric as they
-        come, unlike lists of neighbors. Where points are spread evenly they are 2^(d/2) times as
-        many as those nearer than it. Ties do not count, or copies of a point would bring all
-        pairs of them along; a point that finds no pair here gets them from the first screen.
+        Unlike lists of nearest neighbors, these pairs are symmetric. For evenly spread points
+        they are 2^(d/2) times as many as the neighbors nearer than a_i. Ties are excluded;
+        otherwise duplicates would add all pairs among themselves. A point without any pair here
+        gets its pairs from the first screen.
         """
         rank = max(FEWEST_NEIGHBORS, round(k * MORE_PAIRS / 2.0 ** (self.own.shape[1] / 2.0)))
         return self.screen_work(TIE_MARGIN * self._neighbor_costs(min(rank, self.n - 1)))
@@ -67,7 +68,7 @@ class TreeCost(DistancePowers):
 
         def find(block: tuple[int, int]) -> None:
             rows = slice(*block)
-            # The nearest of all is the point itself, or a copy of it.
+            # The nearest point is the point itself or a duplicate.
             found, _ = tree.query(self.own[rows], k=[rank + 1])
             distance[rows] = found[:, 0]
 

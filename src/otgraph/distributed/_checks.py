@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from otgraph._memory import available_bytes, megabytes
+from otgraph._memory import available_bytes, format_bytes
 from otgraph._optional import require
 from otgraph._validation import check_count
 from otgraph.exceptions import ClusterError, MemoryLimitError, argument_error
@@ -100,19 +100,20 @@ def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: in
         usable = USABLE_SHARE * fact.memory
         if COPIES_OF_POINTS * point_bytes > usable:
             msg = (
-                f"Every worker holds all points, which take {megabytes(point_bytes)} as float64, "
-                f"and {COPIES_OF_POINTS} times that while they are prepared; worker {address} may "
-                f"use {megabytes(usable)}. Start fewer workers with more memory, or reduce the "
-                "dimension (principal components)."
+                f"Every worker holds all points, which take {format_bytes(point_bytes)} as "
+                f"float64, and {COPIES_OF_POINTS} times that while they are prepared; worker "
+                f"{address} may use {format_bytes(usable)}. Start fewer workers with more memory, "
+                "or reduce the dimension (principal components)."
             )
             raise MemoryLimitError(msg)
         per_row = fact.threads * ROW_BYTES
         if point_bytes + per_row * block_rows > usable:
             fits = int((usable - point_bytes) / per_row)
             msg = (
-                f"A block of {block_rows} rows needs about {megabytes(ROW_BYTES * block_rows)} for "
-                f"each of the {fact.threads} thread(s) of worker {address}, beside the points; it "
-                f"may use {megabytes(usable)}. Pass `block_rows={fits}` or less."
+                f"A block of {block_rows} rows needs about {format_bytes(ROW_BYTES * block_rows)} "
+                f"for each of the {fact.threads} thread(s) of worker {address}, in addition "
+                f"to the points; it may use {format_bytes(usable)}. Pass "
+                f"`block_rows={fits}` or less."
             )
             raise MemoryLimitError(msg)
     return int(sum(USABLE_SHARE * fact.memory - point_bytes for fact in facts.values()))

@@ -1,7 +1,7 @@
-"""scikit-learn faces of the graphs and methods; all the work is done by functions.
+"""scikit-learn estimators for graphs and methods; functions do all the work.
 
-Transformers turn points into a graph. Estimators do something with any graph: one that a
-transformer builds, one that you have, or a precomputed matrix.
+Transformers turn points into a graph. The other estimators work on any graph: one that a
+transformer builds, a `Graph`, or a precomputed matrix.
 """
 
 from __future__ import annotations

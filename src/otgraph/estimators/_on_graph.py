@@ -1,4 +1,4 @@
-"""What the estimators share that work on any graph."""
+"""Base class of the estimators that work on any graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OnGraph(BaseEstimator):
     transformer_: Any
 
     def _source(self, X: Any) -> tuple[Graph, Any]:
-        """The graph on checked X, and the fitted transformer where one built it."""
+        """The graph on checked X, and the fitted transformer if there is one."""
         if isinstance(self.graph, Graph):
             if X.shape[0] != self.graph.n:
                 msg = f"`X` must have a row for each of the {self.graph.n} points of `graph`, got "
@@ -49,14 +49,14 @@ class OnGraph(BaseEstimator):
         return X if self._is_precomputed else self.graph_.extend(X)
 
     def _checked(self, X: Any, **options: Any) -> Any:
-        # Finite or not is left to whoever uses the numbers: it counts and locates.
+        # Finiteness is checked by the functions, whose errors give count and row.
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, **options,
         )  # fmt: skip
 
     def _checked_new(self, X: Any) -> Any:
-        check_is_fitted(self, "graph_")  # the last thing that `fit` sets
+        check_is_fitted(self, "graph_")  # `fit` sets this attribute last
         return self._checked(X, reset=False)
 
     @property

@@ -1,4 +1,4 @@
-"""What all transformers from points to graphs share."""
+"""Base class of the transformers from points to graphs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class GraphTransformer(
     """Points in, weights of a graph out.
 
     ``fit_transform`` gives the graph on the points that were fitted, symmetric and square.
-    ``transform`` always takes its rows as new points and gives their weights to the fitted
-    ones, also when it is handed a fitted point again.
+    ``transform`` treats all rows as new points, even fitted ones, and returns their weights to the
+    fitted points.
     """
 
     metric: Any
@@ -35,7 +35,7 @@ class GraphTransformer(
         """The graph of checked points."""
 
     def _fit(self, X: Any, **fit_options: Any) -> Self:
-        # Finite or not is left to the function that builds the graph: it counts and locates.
+        # Finiteness is checked by the function behind it, whose error gives count and row.
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, ensure_min_samples=2,
@@ -94,6 +94,6 @@ class GraphTransformer(
 
 
 def as_configured(matrix: SparseMatrix) -> SparseMatrix:
-    """CSR as scikit-learn was told to return it: ``spmatrix``, or ``sparray`` from 1.9 on."""
+    """CSR in scikit-learn's configured container: ``spmatrix``, or ``sparray`` from 1.9 on."""
     wants_array = sklearn.get_config().get("sparse_interface") == "sparray"
     return sp.csr_array(matrix) if wants_array else sp.csr_matrix(matrix)

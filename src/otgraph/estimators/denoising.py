@@ -29,7 +29,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
     """Features smoothed by a random walk on a graph, as MAGIC does.
 
     :func:`otgraph.denoise` as a transformer. ``fit_transform`` smooths the fitted points;
-    ``transform`` lets new points take one step to the fitted ones and walk on from there.
+    ``transform`` starts with one step from new points to fitted ones and continues on the graph.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
     columns
         Features to denoise and return: numbers, a mask or a slice. All by default.
     rescale
-        Give each feature the 99th percentile back that it had; for values >= 0 only.
+        Restore the 99th percentile of each feature; for values >= 0 only.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         input_features
             Names to use where the fitted points had none.
         """
-        if self._is_precomputed:  # X holds weights: the features themselves came without names
+        if self._is_precomputed:  # X holds weights, and the features have no names
             prefix = type(self).__name__.lower()
             return np.array([f"{prefix}{i}" for i in self.columns_], dtype=object)
         return np.asarray(super().get_feature_names_out(input_features)[self.columns_])

@@ -26,8 +26,8 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraph)
     n_components
         Number of coordinates.
     graph
-        Where the graph comes from: a transformer from points to weights (a pipeline will
-        do), a :class:`otgraph.Graph` on the points, or ``"precomputed"``, where X itself holds
+        Where the graph comes from: a transformer from points to weights (or a pipeline),
+        a :class:`otgraph.Graph` on the points, or ``"precomputed"``. Then X holds
         the weights and ``transform`` takes rows of new points. None stands for
         ``QuadraticOTTransformer()``.
     tol

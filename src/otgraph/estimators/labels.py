@@ -27,10 +27,10 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
     Parameters
     ----------
     mu
-        How firmly known labels are held; see :func:`otgraph.spread_labels`.
+        Weight of the known labels; see :func:`otgraph.spread_labels`.
     graph
-        Where the graph comes from: a transformer from points to weights (a pipeline will
-        do), a :class:`otgraph.Graph` on the points, or ``"precomputed"``, where X itself holds
+        Where the graph comes from: a transformer from points to weights (or a pipeline),
+        a :class:`otgraph.Graph` on the points, or ``"precomputed"``. Then X holds
         the weights and ``predict`` takes rows of new points. None stands for
         ``QuadraticOTTransformer()``.
     tol

@@ -1,4 +1,4 @@
-"""One transformer per construction; parameters are those of the function behind it."""
+"""One transformer per construction, with the parameters of its function."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ on_failure, n_jobs, random_state
     Attributes
     ----------
     graph_
-        The :class:`otgraph.Graph` of the fitted points, with its certificate.
+        The :class:`otgraph.TransportGraph` of the fitted points, with its certificate.
     n_iter_
         Newton steps of the solver.
 
@@ -138,7 +138,7 @@ on_failure, n_jobs, random_state
 class EntropicOTTransformer(_TransportTransformer):
     """Dense graph by entropically regularized optimal transport.
 
-    Every pair of points has a weight, so that memory grows with the square of their number;
+    Every pair of points has a weight, so memory grows with the square of the number of points.
     :func:`otgraph.entropic_ot_graph` explains the parameters.
 
     Parameters
@@ -151,7 +151,7 @@ class EntropicOTTransformer(_TransportTransformer):
     Attributes
     ----------
     graph_
-        The :class:`otgraph.Graph` of the fitted points, with its certificate.
+        The :class:`otgraph.TransportGraph` of the fitted points, with its certificate.
     n_iter_
         Passes over all pairs.
 
@@ -199,7 +199,7 @@ class KNNGaussianTransformer(GraphTransformer):
     Parameters
     ----------
     n_neighbors
-        Neighbors that every point has at least.
+        Least number of neighbors of a point.
     eps
         Scale of the weights in units of the mean cost; None gives every edge weight one.
     metric, power, normalize, include_self, symmetrize, n_jobs

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PAGE = "reproduction.md"
+WIDTH = 100  # of its lines, as in all Markdown files here
 PICTURES = Path("images", "reproduction")
 # A page with two dozen pictures should load at once; these are drawings of few colors.
 MAX_PICTURE_BYTES = 300_000
@@ -122,19 +124,28 @@ def _section(
     name: str, summary: Mapping[str, Any], figures: Sequence[Mapping[str, str]]
 ) -> Iterator[str]:
     where = f" ({summary['source']})" if summary["source"] else ""
-    yield f"\n## {name}\n\n{summary['title']}{where}.\n"
+    title = _wrapped(f"{summary['title']}{where}.")
+    yield f"\n## {name}\n\n{title}\n"
     if summary["quick"]:
         yield f"*{QUICK_RUN.capitalize()}.*\n"
     for claim in summary["claims"]:
         variant = f" ({claim['variant']})" if claim["variant"] else ""
-        yield f"* **{claim['verdict'].capitalize()}**{variant}: *{claim['text']}*"
-        yield f"  {claim['sentence']}"
+        yield _wrapped(f"* **{claim['verdict'].capitalize()}**{variant}: *{claim['text']}*", "  ")
+        yield _wrapped(f"  {claim['sentence']}", "  ")
         if claim["reason"]:
-            yield f"  Why: {claim['reason']}"
+            yield _wrapped(f"  Why: {claim['reason']}", "  ")
     yield "\n" + markdown_table(summary["table"])
     for figure in figures:
         path = (PICTURES / f"{name}-{figure['name']}.png").as_posix()
-        yield f"\n![{name}: {figure['name']}]({path})\n\n*{figure['caption']}*"
+        caption = _wrapped(f"*{figure['caption']}*")
+        yield f"\n![{name}: {figure['name']}]({path})\n\n{caption}"
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    """Prose as lines of at most ``WIDTH`` columns; all but the first are indented."""
+    return textwrap.fill(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:

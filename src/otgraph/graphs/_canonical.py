@@ -1,4 +1,4 @@
-"""The one form in which weights and parameters are kept."""
+"""The canonical form of weights and parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Param: TypeAlias = str | int | float | bool | None
 def canonical_weights(weights: Any) -> SparseMatrix:
     """Weights as an exactly symmetric, non-negative float64 CSR matrix in canonical form.
 
-    The argument is left as it was.
+    The argument is not changed.
     """
     if sp.issparse(weights):
         csr = check_csr(weights, name="weights")
@@ -41,7 +41,7 @@ def canonical_weights(weights: Any) -> SparseMatrix:
 
 
 def with_small_indices(csr: SparseMatrix) -> SparseMatrix:
-    """The same matrix without stored zeros, sorted, with 32-bit indices where they suffice."""
+    """The same matrix without stored zeros, sorted, with 32-bit indices if possible."""
     csr.sum_duplicates()
     csr.eliminate_zeros()
     largest = max(csr.nnz, *csr.shape)
@@ -69,7 +69,7 @@ def _exactly_symmetric(csr: SparseMatrix) -> SparseMatrix:
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Param]:
-    """A copy with Python's own numbers in place of numpy's, fit for a file."""
+    """A copy with Python numbers instead of numpy's, as files need them."""
     return {str(key): _plain(key, value) for key, value in params.items()}
 
 

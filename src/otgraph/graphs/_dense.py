@@ -1,4 +1,4 @@
-"""Graphs in which every pair has an edge: memory first, then n × n numbers, filled once."""
+"""Dense graphs: check the memory, then fill n × n numbers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from otgraph.exceptions import MemoryLimitError
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray, SparseMatrix
 
-# A float64 weight, and beside it either its 32-bit index or a float32 copy for Newton steps.
+# Bytes per pair: a float64 weight, plus a 32-bit index or a float32 copy for Newton steps.
 BYTES_PER_PAIR = 12
-# What is left to the rest of the process and the machine.
+# Share of the free memory that may be used.
 USABLE_SHARE = 0.9
 
 
 def require_dense_memory(n: int) -> None:
-    """Raise before anything is allocated when n × n weights cannot fit."""
+    """Raise before anything is allocated if n × n weights do not fit into memory."""
     needed, available = BYTES_PER_PAIR * n * n, available_bytes()
     if needed > USABLE_SHARE * available:
         largest = int((USABLE_SHARE * available / BYTES_PER_PAIR) ** 0.5)
@@ -33,9 +33,9 @@ def require_dense_memory(n: int) -> None:
 
 
 def csr_from_dense(matrix: FloatArray) -> SparseMatrix:
-    """CSR matrix of a dense one without its zeros; the dense one is used up.
+    """CSR matrix of a dense matrix, without zeros; the dense matrix is overwritten.
 
-    Values move to the front of the same memory, so that only the indices are new.
+    Values move to the front of the same memory. Only the indices need new memory.
     """
     n_rows, n_columns = matrix.shape
     counts = np.count_nonzero(matrix, axis=1)
@@ -48,7 +48,9 @@ def csr_from_dense(matrix: FloatArray) -> SparseMatrix:
     for i in range(n_rows):
         kept = np.flatnonzero(matrix[i])
         indices[indptr[i] : indptr[i + 1]] = kept
-        values[indptr[i] : indptr[i + 1]] = matrix[i, kept]  # never ahead of the row being read
+        values[indptr[i] : indptr[i + 1]] = matrix[
+            i, kept
+        ]  # never writes past the row that is being read
     data = values[:nnz] if nnz > values.size // 2 else values[:nnz].copy()
     csr = sp.csr_matrix((data, indices, indptr), shape=matrix.shape, copy=False)
     csr.has_sorted_indices = csr.has_canonical_format = True

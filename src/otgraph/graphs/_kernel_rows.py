@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_neighbor_count(k: Any, name: str, available: int) -> int:
-    """A number of neighbors, at most those that are there."""
+    """A number of neighbors, limited to those available, with a warning."""
     k = check_count(k, name)
     if k > available:
         warnings.warn(
@@ -56,8 +56,8 @@ def gaussian_in_place(costs: FloatArray, eps: float) -> None:
 def decayed(distances: FloatArray, k: int, decay: float, thresh: float) -> FloatArray:
     """exp(−(d/σ)^decay) per row, σ the k-th smallest of its distances; small values become 0.
 
-    Among more than k duplicates σ is zero. Then duplicates have weight one and all else none,
-    which is the limit of small σ.
+    Among more than k duplicates σ is zero. Then duplicates have weight one and all other points
+    weight zero, which is the limit of small σ.
     """
     bandwidth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -68,12 +68,12 @@ def decayed(distances: FloatArray, k: int, decay: float, thresh: float) -> Float
 
 
 def principal_components(points: Any, n_pca: Any, random_state: int, metric: Any) -> FloatArray:
-    """Scores of the points; the same every time for the same points and seed."""
+    """Principal component scores of the points; deterministic for a given seed."""
     return _fitted_pca(points, n_pca, random_state, metric)[1]
 
 
 def project(points: Any, new: Any, n_pca: Any, random_state: int) -> tuple[FloatArray, FloatArray]:
-    """Scores of the points and of new ones on the components of the former."""
+    """Scores of the points and of new points on the components of the points."""
     pca, scores = _fitted_pca(points, n_pca, random_state, "")
     return scores, pca.transform(new)
 
@@ -86,10 +86,10 @@ def _fitted_pca(points: Any, n_pca: Any, random_state: int, metric: Any) -> tupl
     if n_pca >= min(points.shape):
         msg = (
             f"`n_pca` must be less than both numbers of points and features, {points.shape}, got "
-            f"{n_pca}. Pass None to measure distances between the points as they are."
+            f"{n_pca}. Pass None to compute distances between the points themselves."
         )
         raise argument_error(ValueError, "n_pca", msg)
     solver = "arpack" if sp.issparse(points) else "randomized"
     pca = PCA(n_pca, svd_solver=solver, random_state=random_state)
-    # Not fit_transform, whose last digits differ: a point handed in again is at distance zero.
+    # Not fit_transform, whose last digits differ: a point passed again must be at distance zero.
     return pca, np.ascontiguousarray(pca.fit(points).transform(points))

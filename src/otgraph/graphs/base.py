@@ -1,4 +1,4 @@
-"""What every graph knows about itself, wherever its weights are."""
+"""Properties that graphs in memory and on a cluster have in common."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BaseGraph(ABC):
 
     @property
     def n_connected(self) -> int:
-        """Number of connected components; an isolated point is one of its own."""
+        """Number of connected components; an isolated point is a component."""
         return self._components[0]
 
     @property

@@ -1,4 +1,4 @@
-"""The constructions, by the names that every face gives them.
+"""The table of constructions, by the names used everywhere (``method=``, ``--method``).
 
 A new construction is one module with its function, one options class, and one line here.
 """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from otgraph.solvers.sinkhorn import Sinkhorn
     from otgraph.typing import FloatArray, PointsLike
 
-# The plan behind the duality gap must have the exact marginals; this is what rounding leaves.
+# Relative error of the marginals up to which the plan behind the duality gap counts as feasible.
 FEASIBLE = 1e-10
 GAP_PRODUCTS = 300
 
@@ -62,8 +62,8 @@ def entropic_ot_graph(
               \qquad \pi_{ij} = e^{(u_i + u_j - c_{ij})/\varepsilon},
 
     is a Gaussian kernel scaled to the wanted row sums (Landa, Coifman and Kluger 2021). Every
-    pair has a positive weight, so that memory grows with n²; weights that underflow to zero
-    are not stored. `eps` is what POT calls ``reg``.
+    pair has a positive weight, so memory grows with n². Weights that underflow to zero are not
+    stored. `eps` is ``reg`` in POT.
 
     Parameters
     ----------
@@ -82,23 +82,23 @@ def entropic_ot_graph(
     mass
         Row sums, one by default.
     self_loops
-        Let points keep mass at cost zero. Then ever more of it stays as `eps` shrinks.
+        Let points keep mass at cost zero. The smaller `eps`, the more mass they keep.
     tol
         Largest relative error of a row sum.
     max_iter
-        Passes over all pairs after which to stop. Some thirty are usual; small `eps` without
-        self-loops takes a few hundred.
+        Limit of passes over all pairs. About thirty are usual; small `eps` without self-loops
+        takes a few hundred.
     on_failure
-        ``"warn"`` or ``"raise"`` when `tol` is not reached. The certificate says it in any case.
+        ``"warn"`` or ``"raise"`` if `tol` is not reached. The certificate records it in any case.
     progress
         Show a progress bar.
     n_jobs
-        Number of threads; -1 takes all cores, None one; the result does not depend on it.
+        Number of threads; -1 means all cores and None means 1. The result does not depend on it.
 
     Returns
     -------
-    Graph with certificate and potentials. The duality gap in it is ``inf`` where `eps` is so
-    small that the plan falls apart and no plan with the exact marginals was found beside it.
+    TransportGraph with certificate and potentials. The duality gap is ``inf`` if `eps` is so
+    small that no plan with the exact marginals was found.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _plan_and_certificate(
     tol: float,
     workers: Workers,
 ) -> Certificate:
-    """Turn the cost matrix into the plan, in place, and say what holds of it."""
+    """Turn the cost matrix into the plan, in place; returns the certificate."""
     n, u = len(mass), solution.u
     loops = bool(np.isfinite(matrix[0, 0]))
 
@@ -185,7 +185,7 @@ def _plan_and_certificate(
         marginal_error=error,
         duality_gap=gap,
         pairs_checked=n * (n - 1) // 2 + (n if loops else 0),
-        violations=0,  # every pair takes part: there is none left to check
+        violations=0,  # every pair has a weight, so none can be missing
         n_steps=solution.n_steps,
         eps=eps,
         n_edges=n * (n - 1) // 2,
@@ -204,9 +204,9 @@ def _relative_gap(
     """Primal value of a plan with the exact marginals minus the dual value of u, relative.
 
     That plan is π_ij (1 + δ_ij), δ_ij = d_i + d_j, with (diag(π1) + π) d = m − π1. It costs
-    2⟨u, m⟩ + ε Σ π (1 + δ)(log(1 + δ) − 1), so that the gap is ε Σ π ((1 + δ) log(1 + δ) − δ):
-    no cancellation, however small. The entropy makes the value of either sign; the gap is
-    measured against transport cost + ε · (total mass), which is positive.
+    2⟨u, m⟩ + ε Σ π (1 + δ)(log(1 + δ) − 1), so the gap is ε Σ π ((1 + δ) log(1 + δ) − δ), a
+    formula without cancellation. The primal value may be negative because of the entropy. The gap
+    is therefore relative to transport cost + ε · (total mass), which is positive.
     """
     n = len(mass)
     blocks = cache_blocks(n, n)
@@ -230,7 +230,7 @@ def _relative_gap(
     def terms(rows: tuple[int, int]) -> tuple[float, float, float]:
         a, b = rows
         block = plan[a:b]
-        delta = np.maximum(d[a:b, None] + d, -1.0)  # no weight below zero
+        delta = np.maximum(d[a:b, None] + d, -1.0)  # weights must not be negative
         corrected = (block * (1.0 + delta)).sum(axis=1)
         leftover = float(np.abs(corrected / mass[a:b] - 1.0).max())
         gap = float((block * (xlog1py(1.0 + delta, delta) - delta)).sum())
@@ -240,7 +240,7 @@ def _relative_gap(
 
     leftovers, gaps, transport = np.transpose(list(workers.map(terms, blocks)))
     if not leftovers.max() <= FEASIBLE:
-        return float("inf")  # marginals still miss: such a plan says nothing about the gap
+        return float("inf")  # marginals are not exact, so the gap is unknown
     return float(eps * gaps.sum() / (transport.sum() + eps * mass.sum()))
 
 

@@ -1,7 +1,7 @@
 """Rows of new points, one function per construction.
 
-All that is needed is in the graph: its points, its parameters and, for optimal transport,
-its potentials. So a graph that was loaded from a file extends like the one that was saved.
+The graph holds everything that is needed: points, parameters and, for optimal transport,
+potentials. A graph that was loaded from a file extends like the one that was saved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from otgraph.graphs.graph import Graph, TransportGraph
     from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
-# Costs of new points held at once: 32 MB, so that many rows share one product of matrices.
+# Costs of new points that are in memory at once: 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
@@ -47,7 +47,7 @@ def extend(
         msg = f"Only graphs built by one of {known} can be extended; this one is {method!r}."
         raise ValueError(msg)
     if mass is not None and not hasattr(graph, "potentials"):
-        msg = f"`mass` must be None for a {method!r} graph: weights of a kernel have no given sum."
+        msg = f"`mass` must be None for a {method!r} graph: kernels have no masses."
         raise argument_error(ValueError, "mass", msg)
     if graph.points is None and graph.params.get("metric") != "precomputed":
         msg = "This graph has no points to extend from; save it with `include_points=True`."
@@ -91,7 +91,8 @@ def _knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) 
 def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
     """exp(−(d*_j / σ*)^α) where it reaches `thresh`, σ* the distance to the k-th nearest point.
 
-    As graphtools extends its graph: `knn_max` bounds the neighbors of the points of the graph only.
+    As in graphtools, `knn_max` limits the neighbors of the points of the graph, not those of new
+    points.
     """
     params: dict[str, Any] = dict(graph.params)
     metric = _metric(graph, metric)
@@ -128,7 +129,7 @@ def _transport_rows(
 
     def weights(block: FloatArray, a: int, b: int) -> FloatArray:
         block -= u
-        # Against the best of the row: far points keep their digits.
+        # Relative to the smallest value of the row, so that far points keep their digits.
         block -= block.min(axis=1, keepdims=True)
         fill(block, masses[a:b])
         return block
@@ -139,9 +140,9 @@ def _transport_rows(
 def _fill_quadratic(excess: FloatArray, mass: FloatArray, eps: float) -> None:
     """Replace t_j ≥ 0, smallest 0, by (v − t_j)₊/ε with the v where these sum to the mass.
 
-    Only t_j < ε m can take part, as v = ε m would already give the smallest all the mass.
-    Sorted, the first k take part for v = (ε m + t_1 + … + t_k)/k, with the largest k whose
-    t_k lies below it.
+    Only t_j < ε m can have a positive weight: v = ε m already gives all the mass to the smallest
+    t. With t sorted, the first k have positive weights for v = (ε m + t_1 + … + t_k)/k, where k
+    is the largest number with t_k < v.
     """
     for row, m in zip(excess, mass, strict=True):
         near = np.sort(row[row < eps * m])
@@ -162,7 +163,7 @@ def _fill_entropic(excess: FloatArray, mass: FloatArray, eps: float) -> None:
 def _stacked(
     costs: DirectCost, queries: Any, weights: Callable[[FloatArray, int, int], FloatArray]
 ) -> SparseMatrix:
-    """Rows block by block: never more dense numbers at once than one block."""
+    """Rows, computed block by block to limit the memory."""
     parts = []
     with single_threaded_blas():
         for a, b in row_blocks(queries.shape[0], max(1, BLOCK_ENTRIES // costs.n)):
@@ -178,7 +179,7 @@ def _costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[Di
 
 
 def _cost_of(n: int, points: Any, **options: Any) -> DirectCost:
-    """The cost of the points of a graph; without points new costs are all that is needed."""
+    """The cost of the points of a graph; precomputed costs need no points."""
     workers = Workers(-1)
     if points is None:
         return MatrixCost(np.empty((n, 0)), scale=options.get("scale", 1.0), workers=workers)

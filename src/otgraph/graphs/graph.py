@@ -1,4 +1,4 @@
-"""The result of every construction: a weighted graph that knows how it was built."""
+"""The result of every construction: a weighted graph with the parameters that built it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Graph(BaseGraph):
     Parameters
     ----------
     weights
-        CSR matrix, exactly symmetric, float64, sorted 32-bit indices (64-bit only where they
-        must be), no stored zeros. Rows of optimal transport graphs sum to ``mass``.
+        CSR matrix, exactly symmetric, float64, sorted 32-bit indices (64-bit only for huge
+        graphs), no stored zeros. Rows of optimal transport graphs sum to ``mass``.
     params
         What built the graph, a flat dictionary of plain values; ``params["method"]`` names
         the construction.
@@ -51,7 +51,7 @@ class Graph(BaseGraph):
         The points as they were given, needed by :meth:`extend`; None for precomputed costs.
     edge_costs
         Cost of every stored entry of ``weights``, in the order of ``weights.data`` and in units
-        of ``params["scale"]``; None where no plan was computed from costs of single pairs.
+        of ``params["scale"]``. Only quadratic graphs have them.
 
     Examples
     --------
@@ -77,13 +77,13 @@ class Graph(BaseGraph):
         Parameters
         ----------
         weights
-            Square scipy sparse matrix or dense array. Asymmetry in the last digits is averaged
-            away; anything more is an error, because only you know whether to take the mean,
-            the maximum or the minimum of the two directions.
+            Square scipy sparse matrix or dense array. Asymmetry in the last digits is removed
+            by averaging. A larger asymmetry is an error: decide yourself whether to take the
+            mean, the maximum or the minimum of both directions.
         params
             Plain values that describe the graph; ``{"method": "weights"}`` by default.
         points
-            Kept as they are; see :class:`Graph`.
+            Stored as given; see :class:`Graph`.
 
         Examples
         --------
@@ -112,8 +112,8 @@ class Graph(BaseGraph):
     def transition(self) -> SparseMatrix:
         """Random-walk matrix D⁻¹W: rows sum to one.
 
-        A point without any edge stays where it is (probability one on the diagonal), so that
-        every row is a distribution and powers of the matrix leave the point alone.
+        A point without any edge stays where it is: it has probability one on the diagonal, so
+        every row is a distribution.
         """
         sums = self._row_sums()
         isolated = sums == 0.0
@@ -129,7 +129,8 @@ class Graph(BaseGraph):
         ----------
         normalized
             False: D − W. True: I − D^(-1/2) W D^(-1/2), with a zero row for a point without
-            edges. Either way the eigenvalue 0 is as often there as the graph has components.
+            edges. In both cases the multiplicity of the eigenvalue 0 is the number of
+            connected components.
         """
         sums = self._row_sums()
         if not normalized:
@@ -154,10 +155,11 @@ class Graph(BaseGraph):
     ) -> SparseMatrix:
         """Rows of new points against the points of this graph; the graph does not change.
 
-        For optimal transport the potentials stay, and a new point gets the one potential that
-        gives its row the wanted mass. Kernels answer with their own weights before
-        symmetrization. A point of the graph handed in again sees itself at cost zero: with
-        ``self_loops=True`` its row comes out as it was, without them it meets its twin.
+        For optimal transport the potentials stay fixed, and a new point gets the potential that
+        gives its row the wanted mass. Kernels return their weights before symmetrization. A
+        point of the graph that is passed again has cost zero to itself. With
+        ``self_loops=True`` its row is that of the graph; without self-loops it is connected to
+        itself as to a duplicate.
 
         Parameters
         ----------
@@ -168,8 +170,7 @@ class Graph(BaseGraph):
             Row sums of an optimal transport graph: a number, or one per new point. One by
             default; kernels have no mass.
         metric
-            Only for a graph built with a metric function, which no file can hold: that
-            function again.
+            The metric function, if the graph was built with one; files cannot store it.
 
         Returns
         -------
@@ -190,12 +191,12 @@ class Graph(BaseGraph):
         Parameters
         ----------
         path
-            Any name; ``.otg`` is customary. An existing file is replaced at the end, in one
-            step, and stays intact when anything goes wrong.
+            Any name; ``.otg`` is customary. An existing file is replaced in one step at the
+            end, and stays intact if anything goes wrong.
         include_points
             False makes the file smaller; the loaded graph then cannot :meth:`extend`.
         """
-        from otgraph.graphs.io import save_graph  # io needs Graph to load one
+        from otgraph.graphs.io import save_graph  # circular import: io imports Graph
 
         save_graph(self, path, include_points=include_points)
 
@@ -231,7 +232,7 @@ class TransportGraph(Graph):
     mass: FloatArray
 
     def __post_init__(self) -> None:
-        """Tell the certificate which plan it is about."""
+        """Give the certificate the plan that it describes."""
         params = self.params
         evidence = Evidence(
             method=str(params.get("method")),

@@ -8,9 +8,9 @@
     52           header: JSON with params, certificate and a table of arrays
     ...          the arrays, in the order of the table, without gaps
 
-The table gives name, type, shape and SHA-256 of each array. Sizes are compared with the size
-of the file before anything is allocated, and the file must end where the table ends, so that
-no byte is free to change unseen.
+The table gives name, type, shape and SHA-256 of each array. Sizes are compared with the size of
+the file before anything is allocated. The file must end with the last array, so every byte is
+covered by a checksum.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ MAGIC = b"\x89OTG\r\n\x1a\n"
 VERSION = 1
 PRELUDE = struct.Struct("<8sIQ")
 DIGEST_BYTES = 32
-TYPES = ("<f8", "<i4", "<i8")  # all that a graph consists of
-CHUNK_BYTES = 1 << 24  # hashing and reading go on in steps, so that Ctrl-C is heard
+TYPES = ("<f8", "<i4", "<i8")  # all arrays of a graph
+CHUNK_BYTES = 1 << 24  # bytes hashed or read at once, so that Ctrl-C works
 
 
 def save_graph(graph: Graph, path: str | os.PathLike[str], *, include_points: bool = True) -> None:
     """Write a graph to one file, which :func:`load_graph` reads.
 
-    The file is written beside its place under another name, forced to disk and then renamed:
-    an older file stays intact until the new one is complete.
+    The file is written under a temporary name in the same folder, flushed to disk and then
+    renamed. An older file stays intact until the new one is complete.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
             return _graph_of(header, arrays)
         except FormatError:
             raise
-        # The checksums hold, so that this file was made, not damaged; it is still no graph.
+        # The checksums are right, so the file is not damaged, but it is not a graph.
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             _refuse(f"its contents do not describe a graph ({error})", error)
 
@@ -158,7 +158,7 @@ def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _encoded_value(value: Any) -> Any:
-    """JSON has no word for what is not finite; floats are otherwise kept to the last bit."""
+    """Numbers that are not finite as strings, because JSON has none; others are exact."""
     if isinstance(value, tuple):
         return [_encoded_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -209,7 +209,7 @@ def _read_header(file: BinaryIO, size: int) -> dict[str, Any]:
 
 
 def _checked_table(table: list[dict[str, Any]], available: int) -> list[dict[str, Any]]:
-    """The table of arrays, once it is known to fill the rest of the file exactly."""
+    """The table of arrays, after checking that they fill the rest of the file exactly."""
     total = 0
     for entry in table:
         shape = entry["shape"]
@@ -261,7 +261,7 @@ def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _csr_of(name: str, arrays: Mapping[str, NDArray[Any]], shape: Any) -> Any:
-    """The CSR matrix, its arrays put in unread and then checked: scipy would follow them."""
+    """The CSR matrix. Its arrays are checked first, because scipy would trust them."""
     csr = sp.csr_matrix(tuple(shape), dtype=np.float64)
     csr.data, csr.indices, csr.indptr = (
         arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr")

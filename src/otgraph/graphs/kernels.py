@@ -46,14 +46,14 @@ def knn_gaussian_graph(
     .. math:: W_{ij} = e^{-c_{ij}/\varepsilon} \quad \text{where } j \text{ is among the } k
               \text{ nearest points of } i \text{, or } i \text{ among those of } j.
 
-    Neighbors are exact; of points at the same distance any may be chosen.
+    Neighbors are exact; ties are broken arbitrarily.
 
     Parameters
     ----------
     X
         Points, dense or sparse, or the dense cost matrix with ``metric="precomputed"``.
     n_neighbors
-        Neighbors that every point has at least; popular points get more.
+        Least number of neighbors of a point; points that many others choose have more.
     eps
         Scale of the weights, in units of the mean cost if `normalize`. None, the default,
         gives every edge weight one.
@@ -69,7 +69,7 @@ def knn_gaussian_graph(
     progress
         Show a progress bar where costs of all pairs are needed for their mean.
     n_jobs
-        Number of threads; -1 takes all cores, None one.
+        Number of threads; -1 means all cores and None means 1.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def gaussian_graph(
     progress
         Show a progress bar.
     n_jobs
-        Number of threads; -1 takes all cores, None one; the result does not depend on it.
+        Number of threads; -1 means all cores and None means 1. The result does not depend on it.
 
     Examples
     --------
@@ -180,12 +180,12 @@ def gaussian_graph(
 
 
 def warn_of_clumps(costs: FloatArray) -> None:
-    """Say when lists are full of duplicates, whose clump then has no way out."""
+    """Warn about points whose neighbors are all duplicates: they may be disconnected."""
     stuck = np.count_nonzero(costs.max(axis=1, initial=0.0) == 0.0) if costs.shape[1] else 0
-    if 0 < stuck < len(costs):  # with all points identical there is no rest to be cut off from
+    if 0 < stuck < len(costs):  # not if all points are identical
         warnings.warn(
             f"{stuck} point(s) have only duplicates of themselves among their {costs.shape[1]} "
-            "neighbors, so that these may be cut off from the rest. Raise `n_neighbors`, or drop "
+            "neighbors and may be disconnected from the rest. Raise `n_neighbors`, or drop "
             "duplicates.",
             DisconnectedWarning,
             stacklevel=3,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from otgraph.graphs.options import Metric
     from otgraph.typing import PointsLike, RandomState
 
-KNN_MAX_FACTOR = 3  # MAGIC looks at three times as many neighbors as set the bandwidth
+KNN_MAX_FACTOR = 3  # default of `knn_max`, relative to `n_neighbors`, as in MAGIC
 
 
 def magic_graph(
@@ -53,25 +53,24 @@ def magic_graph(
     X
         Points, dense or sparse, or a dense matrix of distances with ``metric="precomputed"``.
     n_neighbors
-        Neighbor that sets the bandwidth, the point itself not counted.
+        Rank of the neighbor that sets the bandwidth; the point itself does not count.
     decay
         The exponent α: larger values give a kernel that falls off more sharply at σ_i.
     knn_max
-        Neighbors with a weight, three times `n_neighbors` by default as in MAGIC. A large number
-        leaves the cut to `thresh`, as for new points in ``extend``, where graphtools does not
-        bound their number.
+        Most neighbors with a weight; three times `n_neighbors` by default, as in MAGIC. In
+        ``extend`` only `thresh` limits the neighbors of new points, as in graphtools.
     thresh
         Smaller values of K are dropped.
     metric
         ``"euclidean"``, ``"cosine"``, any metric of scikit-learn, a function of two points, or
         ``"precomputed"``.
     n_pca
-        Measure distances between that many principal components; MAGIC takes 100. None, the
-        default, measures them between the points as they are.
+        Number of principal components for the distances; MAGIC takes 100. None, the default,
+        computes distances between the points themselves.
     random_state
         Seed of the approximate decomposition behind `n_pca`.
     n_jobs
-        Number of threads; -1 takes all cores, None one.
+        Number of threads; -1 means all cores and None means 1.
 
     Examples
     --------

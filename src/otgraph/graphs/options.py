@@ -22,22 +22,22 @@ Search: TypeAlias = Literal["auto", "exact", "approximate"]
 OnFailure: TypeAlias = Literal["warn", "raise"]
 Symmetrize: TypeAlias = Literal["union", "average"]
 
-# Where neither `eps` nor `mean_degree` is given; scanpy and UMAP take as many neighbors.
+# Used if neither `eps` nor `mean_degree` is given; the same number as in scanpy and UMAP.
 DEFAULT_MEAN_DEGREE = 15
 
 
 def option(default: Any, meaning: str, check: Callable[[Any, str], Any] | None = None) -> Any:
-    """A keyword: its default, what it means in a line, and what returns it checked."""
+    """A keyword: its default, its meaning in one line, and a function that checks it."""
     return field(default=default, metadata={"meaning": meaning, "check": check})
 
 
 def one_of(choices: Any) -> Callable[[Any, str], Any]:
-    """A check for one of some words."""
+    """A check that a value is one of the choices."""
     return lambda value, name: check_choice(value, name, get_args(choices))
 
 
 def optional(check: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    """A check that lets None pass."""
+    """A check that also accepts None."""
     return lambda value, name: None if value is None else check(value, name)
 
 
@@ -55,10 +55,10 @@ def metric_of(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Keywords of a construction, checked when they are put together."""
+    """Keywords of a construction, checked by the constructor."""
 
     def __post_init__(self) -> None:
-        """Check every field, and keep what the check returns."""
+        """Replace every field by its checked value."""
         for each in fields(self):
             check = each.metadata["check"]
             if check is not None:
@@ -79,7 +79,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class CostOptions(Options):
-    """What it costs to send mass between two points."""
+    """Keywords that define the cost between two points."""
 
     metric: Metric = option(
         "euclidean",
@@ -101,7 +101,7 @@ class QuadraticOptions(CostOptions):
         0.05, "Share of missing pairs that an approximate search may leave.", check_positive
     )
     n_candidates: int | None = option(None, "First candidates per point.", optional(check_count))
-    # Ten steps are usual; hundreds occur as eps tends to zero and the plan to a matching.
+    # Ten steps are usual. Hundreds are needed for tiny eps, where the plan is nearly a matching.
     max_iter: int = option(1000, "Limit of Newton steps.", check_count)
     on_failure: OnFailure = option("warn", "What to do if not converged.", one_of(OnFailure))
     random_state: RandomState = option(0, "Seed of the cells that speed up the search.", check_seed)

@@ -44,9 +44,9 @@ def eps_path(
 ) -> EpsPath:
     """Quadratic OT graphs of the same points for many values of ``eps``.
 
-    The values are solved from the largest to the smallest. Each solution starts the next, and
-    the pairs found for a large ``eps`` usually contain all that a smaller one needs, so that
-    the whole path costs a few solves.
+    The values are solved from the largest to the smallest, and each solution starts the next. The
+    pairs found for a large ``eps`` usually contain all pairs of a smaller one. The whole path
+    therefore takes only a few times as long as one solve.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ on_failure, progress, n_jobs, random_state
     Returns
     -------
     EpsPath
-        Behaves as a sequence of graphs in the order of ``eps``.
+        A sequence of graphs in the order of ``eps``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ on_failure, progress, n_jobs, random_state
 
 
 def _predicted_start(solved: list[Solution], eps: float) -> State | None:
-    """The last candidates, and potentials continued on a line: they are piecewise linear in eps."""
+    """The last candidates with extrapolated potentials, which are piecewise linear in eps."""
     if not solved:
         return None
     before, last = solved[0], solved[-1]
@@ -129,7 +129,7 @@ class EpsPath:
         return EpsPath(self._graphs[key]) if isinstance(key, slice) else self._graphs[key]
 
     def __repr__(self) -> str:
-        """Range of the path in one line."""
+        """Summary of the path in one line."""
         if not self._graphs:
             return "EpsPath(empty)"
         return (

@@ -59,31 +59,32 @@ def quadratic_ot_graph(
         Regularization; larger values spread the mass over more neighbors. With
         ``normalize=True`` values between 0.1 and 5 suit most data.
     mean_degree
-        Wanted mean number of neighbors; the library finds ``eps``. Choose this if you think
-        in neighbors, and ``eps`` to compare data sets of different size or density. Without
-        either it is 15.
+        Wanted mean number of neighbors; the library finds ``eps``. Choose this if you think in
+        neighbors, and ``eps`` to compare data sets of different size or density. It is 15 if
+        neither is given.
     metric
         ``"euclidean"``, ``"cosine"``, any other metric of scikit-learn, a function of two
         points, or ``"precomputed"``. Euclidean and cosine are fast; all others look at every
-        pair. Cosine uses 1 - cos, so that ``power=1`` makes it half the squared chord.
+        pair. The cosine distance is 1 - cos, which is half the squared chord.
     power
         Power of the distance.
     normalize
-        Divide costs by their mean over all pairs, so that ``eps`` means the same for every
-        data set. For given candidates, the mean over these.
+        Divide costs by their mean over all pairs, or over the given candidates. ``eps`` then
+        does not depend on the units of the data.
     mass
-        Wanted row sums, ones by default; larger for points that stand for many.
+        Wanted row sums, ones by default; larger for points that represent many.
     self_loops
-        Allow points to keep mass. The paper's experiments do; without them small ``eps`` still
-        gives a connected graph.
+        Allow points to keep mass, as in the paper's experiments. Without self-loops all mass
+        goes to neighbors, even for small ``eps``.
     tol
         Largest relative error of a row sum.
     search
-        ``"exact"`` proves that no pair is missing, ``"approximate"`` looks at near cells
-        of points only, ``"auto"`` is exact unless that would cost far more than all the rest.
+        ``"exact"`` proves that no pair is missing. ``"approximate"`` searches only near cells of
+        points. ``"auto"`` is exact unless that would take far longer than everything else.
     max_missing
-        Share of missing pairs, relative to the edges, that an approximate search may leave. While
-        a sample of rows says that more are missing, it looks further, in the end at all pairs.
+        Share of missing pairs, relative to the edges, that an approximate search may leave. The
+        share is estimated from a sample of rows, and the search is widened until it is small
+        enough, if necessary to all pairs.
     n_candidates
         First candidates per point; affects the time, and the result only through rounding.
     u0
@@ -91,11 +92,12 @@ def quadratic_ot_graph(
     max_iter
         Limit of Newton steps; ten are usual.
     on_failure
-        ``"warn"`` or ``"raise"`` when the tolerance was not reached.
+        ``"warn"`` or ``"raise"`` if the tolerance is not reached.
     progress
         Show progress bars.
     n_jobs
-        Threads; -1 takes all cores, None one, as in scikit-learn. The result does not depend on it.
+        Number of threads; -1 means all cores and None means 1, as in scikit-learn. The result
+        does not depend on it.
     random_state
         Seed of the cells that speed up the search.
 
@@ -124,7 +126,7 @@ def quadratic_ot_graph(
 
 
 def check_goal(eps: Any, mean_degree: Any) -> tuple[float | None, float | None]:
-    """One of the two, positive; None for both stands for the default mean degree."""
+    """Check that at most one is given; the default is a mean degree of 15."""
     if eps is not None and mean_degree is not None:
         msg = (
             f"Give at most one of `eps` and `mean_degree`, got eps={eps!r} and "

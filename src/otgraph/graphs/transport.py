@@ -1,4 +1,4 @@
-"""A quadratic transport problem on given points: checked, solved for any eps, made a graph."""
+"""A quadratic transport problem: checks the input, solves for any eps, and makes the graph."""
 
 from __future__ import annotations
 
@@ -49,21 +49,20 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=np.generic)
 
 DEFAULT_CANDIDATES = 30
-# Where the degree is known in advance fewer do, which matters at a million points.
+# Fewer candidates are enough if the degree is given, which matters for a million points.
 FEWEST_CANDIDATES = 20
 CANDIDATES_PER_DEGREE = 1.3
-DEGREE_WARNING = 0.05  # relative distance from a wanted mean degree that is worth a word
-# Share of missing pairs, relative to the edges, above which a graph is never returned without a
-# warning.
+DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that gives a warning
+# Share of missing pairs, relative to the edges, that always gives a warning.
 MISSING_WARNING = 0.05
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
 class TransportProblem:
-    """Everything but eps.
+    """A transport problem without eps.
 
-    ``check`` turns the input into something with a shape, and ``make_cost`` makes a cost of
-    that. Other functions than the default ones put the cost elsewhere, such as on a cluster.
+    ``check`` validates the input, and ``make_cost`` makes a cost of the result. A cluster passes
+    its own functions.
     """
 
     def __init__(
@@ -96,13 +95,13 @@ class TransportProblem:
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
         if self.cost.identical:
-            msg = "All points of `X` are identical: the graph can only be uniform."
+            msg = "All points of `X` are identical: all weights are equal."
             warnings.warn(msg, UserWarning, stacklevel=3)
 
     def solve_goal(
         self, eps: float | None, mean_degree: float | None, u0: Any = None
     ) -> tuple[Solution, dict[str, Any]]:
-        """The solution for an eps, or for a mean degree, and what to record of the choice."""
+        """The solution for an eps or a mean degree, and the parameters to record."""
         if eps is not None:
             return self.solve(eps, u0=u0), {}
         if mean_degree is None:
@@ -135,7 +134,7 @@ class TransportProblem:
             msg = (
                 f"No `eps` was found that gives `mean_degree`={mean_degree:g}; the nearest graph "
                 f"has {solution.mean_degree:.2f}. The degree jumps where many costs are equal or "
-                "points are few, and uneven masses bound it."
+                "points are few, and uneven masses limit it."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         return self._judged(solution)
@@ -153,9 +152,9 @@ class TransportProblem:
         )
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
-        """The plan in the caller's order, with what is known about it."""
+        """The plan in the order of the input, as a graph with its certificate."""
         plan = solution.plan
-        assert isinstance(plan, Plan)  # costs in this process give plans in this process
+        assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
         weights, edge_costs = plan_weights(
             plan, self.cost.order, self_loops=self.options.self_loops
         )
@@ -188,13 +187,13 @@ class TransportProblem:
         }
 
     def in_given_order(self, values: NDArray[T]) -> NDArray[T]:
-        """A vector in the order of the caller's points."""
+        """A vector in the order of the input."""
         out = np.empty_like(values)
         out[self.cost.order] = values
         return out
 
     def _judged(self, solution: Solution) -> Solution:
-        """Complain where nothing was proved, or too many pairs are missing."""
+        """Warn or raise if nothing was proved; warn if too many pairs are missing."""
         certificate = solution.certificate
         if certificate.status == Status.NOT_CONVERGED:
             msg = (
@@ -225,7 +224,7 @@ class TransportProblem:
 def plan_weights(
     plan: Plan, order: LongArray, *, self_loops: bool
 ) -> tuple[SparseMatrix, FloatArray]:
-    """The matrix of a plan on points whose place in the input is ``order``, and edge costs."""
+    """The matrix of a plan in the order of the input, and the costs of its entries."""
     n = len(order)
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n)
@@ -241,16 +240,16 @@ def plan_weights(
         indptr = indptr.astype(np.int32)
     matrix = sp.csr_matrix((weights, columns, indptr), shape=(n, n))
     matrix.has_sorted_indices = True
-    if not weights.all():  # entries that underflow
+    if not weights.all():  # entries that underflow to zero
         costs = costs[weights != 0.0]
         matrix.eliminate_zeros()
     return matrix, costs
 
 
 def report_clumps(graph: HasComponents, elsewhere: BoolArray) -> None:
-    """Say when copies of one point form a component of their own.
+    """Warn if duplicates are disconnected from the rest.
 
-    ``elsewhere`` marks the points with an edge to another place.
+    ``elsewhere`` marks the points with an edge to a point that is not a duplicate.
     """
     if graph.n_connected == 1:
         return
@@ -261,7 +260,7 @@ def report_clumps(graph: HasComponents, elsewhere: BoolArray) -> None:
     if apart.any():
         n_points = int(np.bincount(labels)[apart].sum())
         msg = (
-            f"{n_points} points fall into {int(apart.sum())} group(s) of exact copies that "
-            "share no edge with the rest. Drop copies and give `mass` instead, or raise `eps`."
+            f"{n_points} points fall into {int(apart.sum())} group(s) of exact duplicates that "
+            "share no edge with the rest. Drop them and pass `mass` instead, or raise `eps`."
         )
         warnings.warn(msg, DisconnectedWarning, stacklevel=4)

@@ -1,4 +1,4 @@
-"""What people do with a graph: a :class:`otgraph.Graph` or any symmetric sparse matrix in.
+"""Methods for a :class:`otgraph.Graph` or any symmetric sparse matrix.
 
 Nothing here knows how the graph was built.
 """

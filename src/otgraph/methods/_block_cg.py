@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from otgraph.methods._operators import SquareOperator
     from otgraph.typing import FloatArray
 
-# A restart that gains less than this factor has met the limit of double precision.
+# A restart that reduces the residual by less than this factor has reached rounding errors.
 WORTHWHILE = 0.5
 
 
 class Columns(NamedTuple):
-    """Solutions side by side, and what is left of the equations."""
+    """Solutions and residuals, one column per right-hand side."""
 
     X: FloatArray
     residual: float
@@ -25,7 +25,7 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Stop:
-    """When every row of X that counts is known to a relative accuracy.
+    """Stopping rule: relative accuracy of every row of X that is not negligible.
 
     The residual of an equation is summed over the columns. The largest must be at most ``rtol``
     times the sum of any row of X, where rows below ``span`` times the largest do not count.
@@ -35,7 +35,7 @@ class Stop:
     span: float
 
     def reached(self, X: FloatArray, residual: float) -> bool:
-        """Whether this is good enough."""
+        """Whether the accuracy is reached."""
         sums = X.sum(axis=1)
         return residual <= self.rtol * max(float(sums.min()), self.span * float(sums.max()))
 
@@ -43,8 +43,8 @@ class Stop:
 def solve_columns(A: SquareOperator, B: FloatArray, stop: Stop, *, max_products: int) -> Columns:
     """Solve ``A X = B`` for symmetric positive definite A, preconditioned by its diagonal.
 
-    The residual that is returned was computed from X itself. Where the recursion has drifted
-    away from it, it starts again from there.
+    The returned residual is computed from X. If the recursive residual has drifted from it, the
+    iteration restarts.
     """
     X = np.zeros_like(B)
     R = B.copy()
@@ -60,7 +60,7 @@ def solve_columns(A: SquareOperator, B: FloatArray, stop: Stop, *, max_products:
 
 
 def _descend(A: SquareOperator, X: FloatArray, R: FloatArray, stop: Stop, max_products: int) -> int:
-    """Improve X in place, and R with it; the number of products."""
+    """Improve X and R in place; returns the number of products."""
     inverse = (1.0 / A.diagonal())[:, None]
     Z = inverse * R
     P = Z.copy()
@@ -86,7 +86,7 @@ def _dots(A: FloatArray, B: FloatArray) -> FloatArray:
 
 
 def _ratios(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a/b, and zero for columns that are solved to the last digit."""
+    """a/b, and zero for columns that are solved exactly."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0.0)
 
 

@@ -1,6 +1,6 @@
-"""Columns of a matrix, some at a time, wherever it is kept: memory, HDF5 or zarr.
+"""Read blocks of columns of a matrix in memory, HDF5 or zarr.
 
-Nothing of h5py or zarr is imported. Whatever has a shape and answers ``X[:, a:b]`` will do.
+Neither h5py nor zarr is imported. Any object with a shape that supports ``X[:, a:b]`` works.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, LongArray
 
-# Numbers that are worked on at a time: 64 MB, of which there are about three copies.
+# Entries per block: 64 MB, of which about three copies exist at a time.
 BLOCK_ENTRIES = 1 << 23
 
 
@@ -37,7 +37,7 @@ class ColumnReader:
         self.indices = _column_indices(columns, X, int(self._X.shape[1]))
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Blocks of columns with their place among the chosen ones."""
+        """Blocks of columns, with their positions among the chosen columns."""
         width = self._width()
         for start in range(0, len(self.indices), width):
             place = slice(start, min(start + width, len(self.indices)))
@@ -53,7 +53,7 @@ class ColumnReader:
         return block
 
     def _width(self) -> int:
-        """Columns per block; whole chunks of a chunked array, so that none is read twice."""
+        """Columns per block: a multiple of the chunk size, so no chunk is read twice."""
         width = max(1, BLOCK_ENTRIES // self.n)
         chunks = getattr(self._X, "chunks", None)
         if isinstance(chunks, tuple) and len(chunks) == 2 and isinstance(chunks[1], int):
@@ -64,7 +64,7 @@ class ColumnReader:
 
 
 def _sliceable(X: Any) -> Any:
-    """Something with a shape whose columns can be sliced; only what is small is converted."""
+    """An object with a shape whose columns can be sliced; data on disk are not loaded."""
     if sp.issparse(X):
         return check_csr(X, name="X").tocsc()
     if hasattr(X, "iloc"):  # a data frame
@@ -111,7 +111,7 @@ def _named(wanted: list[Any], names: list[Any]) -> LongArray:
 
 
 def _runs(indices: LongArray) -> Iterator[tuple[int, int]]:
-    """Stretches of consecutive numbers: stored arrays read a range far faster than a list."""
+    """Ranges of consecutive numbers, which stored arrays read far faster than lists."""
     breaks = np.flatnonzero(np.diff(indices) != 1) + 1
     ends = np.r_[breaks, len(indices)]
     yield from zip(np.r_[0, breaks].tolist(), ends.tolist(), strict=True)

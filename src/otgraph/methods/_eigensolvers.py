@@ -1,13 +1,13 @@
-"""Leading eigenpairs of a random walk in its symmetric form, one known eigenvector left out.
+"""Leading eigenpairs of a random walk in its symmetric form, without the known first one.
 
-Three ways, chosen by the size and the shape of the graph:
+One of three methods is chosen by the size and the shape of the graph:
 
 * up to a few hundred points, LAPACK on the dense matrix;
-* Lanczos on the matrix itself. The number of products grows like (1 - λ)^(-1/2), so that graphs of
-  high dimension take hundreds and long thin ones, on which a walk takes forever, tens of thousands;
-* but points along a curve can be numbered so that all edges lie in a narrow band. The band has an
-  exact factor of the same width, whose size is known before anything is computed, and
-  Lanczos on the inverse needs only tens of solves.
+* Lanczos on the matrix itself. The number of products grows like (1 - λ)^(-1/2): hundreds for
+  graphs of high dimension, tens of thousands for long thin ones, which mix slowly;
+* Lanczos on the inverse for points along a curve, which needs only tens of solves. Such points can
+  be numbered so that all edges lie in a narrow band. The band has an exact factor of the same
+  width, so its size is known in advance.
 """
 
 from __future__ import annotations
@@ -27,28 +27,27 @@ if TYPE_CHECKING:
 
 # Up to this many points LAPACK is faster than Lanczos, and it needs no start vector.
 DENSE_LIMIT = 500
-# Times the projection on the known vector: moves its eigenvalue from 1 to -2, below all
-# others, which lie in [-1, 1].
+# Multiple of the projection on the known vector that is added to the matrix. It moves the known
+# eigenvalue from 1 to -2, below all others, which lie in [-1, 1].
 DEFLATION = 3.0
-# Lanczos vectors. Slowly mixing graphs have eigenvalues close to 1 and to each other; 60
-# vectors took the least time of 30, 45, 60 and 80 at n = 10^5, for 2 and for 10 eigenvectors.
+# Number of Lanczos vectors. Slowly mixing graphs have eigenvalues close to 1 and to each other. Of
+# 30, 45, 60 and 80 vectors, 60 were fastest at n = 10^5, for 2 and for 10 eigenvectors.
 LANCZOS_VECTORS = 60
 LANCZOS_PER_EIGENVECTOR = 4
-# At least this many are asked for, because they survive the restarts: 10 eigenvectors of a
-# noisy spiral of 10^4 points took a fifth of the products that 2 alone took.
+# Least number of eigenvectors to compute, because they are kept in restarts: 10 eigenvectors of a
+# noisy spiral of 10^4 points took a fifth of the products that 2 took.
 MIN_REQUESTED = 10
 START_SEED = 0
 
-# A band is used if it holds at most this many numbers (270 MB) and its factor costs at most
-# this many multiplications (a few seconds).
+# Limits for the band: numbers in it (270 MB), and multiplications to factorize it (a few seconds).
 BAND_ENTRIES = 1 << 25
 BAND_PRODUCTS = 1e10
-# Keeps the band positive definite. Far below all 1 - λ that double precision can tell from 0.
+# Shift that keeps the band positive definite; far below any 1 - λ that is not rounding error.
 SHIFT = 1e-10
 
 
 class Eigenpairs(NamedTuple):
-    """Eigenvalues and normalized eigenvectors as columns, in any order, perhaps too few."""
+    """Eigenvalues and normalized eigenvectors as columns, in any order; those that converged."""
 
     values: FloatArray
     vectors: FloatArray
@@ -57,7 +56,7 @@ class Eigenpairs(NamedTuple):
 def leading_eigenpairs(
     S: SparseMatrix, known: FloatArray, k: int, *, tol: float, max_restarts: int
 ) -> Eigenpairs:
-    """The k largest eigenvalues of symmetric S in [-1, 1], besides the known vector's 1."""
+    """The k largest eigenvalues of symmetric S in [-1, 1], without the known eigenvector."""
     n = S.shape[0]
     if n <= DENSE_LIMIT or k + 1 >= n:
         dense = S.toarray() - DEFLATION * np.outer(known, known)
@@ -82,7 +81,7 @@ def _lanczos(
         x = x.ravel()
         overlap = float(known @ x)
         y = product(x - overlap * known)
-        # Out again what rounding brought back in, and the known vector down to the bottom.
+        # Removes rounding errors along the known vector, and moves its eigenvalue to the bottom.
         return np.asarray(y - (float(known @ y) + (DEFLATION - 1.0) * overlap) * known)
 
     requested = min(max(k, MIN_REQUESTED), n - 2)
@@ -94,7 +93,7 @@ def _lanczos(
         "maxiter": max_restarts,
     }
     if "rng" in inspect.signature(eigsh).parameters:
-        # Newer versions of scipy draw a vector when they run into an invariant subspace.
+        # Newer versions of scipy draw a random vector if they find an invariant subspace.
         options["rng"] = np.random.default_rng(START_SEED)
     operator = LinearOperator((n, n), matvec=deflated, dtype=np.float64)
     try:
@@ -122,7 +121,7 @@ def _band_solver(S: SparseMatrix) -> Callable[[FloatArray], FloatArray] | None:
         factor = scipy.linalg.cholesky_banded(
             band, lower=True, overwrite_ab=True, check_finite=False
         )
-    except np.linalg.LinAlgError:  # too long for double precision: mixing takes 10^15 steps
+    except np.linalg.LinAlgError:  # not solvable in double precision: mixing takes 10^15 steps
         return None
 
     def solve(b: FloatArray) -> FloatArray:

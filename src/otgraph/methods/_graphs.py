@@ -1,4 +1,4 @@
-"""What every method does with its first argument, and with rows of new points."""
+"""Checks of graphs and of rows of new points."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def as_graph(graph: Any) -> Graph:
 
 
 def as_product_graph(graph: Any) -> Graph | ProductGraph:
-    """A graph for methods that need products only, so that it may be on a cluster."""
+    """A graph for methods that only need products; it may be on a cluster."""
     return graph if hasattr(graph, "product") else as_graph(graph)
 
 
 def transition_rows(rows: Any, n: int) -> tuple[SparseMatrix, BoolArray]:
-    """Rows of new points scaled to sum to one, and a mask of those without any weight."""
+    """Rows of new points scaled to sum to one, and a mask of rows without any weight."""
     csr = check_csr(rows, name="rows") if sp.issparse(rows) else sp.csr_matrix(rows)
     if csr.shape[1] != n:
         msg = (

@@ -1,4 +1,4 @@
-"""Labels as they come: numbers, strings or objects, some of them unknown."""
+"""Labels: numbers, strings or objects, some of them unknown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EncodedLabels:
     codes: LongArray  # -1 = unknown
 
     def one_hot(self) -> FloatArray:
-        """One row per point: a one for its class, zeros where it is unknown."""
+        """One-hot encoding, with zeros for unknown labels."""
         rows = np.zeros((len(self.codes), len(self.classes)))
         known = np.flatnonzero(self.codes >= 0)
         rows[known, self.codes[known]] = 1.0
@@ -43,7 +43,7 @@ def encode_labels(labels: Any, n: int) -> EncodedLabels:
         msg = "`labels` must hold at least one known label, got only unknown ones (-1)."
         raise argument_error(ValueError, "labels", msg)
     values = array[known]
-    if array.dtype.kind == "O":  # strings with -1 among them; what is known is of one kind
+    if array.dtype.kind == "O":  # strings with -1 among them; the known labels have one type
         values = np.array(values.tolist())
     check_classification_targets(values)
     classes, numbers = np.unique(values, return_inverse=True)
@@ -53,11 +53,11 @@ def encode_labels(labels: Any, n: int) -> EncodedLabels:
 
 
 def decode_labels(classes: NDArray[Any], codes: LongArray, undecided: BoolArray) -> NDArray[Any]:
-    """Classes by number, with the mark of unknown labels for undecided points."""
+    """Labels from class numbers, with the mark of unknown labels for undecided points."""
     labels = classes[codes]
     if not undecided.any():
         return np.asarray(labels)
-    if labels.dtype.kind in "USb":  # these have no room for a mark
+    if labels.dtype.kind in "USb":  # these types cannot hold -1
         labels = labels.astype(object)
     elif labels.dtype.kind == "u":
         labels = labels.astype(np.int64)

@@ -1,7 +1,7 @@
 """Matrices of a graph for iterative methods.
 
-A :class:`otgraph.Graph` gives scipy matrices. Any other graph is asked for products with its
-weights, wherever these are; see `ProductGraph` in :mod:`otgraph.typing`.
+A :class:`otgraph.Graph` gives scipy matrices. Any other graph only has to compute products with
+its weights, which may be on a cluster; see `ProductGraph` in :mod:`otgraph.typing`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SquareOperator(Operator, Protocol):
 
 
 def transition_matrix(graph: Graph | ProductGraph) -> Operator:
-    """The random walk D⁻¹W, where a point without any edge stays where it is."""
+    """The random walk D⁻¹W; a point without any edge stays where it is."""
     if isinstance(graph, Graph):
         walk: Operator = graph.transition()
         return walk
@@ -71,8 +71,8 @@ class _Walk:
 class _Spreading:
     """Products with D - M + μ I, or with some of its rows and columns.
 
-    M has the entries w_ij (1/s_i + 1/s_j) for row sums s. A point without any edge would add 2
-    to both D and M, and is left out of both.
+    M has the entries w_ij (1/s_i + 1/s_j) for row sums s. A point without any edge would add 2 to
+    the diagonals of both D and M, so it is left out of both.
     """
 
     def __init__(self, graph: ProductGraph, mu: float) -> None:

@@ -17,9 +17,8 @@ def subspace_angle(A: Any, B: Any) -> float:
     """Mean principal angle between the spans of two sets of columns, in radians.
 
     Zero if one span contains the other, π/2 if they are orthogonal. It compares eigenvectors
-    of two graphs on the same points as spaces, so that signs, order and mixing among nearly
-    equal eigenvalues do not matter (Knyazev and Argentati 2002; Matsumoto et al. 2022,
-    section 3.1).
+    of two graphs on the same points. Signs, order and mixing of eigenvectors with nearly equal
+    eigenvalues do not matter (Knyazev and Argentati 2002; Matsumoto et al. 2022, section 3.1).
 
     Parameters
     ----------
@@ -49,6 +48,6 @@ def _columns(value: Any, name: str) -> FloatArray:
         msg = f"`{name}` must be finite, got {columns[~np.isfinite(columns)][0]}."
         raise argument_error(ValueError, name, msg)
     if not columns.any():
-        msg = f"`{name}` must span something, got zeros only."
+        msg = f"`{name}` must have a column that is not zero, got zeros only."
         raise argument_error(ValueError, name, msg)
     return columns

@@ -1,4 +1,4 @@
-"""Denoising: every point becomes a mean over where a short random walk takes it."""
+"""Denoising: every point is averaged over the end points of a short random walk."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("otgraph")
 
-# Percentile that MAGIC matches when it rescales: the maximum itself is one noisy value.
+# Percentile that MAGIC restores when it rescales; the maximum is a single noisy value.
 RESCALE_PERCENTILE = 99.0
-# When features have come to rest: the change by a step, as MAGIC measures it, the steps tried,
-# and the columns that are looked at.
+# Defaults of `diffusion_time`: change in one step below which to stop, as MAGIC measures it; most
+# steps; most columns.
 THRESHOLD = 1e-3
 MAX_T = 20
 MAX_COLUMNS = 500
@@ -46,8 +46,8 @@ def denoise(
     .. math:: X' = P^t X, \qquad P = D^{-1} W,
 
     as MAGIC imputes gene expression (van Dijk et al. 2018; Matsumoto et al. 2022, section 3.3).
-    Products are taken from the right, P(P(PX)), so that no power of P is ever formed. The graph
-    need not come from X: build it on principal components, say, and denoise counts.
+    Products are computed as P(P(PX)); no power of P is formed. The graph need not come from X:
+    you can build it on principal components and denoise counts.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ def denoise(
         Columns to denoise and return: numbers, a mask, a slice, or names if X is a data
         frame. All by default.
     rescale
-        Stretch each column so that its 99th percentile is what it was before (its maximum,
-        where the percentile is zero). Smoothing shrinks the range; for values >= 0 only.
+        Scale each column so that its 99th percentile is the same as before (its maximum, if the
+        percentile is zero), because smoothing shrinks the range. For values >= 0 only.
     out
         Where to put the result, an array of the right shape that takes ``out[:, a:b] = ...``.
-        With X and `out` on disk, memory stays at a few hundred megabytes.
+        With X and `out` on disk, a few hundred megabytes of memory are enough.
 
     Returns
     -------
@@ -131,9 +131,9 @@ def diffusion_time(
     threshold
         Smaller values smooth more.
     max_t
-        Number of steps to try. The answer where the threshold is never met; a warning says so.
+        Most steps to try. If the threshold is not reached, this is the result, with a warning.
     max_columns
-        Of more columns than these, a random choice is looked at.
+        Of more columns than this, a random choice is used.
     random_state
         Seed of that choice.
     """
@@ -164,7 +164,7 @@ def _time_to_rest(
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(chosen, max_columns, replace=False))
     before = reader.read(chosen)
-    with single_threaded_blas():  # the same answer whatever the number of threads
+    with single_threaded_blas():  # the same result for any number of threads
         for t in range(1, max_t + 1):
             after = P @ before
             if _disparity(before, after) < threshold:
@@ -173,18 +173,18 @@ def _time_to_rest(
             before = after
     msg = (
         f"The features still change by more than `threshold`={threshold:g} after `max_t`={max_t} "
-        "steps, which are used. Pass a larger threshold, or choose `t` yourself."
+        "steps; `max_t` steps are used. Pass a larger threshold, or choose `t` yourself."
     )
     warnings.warn(msg, ConvergenceWarning, stacklevel=3)
     return max_t
 
 
 def rescale_factors(before: FloatArray, after: FloatArray) -> FloatArray:
-    """Factor per column that gives it the upper end it had before."""
+    """Factor per column that restores its upper percentile."""
     if before.size and before.min() < 0.0:
         msg = (
-            f"`rescale=True` needs values >= 0, got {before.min():.6g}: the upper end of a range "
-            "around zero does not fix its scale. Pass `rescale=False`."
+            f"`rescale=True` needs values >= 0, got {before.min():.6g}: with negative values the "
+            "upper percentile does not determine the scale. Pass `rescale=False`."
         )
         raise argument_error(ValueError, "rescale", msg)
     wanted, got = _upper_end(before), _upper_end(after)
@@ -197,7 +197,7 @@ def _upper_end(X: FloatArray) -> FloatArray:
 
 
 def _disparity(A: FloatArray, B: FloatArray) -> float:
-    """Of two clouds with matching points; zero when either is a single place."""
+    """Procrustes disparity of two clouds with matching points; zero if one is a single point."""
     A, B = A - A.mean(axis=0), B - B.mean(axis=0)
     size = float(np.linalg.norm(A) * np.linalg.norm(B))
     if size == 0.0:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from otgraph.graphs import Graph
     from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
 
-# A mode that the walk forgets in one step to this degree cannot be continued to new points.
+# Modes with a smaller eigenvalue cannot be extended to new points.
 SMALLEST_EIGENVALUE = 1e-10
 
 
@@ -33,8 +33,8 @@ class Embedding:
     ----------
     coordinates
         One row per point. Each column has mean square one under the stationary distribution
-        of the random walk, within every connected component, so that its size does not depend
-        on the number of points.
+        of the random walk, within every connected component. The size of coordinates therefore
+        does not depend on the number of points.
     eigenvalues
         Of the random walk, in falling order, on the largest component: one per column.
     component_eigenvalues
@@ -52,15 +52,15 @@ class Embedding:
     def extend(self, rows: Any) -> FloatArray:
         """Coordinates of new points from their rows, such as ``graph.extend(X_new)``.
 
-        An eigenvector satisfies λ v = P v; the same equation read for a new row gives its
-        coordinates (Nyström). Rows equal to those of the graph give the coordinates of the
-        graph. Columns whose eigenvalue is zero stay zero.
+        An eigenvector satisfies λ v = P v. Applied to a new row, the equation gives its
+        coordinates (Nyström). Rows of the graph give the coordinates of the graph. Columns with
+        eigenvalue zero are zero.
 
         Parameters
         ----------
         rows
             Weights of the new points, one column for each point of the graph. Rows are scaled
-            to sum to one; a row without any weight lands at the origin, with a warning.
+            to sum to one; a row without any weight is placed at the origin, with a warning.
         """
         P, empty = transition_rows(rows, len(self.coordinates))
         if empty.any():
@@ -88,31 +88,30 @@ def eigenmaps(
               \qquad x_i \mapsto (v_2(i), \dots, v_{k+1}(i)),
 
     where the first, constant eigenvector is left out (Belkin and Niyogi 2003; Matsumoto et
-    al. 2022, section 3.1). Computed through the symmetric form D^(-1/2) W D^(-1/2) by Lanczos
-    iterations, with memory for some sixty vectors.
+    al. 2022, section 3.1). They are computed from the symmetric form D^(-1/2) W D^(-1/2) by
+    Lanczos iterations, with memory for about sixty vectors.
 
-    A graph of several components has one constant eigenvector for each. Then every component
-    is embedded by itself, all in the same columns: column j holds the j-th eigenvector of each
-    component. Coordinates of different components say nothing about each other, and a warning
-    says so.
+    A graph with several components has one constant eigenvector for each. Every component is
+    then embedded separately: column j holds the j-th eigenvector of each component. Coordinates
+    of different components cannot be compared, and a warning is given.
 
     Parameters
     ----------
     graph
         A Graph or any symmetric scipy sparse matrix of weights.
     n_components
-        Number of coordinates. Two or three to look at, ten and more to go on computing with.
+        Number of coordinates: two or three for pictures, ten or more for further computations.
     tol
-        Accuracy: norm of the residual of an eigenvector of norm one. Eigenvectors are
-        uncertain by this divided by the distance to the next eigenvalue.
+        Accuracy: norm of the residual of an eigenvector of norm one. The error of an eigenvector
+        is about this divided by the distance to the next eigenvalue.
     max_restarts
-        Limit of Lanczos restarts, each some fifty products with the graph. Eigenvectors that
+        Limit of Lanczos restarts, each about fifty products with the graph. Eigenvectors that
         have not converged by then are left zero, with a warning.
 
     Returns
     -------
     Embedding
-        The same every time: fixed start vector, and the largest entry of each column positive.
+        Deterministic: the start vector is fixed, and the largest entry of each column is positive.
 
     Examples
     --------
@@ -133,7 +132,7 @@ def eigenmaps(
     coordinates = np.zeros((graph.n, k))
     values = np.zeros((graph.n_connected, k))
     missing = 0
-    with single_threaded_blas():  # the same digits whatever the number of threads
+    with single_threaded_blas():  # the same result for any number of threads
         for label, members, W in _components(graph):
             wanted = min(k, len(members) - 1)
             modes = _modes(W, wanted, tol, max_restarts)
@@ -184,7 +183,7 @@ def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
         small = int(np.count_nonzero(sizes <= k))
         msg = (
             f"The graph has {graph.n_connected} connected components; the largest has "
-            f"{sizes.max()} of {graph.n} points. Each is embedded by itself, and {small} of them "
+            f"{sizes.max()} of {graph.n} points. Each is embedded separately, and {small} of them "
             f"have too few points for {k} coordinates. A larger `eps` or more neighbors connect "
             "them."
         )

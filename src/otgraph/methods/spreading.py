@@ -4,18 +4,16 @@ The minimizer of Σ W_ij |Q_i - Q_j|² + μ Σ |Q_i - P_i|² solves
 
     (D - M + μ I) Q = μ P,    M = W + Wᵀ,  D = diag(M 1).
 
-The matrix is symmetric and has row sums μ and no positive entry off the diagonal, so that its
-inverse A is non-negative with rows that sum to 1/μ. Two things follow. An approximation with
-residual R is wrong by at most max|R|/μ in every entry, which is a proof at hand for free. And Q
-falls off geometrically away from the labels: a point twenty steps from the next label may hold
-10^-9 of the mass of a labeled one, which an iteration accurate to 10^-10 still calls
-right, and at forty steps it holds nothing but rounding.
+The matrix is symmetric, its row sums are μ, and no entry off the diagonal is positive. Its inverse
+A is therefore non-negative, with rows that sum to 1/μ. This has two consequences. First, an
+approximation with residual R has an error of at most max|R|/μ in every entry, a proven bound.
+Second, Q decreases geometrically away from the labels. A point twenty steps from the nearest label
+may have 10^-9 of the mass of a labeled point, and at forty steps only rounding errors are left.
 
-What matters is the *proportion* of the classes at every point, however small their sum. So the
-system is solved in rounds. Each round decides the points whose sum is large compared with its
-error; the others are solved again by themselves, with the decided ones as given and everything
-scaled up to size one. A single round is usual, and no point that a label reaches is ever left
-to rounding.
+The result is the *proportion* of the classes at every point, however small their sum. The system is
+therefore solved in rounds. Each round decides the points whose sum is large compared with the
+error. The others are solved again, with the decided points fixed and everything scaled up to size
+one. One round is usual. No point that a label reaches is left to rounding errors.
 """
 
 from __future__ import annotations
@@ -42,11 +40,11 @@ if TYPE_CHECKING:
     from otgraph.methods._operators import SquareOperator
     from otgraph.typing import BoolArray, FloatArray, HasComponents, ProductGraph, SparseMatrix
 
-# A round decides the points that hold at least this share of the largest sum. Smaller values
-# mean fewer rounds, until double precision ends it: errors must be smaller still.
+# A round decides the points with at least this share of the largest sum. Smaller values mean fewer
+# rounds, but errors must be smaller still, and double precision limits them.
 DECIDED_SHARE = 1e-6
-# Errors add up over the rounds, so that each may take this share of the tolerance: enough for
-# a hundred, or a thousand steps from the nearest label.
+# Share of the tolerance for one round, because errors of rounds add up. This is enough for a
+# hundred rounds, or a thousand steps from the nearest label.
 TOLERANCE_SHARE = 1e-2
 
 
@@ -66,12 +64,12 @@ class LabelSpread:
     unreachable
         Mask of the points that no label reaches.
     log_mass
-        Logarithm of the sum over the classes before rows were scaled to one: how strongly labels
-        are felt at a point. ``-inf`` where unreachable.
+        Logarithm of the sum over the classes before rows were scaled to one. It is small far from
+        labels, and ``-inf`` where no label reaches.
     n_iter
-        Products of the graph with all classes at once that were needed.
+        Number of products of the graph with all classes at once.
     error
-        Largest error of a probability that the iteration can have left, a proven bound.
+        Proven bound of the error of a probability due to the iteration.
     """
 
     labels: NDArray[Any]
@@ -99,7 +97,7 @@ class LabelSpread:
         strongest = np.full(P.shape[0], -np.inf)
         np.maximum.at(strongest, row_of, mass)
         reached = np.isfinite(strongest)
-        # Against the strongest neighbor of each row: masses far below 1e-300 still compare.
+        # Relative to the largest neighbor of each row, because masses may be far below 1e-300.
         with np.errstate(invalid="ignore", under="ignore"):
             P.data *= np.where(reached[row_of], np.exp(mass - strongest[row_of]), 0.0)
         Q = np.asarray(P @ self.probabilities)
@@ -126,8 +124,8 @@ def spread_labels(
               + \mu \sum_i \lVert Q_i - P_i \rVert^2,
 
     where W is the random walk on the graph (rows sum to one) and P has a one for each known
-    label. The sum runs over ordered pairs, so that for doubly stochastic W the solution is that
-    of :math:`(2 (I - W) + \mu I) Q = \mu P`.
+    label. The sum is over ordered pairs. For doubly stochastic W the solution satisfies
+    :math:`(2 (I - W) + \mu I) Q = \mu P`.
 
     Parameters
     ----------
@@ -138,10 +136,10 @@ def spread_labels(
         One label per point; -1 means unknown. Strings go into an array of dtype object, with -1
         or None for unknown.
     mu
-        How firmly known labels are held. Small values let labels travel far and be outvoted by
-        their surroundings. On doubly stochastic W this is the α of Zhou et al., the share of a
-        point's label that comes from its neighbors, with α = 2/(2 + mu): 2/3 for the default. The
-        paper names no mu; its authors' scripts take α = 1/2, which is ``mu=2``.
+        Weight of the known labels. With small values labels spread far, and a known label can be
+        outvoted by its neighbors. On doubly stochastic W it corresponds to α = 2/(2 + mu) of Zhou
+        et al., the share of a point's label that comes from its neighbors: 2/3 for the default.
+        The paper names no mu; its authors' scripts take α = 1/2, which is ``mu=2``.
     tol
         Largest error of a probability.
     max_iter
@@ -165,7 +163,7 @@ def spread_labels(
     encoded = encode_labels(labels, graph.n)
     reached = _reached(graph, encoded)
     A = spreading_matrix(graph, mu)
-    with single_threaded_blas():  # the same digits whatever the number of threads
+    with single_threaded_blas():  # the same result for any number of threads
         solution = _solve(A, encoded.one_hot(), reached, mu, tol, max_iter)
     _warn_of_unreached(reached, "point(s)")
     if solution.error > tol:
@@ -186,7 +184,7 @@ def _reached(graph: HasComponents, encoded: EncodedLabels) -> BoolArray:
 
 class _Solution(NamedTuple):
     Q: FloatArray  # rows proportional to the solution
-    log_mass: FloatArray  # logarithm of what was their sum
+    log_mass: FloatArray  # logarithm of their sums
     n_iter: int
     error: float
 
@@ -194,7 +192,7 @@ class _Solution(NamedTuple):
 def _solve(
     A: SquareOperator, P: FloatArray, reached: BoolArray, mu: float, tol: float, max_iter: int
 ) -> _Solution:
-    """Rounds over ever fewer points, as the note on top of this file explains."""
+    """Solve in rounds over fewer and fewer points; see the top of this file."""
     Q = np.zeros_like(P)
     log_mass = np.full(len(P), -np.inf)
     todo = np.flatnonzero(reached)
@@ -204,7 +202,7 @@ def _solve(
     while len(todo) and n_iter < max_iter:
         size = float(source.max())
         if size == 0.0:
-            break  # weights so small that they vanish: as good as no edge
+            break  # weights that underflow count as no edge
         log_scale += np.log(size)
         source /= size
         X, residual, used = solve_columns(A, source, stop, max_products=max_iter - n_iter)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """How much is known; members compare equal to their plain strings."""
+    """What was proved; members compare equal to their plain strings."""
 
     EXACT = "exact"
     EXACT_ON_CANDIDATES = "exact_on_candidates"
@@ -34,7 +34,7 @@ _MEANING = {
 
 
 class Reason(StrEnum):
-    """Why a solution is not proved optimal, and what may help; empty if it is."""
+    """Why a solution is not proved optimal, and what may help; empty if it is proved."""
 
     NONE = ""
     OUT_OF_STEPS = "the limit of Newton steps was reached; raise `max_iter`"
@@ -44,12 +44,12 @@ class Reason(StrEnum):
         "pairs were still missing after the last round; try a larger `eps` or `n_candidates`"
     )
     MASS_LEFT_OVER = (
-        "some points do not find enough partners for their mass; change `mass`, or pass "
+        "some points have more mass than their partners can take; change `mass`, or pass "
         "`self_loops=True`"
     )
     NO_FEASIBLE_PLAN = (
-        "row sums are within `tol`, but no plan with exact row sums was found to prove how good "
-        "it is; lower `tol`"
+        "row sums are within `tol`, but no plan with exact row sums was found, so the duality "
+        "gap is unknown; lower `tol`"
     )
 
 
@@ -57,8 +57,8 @@ class Reason(StrEnum):
 class Certificate:
     """Computed evidence for an optimal transport graph.
 
-    A certificate cannot contradict itself: a status other than ``"not_converged"`` with a gap
-    that is not finite, or with violations, is refused when it is made.
+    A certificate cannot contradict itself. If the status is not ``"not_converged"``, the
+    constructor raises an error unless the gap is finite and there are no violations.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ class Certificate:
         Largest ``|row sum - mass| / mass`` of the plan that is returned.
     duality_gap
         Primal value of a plan with the exact marginals minus the dual value of the
-        potentials, relative to the primal value. It is the gap among the candidate pairs where
-        the status is ``"exact_on_candidates"``. Infinite where no such plan was found.
+        potentials, relative to the primal value. With status ``"exact_on_candidates"`` it is the
+        gap among the candidate pairs. Infinite if no such plan was found.
     pairs_checked
         Pairs (each counted once) for which ``u_i + u_j <= c_ij`` was decided or proved.
     violations
@@ -79,7 +79,7 @@ class Certificate:
     eps
         Regularization of the solved problem.
     n_screens
-        Passes over all pairs; zero where the pass for an earlier ``eps`` of a path sufficed.
+        Passes over all pairs; zero if the pass for an earlier ``eps`` of a path was enough.
     missing_pairs
         Estimated number of pairs that the full solution uses and the candidates lack; zero when
         the status is ``"exact"``, ``nan`` when it is unknown.
@@ -90,10 +90,10 @@ class Certificate:
     reason
         Why the status is ``"not_converged"`` and what may help; empty otherwise.
     history
-        Marginal errors on the way, a tuple for each round: at its start and after every step.
-        A round may have other candidates than the one before, and then begins elsewhere.
+        Marginal errors, one tuple per round: at its start and after every Newton step. Rounds
+        may have different candidates, so the error can jump between them.
     evidence
-        The plan that this is about, set by its graph; see :meth:`verify`.
+        The plan that this certificate describes, set by its graph; see :meth:`verify`.
     """
 
     status: Status
@@ -112,7 +112,7 @@ class Certificate:
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse claims that the numbers beside them contradict."""
+        """Raise if the status contradicts the numbers."""
         if self.status == Status.NOT_CONVERGED:
             return
         finite = math.isfinite(self.marginal_error) and math.isfinite(self.duality_gap)
@@ -125,21 +125,20 @@ class Certificate:
             raise ValueError(msg)
 
     def verify(self, X: Any, *, metric: Any = None, random_state: int = 0) -> Verification:
-        """Check the graph of this certificate against its points, so that none need believe it.
+        """Check the graph of this certificate against its points, with independent code.
 
-        Costs are computed again from ``X`` with scipy, and every weight is compared with what
-        the potentials say: no weight is wrong, no pair that is worth using is missing, rows sum
-        to the masses. This looks at all pairs of up to 5000 points, and of more at all pairs of
-        1000 random rows.
+        Costs are computed again from ``X`` with scipy. Every weight is compared with the
+        weight that the potentials give, missing pairs are counted, and rows are summed. Up to
+        5000 points all rows are checked against all points, above that 1000 random rows.
 
         Parameters
         ----------
         X
             The points, or costs, that the graph was built from.
         metric
-            The metric function again, where the graph was built with one.
+            The metric function, if the graph was built with one; files cannot store it.
         random_state
-            Seed of the rows, where not all are compared.
+            Seed of the random rows.
 
         Examples
         --------
@@ -167,7 +166,7 @@ class Certificate:
         return self.missing_pairs / max(self.n_edges, 1)
 
     def __str__(self) -> str:
-        """One paragraph for people."""
+        """Readable summary of a few lines."""
         restricted = self.status == Status.EXACT_ON_CANDIDATES
         meaning = f"{self.status.meaning}{': ' if self.reason else ''}{self.reason.value}"
         lines = [
@@ -194,6 +193,6 @@ class Certificate:
 
 
 def _percent(share: float) -> str:
-    """Two digits below one hundred percent, whole percents above."""
+    """A share in percent: two digits below 100 %, whole numbers above."""
     percent = 100.0 * share
     return f"{percent:.2g} %" if percent < 100.0 else f"{percent:,.0f} %"

@@ -1,4 +1,4 @@
-"""Everything that is said about a solution, computed from its final plan."""
+"""The certificate of a solution, computed from its final plan."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from otgraph.solvers.state import Effort, Goal, State
     from otgraph.typing import FloatArray
 
-# The feasible plan of the duality gap meets the marginals this closely, relative to the mass,
-# or to rounding where that is coarser.
+# Largest relative error of a marginal of the feasible plan behind the duality gap. Where rounding
+# errors are larger, they are the limit.
 FEASIBLE_TOL = 1e-9
-# Newton steps towards it: a few, which nearly always do, and more where they did not.
+# Limits of Newton steps toward that plan: a few are nearly always enough; the second limit is
+# for the rest.
 POLISH_STEPS = (3, 60)
-# The linear system of the feasible plan: residual as a share of what is allowed, products, and
-# solves in a row, because residuals fall in the Euclidean norm, of which one row may have most.
-FEASIBLE_CG = 0.1
-FEASIBLE_PRODUCTS = 300
-FEASIBLE_SOLVES = 4
+# Linear system of the feasible plan. CG measures residuals in the Euclidean norm, in which one
+# row may dominate, so the system is solved again for what is left.
+FEASIBLE_CG = 0.1  # residual, as a share of the allowed error
+FEASIBLE_PRODUCTS = 300  # limit of products per solve
+FEASIBLE_SOLVES = 4  # limit of solves
 
 
 def certify(
@@ -77,18 +78,17 @@ def _verdict(goal: Goal, state: State, effort: Effort, gap: float) -> tuple[Stat
 
 
 def plan_error(plan: TransportPlan, goal: Goal) -> float:
-    """Largest relative error of a row sum; mass that a hollow plan keeps does not count."""
+    """Largest relative error of a row sum; without self-loops the diagonal does not count."""
     row_sums = plan.row_sums if goal.self_loops else plan.row_sums - plan.loops
     return marginal_error(row_sums, goal.mass)
 
 
 def _polished(goal: Goal, state: State, effort: Effort) -> tuple[State, TransportPlan, float]:
-    """Potentials whose plan is feasible, or nearly, with that plan and its duality gap.
+    """Potentials with a more accurate plan, that plan, and the duality gap.
 
-    Newton converges quadratically at the end: one step, which costs less than finding a
-    feasible plan nearby.
+    Newton converges quadratically at the end. One more step usually makes the plan feasible,
+    and costs less than solving for a feasible plan nearby.
     """
-    gap = np.inf
     for max_iter in POLISH_STEPS:
         tol = max(FEASIBLE_TOL, rounding_level(state.problem, state.u, goal.target))
         result = newton(state.problem, goal.target, state.u, tol=tol, max_iter=max_iter)
@@ -113,16 +113,16 @@ def duality_gap(
 ) -> float:
     """Primal value of a feasible plan minus the dual value of ``u``, relative to the former.
 
-    The plan of ``u`` misses the marginals by the tolerance. Scaled to
-    pi_ij (1 + w_i + w_j), with w from one linear system, it meets them to ``tol`` and stays
-    non-negative. Infinite where such a plan was not found.
+    The plan of ``u`` meets the marginals only within the solver's tolerance. It is scaled to
+    pi_ij (1 + w_i + w_j), with w from a linear system, to meet them within ``tol``. The
+    result is infinite if this fails or if an entry could become negative.
     """
     row_sums = plan.row_sums
     diagonal = row_sums + plan.loops
     if np.any(diagonal <= 0.0):
         return np.inf
     w, missing = np.zeros_like(mass), mass - row_sums
-    for _ in range(FEASIBLE_SOLVES):  # the residual of each is what the next one corrects
+    for _ in range(FEASIBLE_SOLVES):  # each solve corrects the residual of the one before
         missed = float(np.max(np.abs(missing) / mass))
         if missed <= tol:
             break

@@ -25,11 +25,11 @@ def conjugate_gradients(
 ) -> tuple[FloatArray, int]:
     """Solve A x = rhs to a relative residual, with the diagonal of A as preconditioner.
 
-    ``units`` are the sizes in which the residuals of the rows are measured. Without them a row
-    that is a million times smaller than the others would count for nothing.
+    ``units`` are the sizes in which the residuals of the rows are measured. Without them, a
+    row that is a million times smaller than the others would not be solved at all.
 
-    A may be singular (a bipartite component); the iterates then stay in its range as long
-    as the right-hand side does, and a direction without curvature ends the iteration.
+    A may be singular, as it is for a bipartite component. If the right-hand side is in the
+    range of A, so are the iterates. A direction without curvature ends the iteration.
     Returns the solution and the number of products.
     """
     preconditioner = 1.0 / diagonal

@@ -1,4 +1,4 @@
-"""Finding the regularization that gives a wanted mean degree."""
+"""Find the regularization that gives a wanted mean degree."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("otgraph")
 
-DEGREE_TOL = 0.02  # relative distance from the wanted degree that is near enough
-# Trials on the first candidates, which are cheap, and among all pairs. Two or three are usual;
-# many occur where the degree jumps and the search closes in on the jump.
-CANDIDATE_TRIALS = 8
+DEGREE_TOL = 0.02  # accepted relative distance from the wanted degree
+CANDIDATE_TRIALS = 8  # limit of trials on the first candidates, which are cheap
+# Limit of trials among all pairs. Two or three are usual. Many are needed where the degree jumps
+# as a function of eps and the search bisects toward the jump.
 MAX_TRIALS = 60
-# On the first candidates eps moves no further than by this in log eps: they saturate.
+# Largest change of log eps on the first candidates. Beyond it they saturate: a point cannot have
+# more neighbors than candidates.
 CANDIDATE_RANGE = 3.0
-# Marginal error at which the degree is usually known to a fraction of a percent.
+# Marginal error of a trial. At this error the degree is usually right to a fraction of a percent.
 TRIAL_TOL = 0.01
 
 
@@ -39,9 +40,9 @@ def solve_for_degree(
 ) -> Solution:
     """The solution whose mean degree is within two percent of ``degree``, or the nearest.
 
-    ``goal.eps`` is not read. A rough search on the first candidates alone costs a few loose
-    solves; then solves among all pairs, each warm-started, correct what the first candidates
-    had missed. Only the last one goes to the tolerance.
+    ``goal.eps`` is ignored. A rough search uses only the first candidates and takes a few loose
+    solves. Warm-started solves among all pairs then correct the result. Only the last solve
+    goes to the tolerance.
     """
     cost = screener.cost
     pairs = cost.neighbors(n_candidates)
@@ -72,10 +73,11 @@ def solve_for_degree(
 
 
 def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tuple[float, float]:
-    """The eps for which the median row, by itself, would have the wanted degree, and the slope.
+    """First guess of eps, and the slope d log degree / d log eps.
 
-    The slope d log degree / d log eps is that between half the degree and the degree. It is
-    d/(d + 2) in d dimensions, unknown as these may be.
+    The guess gives the median row, solved by itself, the wanted degree. The slope is measured
+    between half the degree and the degree. In theory it is d/(d + 2), where d is the (unknown)
+    intrinsic dimension.
     """
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
     rank = max(1, round(degree))
@@ -91,13 +93,13 @@ def _median_positive(values: FloatArray) -> float:
     return float(np.median(positive)) if len(positive) else 1.0
 
 
-# Relative to the costs: below, row sums are rounding errors; above, costs no longer matter.
-SMALLEST_EPS = 1e-8
-LARGEST_EPS = 1e4
+# Range of eps, relative to the costs.
+SMALLEST_EPS = 1e-8  # below, row sums are dominated by rounding errors
+LARGEST_EPS = 1e4  # above, costs no longer matter
 
 
 def eps_limits(cost: Cost, mass: FloatArray, row_costs: FloatArray) -> tuple[float, float]:
-    """Between these the degree can be influenced; ``row_costs`` are typical costs of the rows."""
+    """Range of eps in which the degree can change; ``row_costs`` are typical costs of the rows."""
     lightest = float(np.min(mass))
     smallest = float(np.min(row_costs, where=row_costs > 0.0, initial=np.inf))
     if not np.isfinite(smallest):
@@ -109,9 +111,9 @@ def eps_limits(cost: Cost, mass: FloatArray, row_costs: FloatArray) -> tuple[flo
 def _search_on_candidates(
     state: State, goal: Goal, eps: float, search: DegreeSearch
 ) -> tuple[float, State]:
-    """Loose solves on fixed candidates; returns eps and where it got to.
+    """Loose solves on fixed candidates; returns eps and the last state.
 
-    Few candidates saturate, so that the slope seen here says nothing about all pairs.
+    The slope found here is not used later: few candidates saturate.
     """
     first = eps
     for _ in range(CANDIDATE_TRIALS):
@@ -131,7 +133,7 @@ def _search_on_candidates(
 def _search_among_all(
     screener: Screener, goal: Goal, eps: float, state: State, search: DegreeSearch, total: Effort
 ) -> tuple[float, State]:
-    """The best eps met, and the last candidates and potentials."""
+    """The best eps found, and the last candidates and potentials."""
     trial: float | None = eps
     while trial is not None and search.n_trials < MAX_TRIALS:
         level, effort = goal.at(trial), Effort()
@@ -141,7 +143,7 @@ def _search_among_all(
         except MemoryLimitError:
             if search.n_trials == 0:
                 raise
-            reached = np.inf  # more neighbors than fit are too many
+            reached = np.inf  # more neighbors than fit into memory: eps is too large
         total.steps += effort.steps
         total.history += effort.history
         logger.debug("eps %.4g: mean degree %.2f", trial, reached)
@@ -151,23 +153,19 @@ def _search_among_all(
     return search.best_eps or eps, state
 
 
-# A search that has no slope yet assumes degree ~ eps^slope with this exponent; the law is
-# eps^(d/(d + 2)), and slopes outside the bounds come from jumps of the degree.
+# Exponent of degree ~ eps^slope before a slope is measured. In theory it is d/(d + 2).
 USUAL_SLOPE = 0.7
-SMALLEST_SLOPE, LARGEST_SLOPE = 0.1, 2.0
-# A first step in log eps is at most so large; steps in one direction that find no other side
-# grow by the factor below.
-FIRST_LOG_STEP = 2.5
-STEP_GROWTH = 2.0
-# Two values of log eps nearer than this, on both sides of the goal, enclose a jump.
-JUMP_WIDTH = 1e-5
-# Where the goal is out of reach these multiples of the best eps are tried, one after the other.
+SMALLEST_SLOPE, LARGEST_SLOPE = 0.1, 2.0  # slopes outside come from jumps of the degree
+FIRST_LOG_STEP = 2.5  # largest first step in log eps
+STEP_GROWTH = 2.0  # factor between steps in one direction until the goal is bracketed
+JUMP_WIDTH = 1e-5  # a bracket of log eps narrower than this encloses a jump of the degree
+# Multiples of the best eps to try if the goal cannot be reached.
 RATIOS_BESIDE = (1 / 30, 30.0, 1 / 8, 8.0, 1 / 4, 4.0, 1 / 2, 2.0, 1 / 1.4, 1.4)
-LEAST_DEGREE = 1e-3  # stands for zero in logarithms
+LEAST_DEGREE = 1e-3  # used in logarithms instead of zero
 
 
 class DegreeSearch:
-    """Secant steps for log degree as a function of log eps, kept within what is known."""
+    """Secant search for log degree as a function of log eps, kept inside the bracket."""
 
     def __init__(
         self,
@@ -182,7 +180,7 @@ class DegreeSearch:
         self.best_miss = np.inf
         with np.errstate(divide="ignore"):
             self._limits = float(np.log(limits[0])), float(np.log(limits[1]))
-        self._below = -np.inf  # largest log eps seen whose degree is too small
+        self._below = -np.inf  # largest log eps so far whose degree is too small
         self._above = np.inf
         self._last: tuple[float, float] | None = None
         self._ratios = list(RATIOS_BESIDE)
@@ -192,7 +190,7 @@ class DegreeSearch:
         return abs(_log_degree(degree) - self.goal)
 
     def propose(self, eps: float, degree: float) -> float | None:
-        """The next value to try; None when the goal is reached or cannot be approached."""
+        """The next value to try; None if the goal is reached or nothing is left to try."""
         self.n_trials += 1
         miss = self.miss(degree)
         if miss < self.best_miss:
@@ -218,9 +216,9 @@ class DegreeSearch:
         return float(np.exp(following))
 
     def _beside_the_best(self) -> float | None:
-        """Values around the best one met, where no eps reaches the goal.
+        """Values around the best one, for a goal that no eps reaches.
 
-        Uneven masses bound the degree, and the largest is not at the largest eps.
+        Uneven masses limit the degree, and the largest degree is not at the largest eps.
         """
         bracketed = np.isfinite(self._below) and np.isfinite(self._above)
         if bracketed or self.best_eps is None or not self._ratios:
@@ -236,7 +234,7 @@ class DegreeSearch:
         self._last = x, y
 
     def _outward_step(self, y: float, last_step: float) -> float:
-        """Towards a side of the goal that was not seen yet; a plateau is left faster and faster."""
+        """A step toward the unseen side of the goal; repeated steps grow to leave plateaus."""
         secant = (self.goal - y) / self.slope
         longest = max(FIRST_LOG_STEP, STEP_GROWTH * abs(last_step))
         size = min(abs(secant), longest)
@@ -245,7 +243,7 @@ class DegreeSearch:
         return float(np.copysign(size, secant))
 
     def _within_bracket(self, following: float) -> float:
-        """The secant step early on, then the middle: jumps defeat secants."""
+        """The secant step, or the midpoint in every third trial: secants fail at jumps."""
         if self._below < following < self._above and self.n_trials % 3:
             return following
         return 0.5 * (self._below + self._above)

@@ -1,9 +1,9 @@
 """Semismooth Newton on the marginals of a restricted problem.
 
 Minimizes F(u) = 1/4 sum (u_i + u_j - c_ij)_+² - eps <u, m>, whose gradient is
-eps (row sums of the plan - m) and whose generalized Hessian diag(sigma 1) + sigma lives on the
-active pairs. F is convex and piecewise quadratic, so that once the active pairs are right
-one step is exact.
+eps (row sums of the plan - m). The generalized Hessian diag(sigma 1) + sigma has entries on
+the active pairs only. F is convex and piecewise quadratic: once the active pairs are right, one
+step is exact.
 """
 
 from __future__ import annotations
@@ -22,29 +22,28 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import Evaluation, Restricted
     from otgraph.typing import FloatArray
 
-# Line search: share of the predicted decrease that a step must bring, share of the slope that
-# may be left at its end, factor by which a step grows, trials before it gives up.
-ARMIJO = 1e-4
-CURVATURE = 0.9
-EXPANSION = 8.0
-MAX_TRIALS = 20
-# Newton gives up after this many steps in which neither the largest error nor the misplaced
-# mass was smaller than ever before.
+# Line search.
+ARMIJO = 1e-4  # share of the predicted decrease that a step must achieve
+CURVATURE = 0.9  # share of the slope that may be left at the end of a step
+EXPANSION = 8.0  # factor by which a step that is too short grows
+MAX_TRIALS = 20  # steps tried before the line search fails
+# Newton gives up after this many steps without progress, that is, without a new minimum of the
+# largest error or of the misplaced mass.
 PATIENCE = 60
-# The linear residual follows this share of the marginal error, between two ends: far from the
-# solution an accurate direction is wasted.
+# Relative residual of the linear system: a share of the marginal error, within bounds. Far from
+# the solution an accurate direction is a waste of time.
 CG_SHARE = 0.1
 LOOSEST_CG = 0.1
 TIGHTEST_CG = 1e-8
-MAX_PRODUCTS = 500
-# The Hessian's diagonal is shifted by this share of itself times the share of the mass that is
-# misplaced. The shift bounds the step where the Hessian is singular (a component of the active
-# pairs is bipartite), and vanishes fast enough to leave the convergence quadratic.
+MAX_PRODUCTS = 500  # limit of products per linear system
+# The diagonal of the Hessian is increased by RIDGE times the share of misplaced mass. This limits
+# the step if the Hessian is singular (a component of the active pairs is bipartite). The shift
+# vanishes at the solution, fast enough for quadratic convergence.
 RIDGE = 0.03
 SMALLEST_RIDGE = 1e-9
-# A decrease of F below this multiple of its own terms is lost in rounding.
+# A decrease of F smaller than this multiple of its terms may be rounding error.
 ROUNDING = 1e-13
-# A row sum of u_i + u_j - c_ij is off by a few units of rounding of its terms.
+# Relative rounding error of one term u_i + u_j - c_ij in a row sum.
 ROW_SUM_ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 
@@ -52,7 +51,7 @@ ROW_SUM_ROUNDING = 4.0 * np.finfo(np.float64).eps
 class NewtonResult:
     """Potentials on a restricted problem; ``errors`` are those at the start and after each step.
 
-    ``reason`` says why the tolerance was not reached, if it was not.
+    ``reason`` says why the tolerance was not reached; it is empty if it was.
     """
 
     u: FloatArray
@@ -69,7 +68,7 @@ def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
 
 
 def rounding_level(problem: Restricted, u: FloatArray, target: FloatArray) -> float:
-    """Largest relative error of a row sum that rounding can cause: no tolerance is below it."""
+    """Largest relative error of a row sum that rounding can cause; `tol` cannot be smaller."""
     sizes = problem.hessian(u).product(np.abs(u))  # sum of |u_i| + |u_j| over the active pairs
     return float(np.max(ROW_SUM_ROUNDING * sizes / target))
 
@@ -85,7 +84,8 @@ def newton(
 ) -> NewtonResult:
     """Bring all row sums of (u_i + u_j - c_ij)_+ to ``target`` within ``tol``.
 
-    Ends at the best potentials met. ``on_step`` is told the marginal error after every step.
+    Returns the best potentials found. ``on_step`` is called with the marginal error after every
+    step.
     """
     now = problem.evaluate(u)
     error = marginal_error(now.row_sums, target)
@@ -121,7 +121,7 @@ def newton(
 
 
 def _misplaced(at: Evaluation, target: FloatArray) -> float:
-    """Share of the mass that is missing or too much."""
+    """Sum of |row sum - target|, relative to the total mass."""
     return float(np.sum(np.abs(at.row_sums - target))) / float(np.sum(target))
 
 
@@ -134,7 +134,7 @@ def _direction(
     shift = max(SMALLEST_RIDGE, RIDGE * min(_misplaced(now, target), 1.0))
     ridge = shift * np.maximum(hessian.diagonal, 1.0)
     diagonal = hessian.diagonal + ridge
-    rhs[empty] = 0.0  # such rows are in no other row's sum, and have no curvature of their own
+    rhs[empty] = 0.0  # these rows have no active pair; they are solved one by one below
     direction, count = conjugate_gradients(
         lambda v: hessian.product(v) + ridge * v,
         diagonal,
@@ -155,11 +155,11 @@ def _line_search(
     now: Evaluation,
     direction: FloatArray,
 ) -> tuple[FloatArray, Evaluation] | None:
-    """A step that decreases F enough and uses up some of the slope, the full one if it does.
+    """A step that decreases F enough and reduces the slope; the full step is tried first.
 
-    F is convex, so that a slope <= 0 at the end of a step proves a decrease, without comparing
-    values of F that agree to the last digit. Longer steps than 1 occur where F is linear: in a
-    bipartite component whose two sides want different mass.
+    F is convex. A slope <= 0 at the end of a step therefore proves a decrease, without comparing
+    values of F that agree to the last digit. Steps longer than 1 occur where F is linear: in a
+    bipartite component whose two sides have different total mass.
     """
     slope = float(np.sum((now.row_sums - target) * direction))
     value = _objective(now, u, target)
@@ -184,7 +184,7 @@ def _line_search(
             if decrease >= -ARMIJO * step * slope - noise:
                 return trial, after
             high, high_slope = step, end_slope
-        # Where the slope, were it linear, would vanish.
+        # The zero of the slope by linear interpolation, kept away from the ends.
         share = -low_slope / (high_slope - low_slope)
         step = low + min(0.9, max(0.1, share)) * (high - low)
     return best

@@ -1,4 +1,4 @@
-"""Judging potentials by a few rows with all their pairs."""
+"""Check potentials on a sample of rows, each with all its pairs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ if TYPE_CHECKING:
 
 EXCESS_ROWS = 32
 MISSING_ROWS = 256
-# One-sided 95 % points: of the normal distribution, and of a Poisson mean after no event.
-NORMAL_95 = 1.645
-RULE_OF_THREE = 3.0
+NORMAL_95 = 1.645  # one-sided 95 % quantile of the normal distribution
+RULE_OF_THREE = 3.0  # 95 % bound of a Poisson mean when nothing was observed
 
 
 @dataclass(frozen=True)
 class Missing:
-    """Pairs that a solution would use and its candidates lack."""
+    """Number of pairs that the solution would use and the candidates do not contain."""
 
     estimate: float = 0.0
     bound: float = 0.0
@@ -31,8 +30,8 @@ class Missing:
 def excess_ratio(cost: Cost, u: FloatArray, target: FloatArray) -> float:
     """Sum of (u_i + u_j - c_ij)_+ over all pairs of evenly spread rows, over their targets.
 
-    About 1 for potentials that are right. Much more where the candidates that they were
-    computed on miss most of the pairs that matter, as nearest neighbors do in many dimensions.
+    It is about 1 for the right potentials. It is much larger if the candidates miss most of the
+    pairs that matter, as nearest neighbors do in many dimensions.
     """
     rows = np.unique(np.linspace(0, cost.n - 1, min(EXCESS_ROWS, cost.n)).astype(np.int64))
     return float(np.sum(cost.excess(rows, u))) / float(np.sum(target[rows]))
@@ -41,10 +40,10 @@ def excess_ratio(cost: Cost, u: FloatArray, target: FloatArray) -> float:
 def missing_pairs(cost: Cost, u: FloatArray, plan: TransportPlan, seed: int) -> Missing:
     """Estimate, one-sided 95 % bound, and the number of pairs looked at.
 
-    For random rows every pair with u_i + u_j > c_ij is found and those in the plan are
-    taken off. The bound adds the deviation of the mean and three events. A few rows may lack most
-    of the pairs; the deviation is therefore corrected for skewness (Johnson 1978), without which
-    the bound held in fewer than 95 % of the samples with outliers or heavy tails.
+    For random rows, every pair with u_i + u_j > c_ij is counted, and the pairs of the plan are
+    subtracted. The bound adds the 95 % deviation of the mean and the rule of three. A few rows may
+    lack most of the pairs. The deviation is therefore corrected for skewness (Johnson 1978);
+    without the correction fewer than 95 % of the bounds held on data with outliers.
     """
     n = cost.n
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Screens of all pairs, remembered: a later, lower bound needs no new pass."""
+"""Screens of all pairs. The last one is kept, so a lower bound needs no new pass."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph._memory import megabytes
+from otgraph._memory import format_bytes
 from otgraph.exceptions import MemoryLimitError
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost, Screen
     from otgraph.typing import FloatArray, LongArray
 
-# Peak bytes per pair: while the list is sorted into both rows (16 + 2·12), and later for the
-# candidates, the active pairs and the plan together (2·12 + 2·4 + 2·20).
+# Peak bytes per pair. Sorting the list into both rows takes 16 + 2·12; candidates, active pairs
+# and plan together take 2·12 + 2·4 + 2·20.
 BYTES_PER_PAIR = 80
-MEMORY_SHARE = 0.7
-PARTIAL_SHARE = 0.1  # up to here a pass over single points is cheaper than one over all
+MEMORY_SHARE = 0.7  # share of the free memory that pairs may use
+PARTIAL_SHARE = 0.1  # above this share of points a full pass is cheaper than one over some points
 
 
 class Screener:
@@ -32,9 +32,9 @@ class Screener:
     def screen(self, u: FloatArray, slack: FloatArray, *, prune: bool = True) -> Screen:
         """The pairs with c_ij < bound_i + bound_j for some bound above ``u``.
 
-        Points whose u is below the bound that is known already keep that bound. If only a few
-        are above it, a pass over their pairs completes what is known. With ``prune`` the bound
-        is lowered to u + slack where it was higher, which drops idle pairs.
+        If ``u`` is below the bound of the last screen, no pass is needed. If only a few points
+        are above it, only their pairs are screened again. With ``prune`` the bound is lowered
+        to u + slack where it was higher, which drops idle pairs.
         """
         wanted = u + slack
         known = self._known
@@ -44,11 +44,11 @@ class Screener:
             escaped = np.flatnonzero(u > known.upper)
             if len(escaped) > PARTIAL_SHARE * len(u):
                 upper = wanted if prune else np.maximum(wanted, known.upper)
-                del known  # frees the old pairs before the new ones come
+                del known  # free the old pairs before the new ones are collected
                 known = self._full_pass(upper)
             elif len(escaped):
                 known = self._partial_pass(known, wanted, escaped)
-                prune = False  # these pairs are few, and one more copy would not pay
+                prune = False  # few pairs were added; pruning would copy all of them
         self._known = known
         if not prune or not np.any(wanted < known.upper):
             return known
@@ -70,12 +70,12 @@ class Screener:
         return replace(known, upper=upper, pairs=pairs)
 
     def shrink(self, screen: Screen | None) -> None:
-        """Remember only what a solution needed: those of smaller eps hardly need more."""
+        """Keep only the pairs that a solution needed; smaller eps rarely need more."""
         if screen is not None:
             self._known = screen
 
     def widen(self) -> bool:
-        """Make the cost look further, if it can, and forget what it saw so far."""
+        """Widen the approximate search, if possible, and drop the last screen."""
         if not self.cost.widen():
             return False
         self._known = None
@@ -90,7 +90,7 @@ class Screener:
             degree = 2.0 * need / BYTES_PER_PAIR / self.cost.n
             msg = (
                 f"The graph would have about {degree:,.0f} candidates per point and need "
-                f"{megabytes(need)}, but {megabytes(limit)} may be used. Lower `eps`, or ask for a "
-                "`mean_degree`."
+                f"{format_bytes(need)}, but {format_bytes(limit)} may be used. Lower `eps`, "
+                "or ask for a `mean_degree`."
             )
             raise MemoryLimitError(msg)

@@ -3,12 +3,12 @@
     dual   max  2⟨u, m⟩ − ε Σ exp((u_i + u_j − c_ij)/ε)
     plan   π_ij = exp((u_i + u_j − c_ij)/ε),   π1 = m
 
-The averaged step u ← (u + T(u))/2, where T fits each row to its mass, halves an error in
-every direction in which the plan, as an operator, is not negative. With self-loops and a
-Gaussian kernel that is all of them. Without, and with small ε, near points exchange almost
-all of their mass, the plan has eigenvalues close to −1, and the averaged step crawls. There
-Newton steps take over, whose Hessian diag(π1) + π costs no more to apply than one Sinkhorn
-step. Both start from the solution for a larger ε.
+The averaged step is u ← (u + T(u))/2, where T fits each row to its mass. It at least halves the
+error in every direction in which the plan, as an operator, is not negative. With self-loops and
+a Gaussian kernel these are all directions. Without self-loops and with small ε, near points
+exchange almost all of their mass, the plan has eigenvalues close to −1, and the averaged step
+converges slowly. Newton steps are used there. Applying their Hessian diag(π1) + π costs no more
+than one Sinkhorn step. Both kinds of steps start from the solution for a larger ε.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
     from otgraph.typing import Float32Array, FloatArray
 
-STAGE_FACTOR = 4.0  # between one eps and the next: a few steps each
-STAGE_TOL = 0.1  # a start for the next stage need not be better
-STAGE_STEPS = 100
-MAX_STAGES = 30  # 4^30 = 10^18: beyond, rounding has eaten the cost
-# An averaged step at its best halves the error; slower than this, Newton is worth its products.
+STAGE_FACTOR = 4.0  # ratio of successive eps; each then takes a few steps
+STAGE_TOL = 0.1  # marginal error at which the next stage may start
+STAGE_STEPS = 100  # limit of passes per stage
+MAX_STAGES = 30  # 4^30 = 10^18: beyond that, costs are lost in rounding
+# Newton takes over if a step leaves more than this share of the error. Averaged steps halve it at
+# best.
 SLOW = 0.6
-# Newton trusts its quadratic model only where row sums are within a factor e of the masses.
+# Newton is used only where |log(row sum / mass)| is below this: its quadratic model is local.
 NEWTON_LOG_RESIDUAL = 1.0
 CG_RTOL = 0.1
 CG_PRODUCTS = 200
@@ -51,7 +52,7 @@ class Sinkhorn:
     marginal_error
         Largest |row sum − mass| / mass.
     n_steps
-        Passes over the matrix, those of all stages together.
+        Passes over the matrix, in all stages together.
     """
 
     u: FloatArray
@@ -78,7 +79,7 @@ def symmetric_sinkhorn(
     report
         Called with the current eps and error at the start of each stage and after each step.
     """
-    unit = float(mass.mean())  # masses about 1 keep float32 products in range
+    unit = float(mass.mean())  # with masses near 1, float32 products do not overflow
     passes = _Passes(cost, np.log(mass / unit), workers)
     u = np.zeros(len(mass))
     with single_threaded_blas():
@@ -149,7 +150,7 @@ def _newton_step(
         new = passes.log_residual(moved, eps)
         with np.errstate(over="ignore"):
             dual = 2.0 * float(moved @ mass) / eps - float((mass * np.exp(new)).sum())
-        # Near the optimum the dual changes by less than its last digit: there the error counts.
+        # Near the optimum the dual no longer changes in its last digit; compare the errors instead.
         if dual >= start + ARMIJO * step * slope or _error(new) < error:
             return moved, new
         step *= 0.5
@@ -165,11 +166,11 @@ def _error(residual: FloatArray) -> float:
 def _mean_finite(cost: FloatArray) -> float:
     n = len(cost)
     means = [np.mean(row, where=np.isfinite(row)) for row in cost[:: max(1, n // 64)]]
-    return float(np.mean(means))  # a scale to start from: some 64 rows tell it
+    return float(np.mean(means))  # only the scale is needed: about 64 rows suffice
 
 
 class _Passes:
-    """Passes over the matrix, in blocks of rows that threads share; counts them."""
+    """Passes over the matrix by threads, in blocks of rows; counts the passes."""
 
     def __init__(self, cost: FloatArray, log_mass: FloatArray, workers: Workers) -> None:
         self.log_mass = log_mass

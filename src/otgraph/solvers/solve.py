@@ -4,9 +4,9 @@
                         ^                                         |
                         +------------ pairs still missing --------+
 
-A screen with the bound ``upper`` finds every pair that any u <= upper could use. It therefore
-adds what was missing and drops what is idle in one go, and proves optimality for the final u
-as long as that stays below the bound.
+A screen with the bound ``upper`` finds every pair that any u <= upper could use. One screen
+therefore adds missing pairs and drops idle ones. It also proves that the final u is optimal, if
+that stays below the bound.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("otgraph")
 
-# Marginal error at which the potentials are good enough to choose pairs by, and the Newton
-# steps spent on it.
+# Marginal error at which potentials are accurate enough for a screen, and the limit of Newton
+# steps to reach it.
 LOOSE_TOL = 0.05
 LOOSE_STEPS = 20
 MAX_ROUNDS = 40
-# A direct attempt ends when so many rounds have not reached the loose tolerance in their steps:
-# the solution is then followed down from a larger eps.
+# After this many rounds that do not reach the loose tolerance, the solver starts again from a
+# larger eps (`_descend`).
 FAILED_ROUNDS = 2
-# Rounds that drop idle pairs. After these candidates only grow, which ends the loop: potentials
-# of a bipartite component are not unique, and could wander off again and again.
+# Rounds that may drop idle pairs. Later, candidates only grow, so the loop ends. Potentials of a
+# bipartite component are not unique and could otherwise change the candidates forever.
 PRUNING_ROUNDS = 2
-# Candidates taken over from another eps are cut down if they are this many times the active ones.
+# Candidates from another eps are pruned if they are more than this many times the active pairs.
 IDLE_FACTOR = 3.0
 NAMED_POINTS = 10  # in an error message
 
@@ -76,7 +76,7 @@ def looking_further(
 
 
 def approach(screener: Screener, goal: Goal, start: State, effort: Effort) -> State:
-    """Candidates and potentials that solve the problem, or as near as it gets."""
+    """Like `solve`, but stop before the plan and the certificate are computed."""
     state = start.priced(goal)
     if state.covered and state.problem.n_pairs > 0.5 * IDLE_FACTOR * state.mean_degree * len(
         state.u
@@ -93,7 +93,7 @@ def approach(screener: Screener, goal: Goal, start: State, effort: Effort) -> St
 def _rounds(
     screener: Screener, goal: Goal, state: State, effort: Effort, *, patient: bool
 ) -> State:
-    """Improve the potentials and change the candidates in turn; ends with an improvement."""
+    """Alternate Newton on the candidates and a change of candidates, ending with Newton."""
     failures = 0
     for done in range(MAX_ROUNDS):
         if done:
@@ -114,7 +114,7 @@ def _rounds(
 
 
 def _improved(cost: Cost, goal: Goal, state: State, effort: Effort, *, patient: bool) -> State:
-    """Newton on the candidates: loosely, and to the tolerance once nothing is missing."""
+    """Newton to the loose tolerance, then to the final one if no pair is missing."""
     state = newton_on(cost, goal, state, effort, max(LOOSE_TOL, goal.tol), LOOSE_STEPS)
     if state.complete(goal) and (patient or state.error(goal) <= LOOSE_TOL):
         state = newton_on(cost, goal, state, effort, goal.tol, goal.max_iter)
@@ -124,7 +124,7 @@ def _improved(cost: Cost, goal: Goal, state: State, effort: Effort, *, patient: 
 def newton_on(
     cost: Cost, goal: Goal, state: State, effort: Effort, tol: float, max_iter: int
 ) -> State:
-    """The state with better potentials; steps are counted and the bar is moved."""
+    """The state after Newton; counts the steps and updates the progress bar."""
     left = min(max_iter, goal.max_iter - effort.steps)
     with cost.workers.error_bar("solve", goal.tol) as bar:
         result = newton(
@@ -142,27 +142,28 @@ def newton_on(
 
 # Candidates -----------------------------------------------------------------------------
 
-# The bound of a screen is above u by this share of the mean excess eps·m_i/degree_i of a row.
-# In d dimensions that multiplies the number of pairs by at most e^SLACK.
+# The bound of a screen is u plus half this multiple of the mean excess eps·m_i/degree_i of a row.
+# In d dimensions this multiplies the number of pairs by at most e^SLACK.
 SLACK = 0.5
-# Rows of few neighbors change more from one round to the next; extra candidates are cheap there.
+# Extra slack, divided by the degree. Rows with few neighbors change more between rounds.
 EXTRA_SLACK = 4.0
-# A first screen whose rows would sum to more than this multiple of their targets is put off
-# until candidates with more neighbors have brought the potentials down.
+# If sampled rows sum to more than this multiple of their targets, potentials are far too high for
+# a screen. Candidates with more neighbors (by the factor below) come first.
 TOLERATED_EXCESS = 4.0
 MORE_NEIGHBORS = 3
-# Mass that stays over although no pair is missing costs this many times as much from then on.
+# Factor on the price of unplaced mass, if mass is left over although no pair is missing.
 OVERFLOW_GROWTH = 8.0
-MAX_RAISES = 24  # in a round: to 8^24 times what the candidates cost
-# Above this multiple of what its candidates cost, an approximate search has missed partners.
+MAX_RAISES = 24  # raises of the price per round, up to a factor of 8^24
+# If a price exceeds the costs of the candidates this many times, an approximate search has
+# probably missed partners.
 SUSPICIOUS_PRICE = 500.0
 
 
 def _other_candidates(screener: Screener, goal: Goal, state: State, *, prune: bool) -> State:
-    """What to do about candidates on which the problem is not solved."""
+    """The next candidates, if the problem is not solved on the current ones."""
     if state.complete(goal):
-        return state  # what is missing is not pairs, but Newton steps
-    if state.covered:  # and yet mass is left over, at a price that all partners would be worth
+        return state  # no pair is missing; more Newton steps are needed
+    if state.covered:  # no pair is missing, but mass is left over
         if not screener.widen():
             return _with_higher_price(goal, state)
         state = replace(state, screen=None)
@@ -172,7 +173,7 @@ def _other_candidates(screener: Screener, goal: Goal, state: State, *, prune: bo
 
 
 def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> State:
-    """New candidates: all that a solution not far above the current one could use."""
+    """New candidates: all pairs that a solution within the slack of ``u`` could use."""
     degrees = np.maximum(state.problem.hessian(state.u).degrees, 1.0)
     slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * goal.target / degrees
     screen = screener.screen(state.u, slack, prune=prune)
@@ -188,20 +189,20 @@ def _too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
 
 
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
-    assert state.k is not None  # only nearest neighbors can be too few
+    assert state.k is not None  # `_too_few_neighbors` has checked it
     k = min(MORE_NEIGHBORS * state.k, cost.n - 1)
     return first_state(cost, cost.neighbors(k), goal, k=k)
 
 
 def _with_higher_price(goal: Goal, state: State) -> State:
-    """No pair is missing and yet mass is left over: make leaving it more expensive."""
+    """Raise the price of unplaced mass at the points that have some."""
     dearer = OVERFLOW_GROWTH * (state.reach + goal.target)
     reach = np.where(state.overflow(goal), dearer, state.reach)
     return replace(state, reach=reach).priced(goal)
 
 
 def _suspicious(goal: Goal, state: State) -> bool:
-    """Whether mass is left over because an incomplete screen did not see the partners."""
+    """Whether mass is probably left over because an incomplete screen missed partners."""
     if state.screen is None or state.screen.complete:
         return False
     usual = state.problem.largest_costs() + goal.target
@@ -210,17 +211,17 @@ def _suspicious(goal: Goal, state: State) -> bool:
 
 # Descent from larger eps ----------------------------------------------------------------
 
-DESCENT_RATIO = 3.0  # of successive eps
-MAX_RISES = 20
-FAR_QUANTILE = 0.99  # the first eps equals the costs of all but the farthest neighbors
-DESCENT_TOL = 1e-3  # of the larger eps
+DESCENT_RATIO = 3.0  # ratio of successive eps
+MAX_RISES = 20  # limit of the number of larger eps
+FAR_QUANTILE = 0.99  # quantile of the largest candidate costs that sets the first eps
+DESCENT_TOL = 1e-3  # tolerance for the larger eps
 
 
 def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> State:
-    """Come from larger eps, whose solutions have more neighbors and are easier to find.
+    """Solve for a larger eps first and decrease it; each solution starts the next.
 
-    As eps falls towards zero the plan becomes a matching and the active pairs a forest, on
-    which Newton steps from afar are poor. Each solution starts the next.
+    As eps tends to zero, the plan tends to a matching and the active pairs to a forest. Newton
+    steps from a distant start are poor there. Larger eps have more neighbors and are easier.
     """
     far = float(np.quantile(failed.problem.largest_costs(), FAR_QUANTILE))
     rises = int(np.ceil(np.log(max(far / goal.eps, 1.0)) / np.log(DESCENT_RATIO)))
@@ -238,10 +239,10 @@ def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> S
         except MemoryLimitError:
             if rise == 0:
                 raise
-            continue  # more neighbors than fit: begin lower
+            continue  # does not fit into memory: start at a smaller eps
         state = after
         if rise and before is not None:
-            # Potentials are piecewise linear in eps: the next ones are near the line.
+            # Potentials are piecewise linear in eps: extrapolate them.
             eps, u = before
             slope = (after.u - u) / (level.eps - eps)
             state = replace(after, u=after.u + (level.eps / DESCENT_RATIO - level.eps) * slope)
@@ -253,7 +254,7 @@ def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> S
 
 
 def refuse_infeasible(cost: Cost, goal: Goal) -> None:
-    """Raise where the allowed pairs cannot carry the masses; only given candidates can be so."""
+    """Raise if the allowed pairs cannot carry the masses, possible for given candidates only."""
     if not goal.self_loops and (unplaceable := cost.unplaceable(goal.mass)).any():
         raise InfeasibleError(_infeasible_message(cost.order[unplaceable]))
 
@@ -262,7 +263,7 @@ def _infeasible_message(points: LongArray) -> str:
     named = ", ".join(str(i) for i in np.sort(points)[:NAMED_POINTS])
     more = "" if len(points) <= NAMED_POINTS else f" and {len(points) - NAMED_POINTS} more"
     return (
-        f"The candidate pairs cannot carry the masses: {len(points)} point(s) do not find enough "
+        f"The candidate pairs cannot carry the masses: {len(points)} point(s) have too few "
         f"partners (points {named}{more}). Give these points more candidates, change `mass`, or "
         "pass `self_loops=True`."
     )

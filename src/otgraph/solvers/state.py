@@ -1,4 +1,4 @@
-"""What the parts of the solver hand to each other."""
+"""Data classes that the parts of the solver exchange."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from otgraph.typing import BoolArray, FloatArray
 
 START_SWEEPS = 2
-# Price of mass that finds no partner on the candidates, in units of what a row's candidates
-# cost. At twice their cost and the row's own mass a pair is nearly always cheaper.
+# Price of mass that is not placed on the candidates, relative to the largest candidate cost of the
+# row plus eps·m_i. At a factor of two a pair is nearly always cheaper.
 OVERFLOW_PRICE = 2.0
 
 
@@ -39,10 +39,10 @@ class Goal:
     max_iter
         Limit of Newton steps in all rounds together.
     max_missing
-        Largest estimated share of missing pairs, relative to the edges; an approximate search
-        looks further while more are missing.
+        Largest estimated share of missing pairs, relative to the edges. An approximate search
+        is widened while more are missing.
     seed
-        Of the rows from which missing pairs are estimated.
+        Seed of the rows from which missing pairs are estimated.
     """
 
     eps: float
@@ -65,21 +65,21 @@ class Goal:
 
 @dataclass(frozen=True)
 class State:
-    """Candidates with potentials on them; everything else is computed from these.
+    """Candidates and potentials; everything else is computed from them.
 
     Parameters
     ----------
     problem
-        The problem on the candidates. In a hollow problem its diagonal is the price at which
-        a point may keep mass, so that too few candidates do no harm.
+        The problem on the candidates. Without self-loops its diagonal is the price of unplaced
+        mass, which keeps the problem feasible if there are too few candidates.
     u
         Potentials.
     reach
-        What a partner of each point may cost before the point keeps its mass instead.
+        Cost of a partner, per point, up to which placing mass is cheaper than keeping it.
     screen
         The pass over all pairs that the candidates come from, None for first candidates.
     k
-        Number of nearest neighbors that first candidates are, None for others.
+        Number of nearest neighbors, if these are first candidates, else None.
     """
 
     problem: Restricted
@@ -106,7 +106,7 @@ class State:
         return self.problem.hessian(self.u).n_active / self.problem.n
 
     def overflow(self, goal: Goal) -> BoolArray:
-        """Points that keep mass although they may not: they find too few partners."""
+        """Points with unplaced mass: they have too few partners."""
         if goal.self_loops:
             return np.zeros(self.problem.n, dtype=np.bool_)
         return np.asarray(2.0 * self.u > self.problem.diagonal)
@@ -116,7 +116,7 @@ class State:
         return self.covered and not self.overflow(goal).any()
 
     def solved(self, goal: Goal) -> bool:
-        """Whether the row sums hold, too."""
+        """Whether it is complete and the row sums are within the tolerance."""
         return self.complete(goal) and self.error(goal) <= goal.tol
 
     def error(self, goal: Goal) -> float:
@@ -126,7 +126,7 @@ class State:
 
 @dataclass
 class Effort:
-    """What a solution has cost so far, and why its last Newton iteration ended."""
+    """Newton steps and errors so far, and why the last Newton iteration ended."""
 
     steps: int = 0
     history: list[tuple[float, ...]] = field(default_factory=list)
@@ -148,26 +148,26 @@ class Solution:
 
     @property
     def mean_degree(self) -> float:
-        """Mean number of neighbors, a point itself not counted."""
+        """Mean number of neighbors; the point itself does not count."""
         return self.plan.mean_degree
 
 
 def first_state(
     cost: Cost, pairs: PairSet, goal: Goal, *, u0: FloatArray | None = None, k: int | None = None
 ) -> State:
-    """First candidates, and potentials on them that are not far off."""
+    """First candidates with start potentials, or with ``u0``."""
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
     costs = problem.largest_costs()
-    reach = np.maximum(costs, np.median(costs))  # copies of a point cost nothing
+    reach = np.maximum(costs, np.median(costs))  # duplicates have cost 0
     state = State(problem, np.zeros(cost.n), reach, k=k if cost.samples else None).priced(goal)
     return replace(state, u=start_potentials(state.problem, goal.target) if u0 is None else u0)
 
 
 def start_potentials(problem: Restricted, target: FloatArray) -> FloatArray:
-    """Potentials with every row sum at least its target, and not far above.
+    """Potentials whose row sums are at least their targets, and not far above.
 
-    Row sums are convex functions of u, so that Newton steps from above stay above and are
-    taken in full, while from below the line search cuts them short.
+    Row sums are convex functions of u. Newton steps from above therefore stay above and are
+    taken in full; from below the line search would shorten them.
     """
     rows = np.arange(problem.n)
     u = problem.start(target)

@@ -1,8 +1,8 @@
-"""Checking a graph against its points, by a path that shares nothing with the solver.
+"""Check a graph against its points, with code that is independent of the solver.
 
-Costs come from scipy's distances in float64, one block of rows at a time; no cells, no float32,
-no compiled kernel of this package. Up to a size every pair is looked at, above it all pairs of
-some random rows; symmetry and row sums are always checked in full.
+Costs come from scipy's distances in float64, one block of rows at a time. No cells, no float32
+and no compiled kernel of this package are used. Small graphs are checked at every pair, large
+ones at all pairs of some random rows. Symmetry and row sums are always checked in full.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from otgraph.solvers.certificate import Certificate
     from otgraph.typing import FloatArray, LongArray, SparseMatrix
 
-MOST_POINTS = 5000  # up to here all rows are compared with all points
-SAMPLE_ROWS = 1000
+MOST_POINTS = 5000  # up to this size all rows are compared with all points
+SAMPLE_ROWS = 1000  # random rows that are compared above it
 BLOCK_ENTRIES = 1 << 22
-# Units of rounding by which a sum of two potentials and a cost may be off.
+# Relative rounding error of a sum of two potentials and a cost.
 ROUNDING = 16.0 * np.finfo(np.float64).eps
-# The certificate's row sums were computed in another order.
+# Difference allowed between row sums that were added up in different orders.
 SUM_RTOL = 1e-9
-# A mean cost from all pairs; beyond MOST_POINTS powers other than 2 are sampled.
+# Accuracy of the mean cost. It is checked only if all pairs are; the package may sample it above.
 SCALE_RTOL = 1e-6
-MISSING_MARGIN = 1.5  # a sample may exceed a 95 % bound by chance
+MISSING_MARGIN = 1.5  # a random sample may exceed the 95 % bound
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a certificate is about: the plan, its potentials, and how costs are made."""
+    """The plan that a certificate describes, its potentials, and how costs are computed."""
 
     method: str
     weights: SparseMatrix
@@ -51,23 +51,23 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verification:
-    """What an independent check found; true in a condition if nothing contradicts the graph.
+    """Result of an independent check; true in a condition if it found no problem.
 
     Attributes
     ----------
     rows_checked
         Rows that were compared with all points.
     pairs_checked
-        Pairs whose cost was computed for that.
+        Pairs whose cost was computed.
     marginal_error
         Largest relative error of a row sum, over all rows.
     wrong_weights
-        Entries of the rows checked that differ from what the potentials say by more than
+        Entries of the checked rows that differ from the weights of the potentials by more than
         rounding.
     missing_pairs
-        Pairs of the rows checked that the potentials would use and the graph does not have.
+        Pairs of the checked rows that have no weight although the potentials give them one.
     problems
-        One sentence for everything that contradicts the certificate.
+        One sentence for each contradiction to the certificate.
     """
 
     rows_checked: int
@@ -78,11 +78,11 @@ class Verification:
     problems: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there is no problem."""
         return not self.problems
 
     def __str__(self) -> str:
-        """The result in a line, and what is wrong in one line each."""
+        """The result in one line, and one line per problem."""
         head = "verified" if self else "NOT verified"
         facts = (
             f"{head}: {self.rows_checked:,} rows against all points ({self.pairs_checked:,} "
@@ -96,7 +96,7 @@ def verify(certificate: Certificate, X: Any, *, metric: Any = None, seed: int = 
     """Compare a graph with its points; see `Certificate.verify`."""
     evidence = certificate.evidence
     if evidence is None:
-        msg = "This certificate belongs to no graph; take it from `graph.certificate`."
+        msg = "This certificate does not belong to a graph; use that of `graph.certificate`."
         raise ValueError(msg)
     costs = _Costs(X, evidence, metric)
     n = costs.n
@@ -126,22 +126,22 @@ def verify(certificate: Certificate, X: Any, *, metric: Any = None, seed: int = 
             f"{certificate.marginal_error:.1e}."
         )
     if wrong:
-        problems.append(f"{wrong:,} weights are not what the potentials say.")
+        problems.append(f"{wrong:,} weights differ from those that the potentials give.")
     problems += _about_missing(certificate, missing, len(rows), n)
     if len(rows) == n and evidence.normalize and costs.complete and total > 0.0:
         mean = total / n**2
         if abs(mean - 1.0) > SCALE_RTOL:
             problems.append(f"The mean cost is {mean:.6g} and not 1: `normalize` does not hold.")
-    # Every pair of two rows that were checked was met twice.
+    # A pair of two checked rows was counted twice.
     pairs = checked - len(rows) * (len(rows) - 1) // 2
     return Verification(len(rows), pairs, error, wrong, missing, tuple(problems))
 
 
 def _about_missing(certificate: Certificate, missing: int, rows: int, n: int) -> list[str]:
-    """Whether the pairs that are missing are fewer than was said."""
+    """A sentence, if more pairs are missing than the certificate allows."""
     if certificate.status == "not_converged":
         return []
-    share = n / rows if rows < n else 0.5  # of all rows each pair is met from both ends
+    share = n / rows if rows < n else 0.5  # if all rows are checked, each pair is found twice
     allowed = np.nan_to_num(certificate.missing_pairs_bound)
     if missing * (0.5 * share if rows < n else share) <= MISSING_MARGIN * allowed:
         return []
@@ -151,7 +151,7 @@ def _about_missing(certificate: Certificate, missing: int, rows: int, n: int) ->
 def _expected(
     evidence: Evidence, eps: float, rows: LongArray, cost: FloatArray, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Weights that the potentials give, and how far rounding may move them."""
+    """Weights that the potentials give, and bounds of their rounding errors."""
     u = evidence.potentials
     size = np.abs(u[rows])[:, None] + np.abs(u)
     finite = np.where(np.isfinite(cost), cost, 0.0)
@@ -195,7 +195,7 @@ class _Costs:
         )
 
     def blocks(self, rows: LongArray) -> Iterator[tuple[LongArray, FloatArray, FloatArray]]:
-        """Rows, their costs to all points, and the rounding error that these may have."""
+        """Rows, their costs to all points, and bounds of the rounding errors."""
         size = max(1, BLOCK_ENTRIES // self.n)
         for first in range(0, len(rows), size):
             some = rows[first : first + size]
@@ -230,7 +230,7 @@ class _Costs:
     def _distances(self, rows: LongArray) -> FloatArray:
         points = self._X.toarray() if self._sparse else self._X
         if self._metric == "cosine":
-            # Half the squared chord: 1 - cos loses all digits of near directions.
+            # Half the squared chord; 1 - cos would lose all digits for similar directions.
             unit = points / np.linalg.norm(points, axis=1, keepdims=True)
             return 0.5 * cdist(unit[rows], unit, "sqeuclidean")
         keywords: dict[str, Any] = {}
@@ -238,7 +238,7 @@ class _Costs:
             keywords["V"] = np.var(points, axis=0, ddof=1)
         if self._metric == "mahalanobis":
             keywords["VI"] = np.linalg.inv(np.cov(points.T)).T
-        # scipy squares differences: points of any size are brought near 1 first.
+        # scipy squares differences, so points are scaled to values near 1 first.
         unit = 1.0
         if self._metric in ("euclidean", "sqeuclidean"):
             unit = float(2.0 ** np.floor(np.log2(self._spread))) if self._spread else 1.0
@@ -249,7 +249,7 @@ class _Costs:
 
 
 def _both_directions(matrix: SparseMatrix) -> SparseMatrix:
-    """Candidate costs at both places of a pair; explicit zeros stay."""
+    """Candidate costs stored for (i, j) and (j, i); explicit zeros are kept."""
     coo = matrix.tocoo()
     apart = coo.row != coo.col
     i, j, c = coo.row[apart], coo.col[apart], coo.data[apart]
