@@ -160,7 +160,7 @@ FIRST_LOG_STEP = 2.5  # largest first step in log eps
 STEP_GROWTH = 2.0  # factor between steps in one direction until the goal is bracketed
 JUMP_WIDTH = 1e-5  # a bracket of log eps narrower than this encloses a jump of the degree
 # Multiples of the best eps to try if the goal cannot be reached.
-RATIOS_BESIDE = tuple(s for r in (30.0, 8.0, 4.0, 2.0, 1.4, 1.2, 1.1) for s in (1.0 / r, r))
+RATIOS_BESIDE = tuple(s for r in (600.0, 30.0, 8.0, 3.0, 1.5) for s in (1.0 / r, r))
 LEAST_DEGREE = 1e-3  # used in logarithms instead of zero
 
 
