@@ -116,9 +116,7 @@ class ReadOptions:
     transpose: Annotated[
         bool, option("Points are columns, as in genes by cells.", "--transpose", panel=READING)
     ] = False
-    key: Annotated[str | None, option("Array to use, if an .npz holds several.", panel=READING)] = (
-        None
-    )
+    key: Annotated[str | None, option("Array to use of several in an .npz.", panel=READING)] = None
     use_rep: Annotated[
         str | None,
         option("X or a key of obsm in .h5ad.", default="X_pca; X up to 50 genes", panel=READING),

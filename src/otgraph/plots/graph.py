@@ -197,9 +197,7 @@ def _line_collection(picture: _Picture) -> Any:
 
 
 def _pixel_lines(picture: _Picture) -> Any:
-    from otgraph.plots._pixel_lines import (
-        PixelLines,  # imported here: it is a subclass of a matplotlib class
-    )
+    from otgraph.plots._pixel_lines import PixelLines  # subclass of a matplotlib class
 
     edges = picture.edges
     return PixelLines(
