@@ -156,7 +156,7 @@ class ErrorBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the bar away, also after an error or Ctrl-C."""
+        """Remove the bar, even after an error or Ctrl-C."""
         self._bar.close()
 
     def update(self, error: float) -> None:

@@ -115,7 +115,7 @@ def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
     if asymmetry > SYMMETRY_RTOL * largest:
         msg = (
             f"`{name}` must be symmetric with metric='precomputed', but |C - C.T| reaches "
-            f"{asymmetry:.6g}. Pass (C + C.T) / 2, or for neighbour distances C.maximum(C.T)."
+            f"{asymmetry:.6g}. Pass (C + C.T) / 2, or for neighbor distances C.maximum(C.T)."
         )
         raise argument_error(ValueError, name, msg)
     return C

@@ -17,7 +17,7 @@ from otgraph.distributed._weights import join_weights, plan_entries
 from otgraph.distributed.graph import DistributedGraph
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.quadratic import check_goal
-from otgraph.graphs.transport import TransportProblem, report_clumps
+from otgraph.graphs.transport import TransportProblem, report_duplicates
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -149,5 +149,5 @@ def _graph(
     )
     at_same_place, elsewhere = map(np.concatenate, zip(*flags, strict=True))
     if at_same_place.any() and not problem.cost.identical:
-        report_clumps(graph, problem.in_given_order(elsewhere))
+        report_duplicates(graph, problem.in_given_order(elsewhere))
     return graph
