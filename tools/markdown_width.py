@@ -92,7 +92,10 @@ def _filled(paragraph: list[str]) -> list[str]:
 def main() -> int:
     """Check or fix every Markdown file that git knows."""
     listed = subprocess.run(
-        ["git", "ls-files", "*.md"], capture_output=True, text=True, check=True
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split("\n")
     changed = []
     for name in sorted(set(listed) - GENERATED - {""}):

@@ -1,4 +1,4 @@
-"""Writing a file so that it is either complete or not there."""
+"""Write files that are either complete or absent."""
 
 from __future__ import annotations
 

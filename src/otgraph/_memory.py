@@ -1,4 +1,4 @@
-"""What memory there is, to be asked before it is taken."""
+"""Free memory, including limits of containers and of the process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Assumed where the system does not tell: a small laptop.
+# Assumed if the system does not report it.
 UNKNOWN_BYTES = 4 << 30
 # Names of limit, usage and reclaimable cache in the two versions of control groups.
 CGROUP_FILES = {
@@ -20,7 +20,7 @@ CGROUP_FILES = {
 
 
 def available_bytes(root: str | os.PathLike[str] = "/") -> int:
-    """Memory that can be taken without swapping, or without being stopped by a limit.
+    """Memory that can be allocated without swapping or exceeding a limit.
 
     The least of what the machine has free and what the limits of containers (control groups,
     version 1 or 2) and of the process (``ulimit -v``) leave. ``root`` is where the system's

@@ -1,8 +1,8 @@
 """Threads over fixed blocks of rows: any number of threads, the same result.
 
-The blocks depend on the data alone and each writes its own part of the output, so that
-nothing is summed in an order that the scheduler chooses. BLAS runs single-threaded inside,
-for the same reason and because two levels of threads fight over the cores.
+The blocks depend only on the data, and each writes its own part of the output. The order of sums
+therefore does not depend on the scheduler. BLAS runs single-threaded inside, for the same reason
+and because two levels of threads would compete for the cores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FEWEST_ROWS = 8  # fewer would turn products of matrices into products of vector
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Number of threads as scikit-learn counts: -1 are all cores, None is one."""
+    """Number of threads as in scikit-learn: -1 means all cores, None means 1."""
     if n_jobs == 0:
         msg = "`n_jobs` must be None, a positive or a negative integer, got 0."
         raise argument_error(ValueError, "n_jobs", msg)
@@ -52,7 +52,7 @@ def cache_blocks(n_rows: int, n_columns: int) -> list[tuple[int, int]]:
 
 
 class Workers:
-    """A small pool; created once per call of a public function, closed with it."""
+    """A pool of threads for one call of a public function."""
 
     def __init__(self, n_jobs: int | None = -1, *, progress: bool = False) -> None:
         self.n_threads = thread_count(n_jobs)
@@ -60,7 +60,7 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """Threads do not travel; the copy starts its own when it needs them."""
+        """Threads are not pickled; the copy starts its own when needed."""
         return {"n_threads": self.n_threads, "progress": self.progress, "_pool": None}
 
     def map(
@@ -156,7 +156,7 @@ class ErrorBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the bar away, also after an error or Ctrl-C."""
+        """Remove the bar, even after an error or Ctrl-C."""
         self._bar.close()
 
     def update(self, error: float) -> None:
@@ -167,10 +167,10 @@ class ErrorBar:
 
 
 class _BlasLimit:
-    """One thread for BLAS while anybody is inside; the last to leave takes the limit away.
+    """Limit BLAS to one thread; the last thread to leave removes the limit.
 
-    The limit belongs to the process. Were each thread to restore what it found, the first to
-    leave would lift it for all others.
+    The limit is global. If each thread restored the previous limit, the first to leave would
+    remove it for all others.
     """
 
     def __init__(self) -> None:

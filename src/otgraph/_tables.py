@@ -172,7 +172,7 @@ def _layout(stream: IO[bytes], tabs: bool, header: bool | None) -> Layout:
         msg = "it is not text in UTF-8."
         raise ValueError(msg) from error
     finally:
-        lines.detach()  # whoever opened the stream closes it
+        lines.detach()  # the caller closes the stream
     if not found:
         msg = "it is empty."
         raise ValueError(msg)

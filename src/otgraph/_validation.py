@@ -1,4 +1,4 @@
-"""Checks of what users hand over: which argument, what it must be, what came, the way out."""
+"""Checks of arguments. Errors name the argument, what it must be, what came, and a way out."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def check_finite(X: Any, name: str) -> None:
 def check_csr(X: SparseMatrix, *, name: str) -> Any:
     """Any scipy sparse matrix as canonical CSR; a broken one is refused, never read.
 
-    Compiled code follows the index arrays without looking, so that what they say is
-    checked here. The caller's matrix is not changed.
+    Compiled code trusts the index arrays, so they are checked here. The caller's matrix is not
+    changed.
     """
     if X.format in ("csr", "csc"):
         _check_compressed_arrays(X, name)
@@ -115,7 +115,7 @@ def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
     if asymmetry > SYMMETRY_RTOL * largest:
         msg = (
             f"`{name}` must be symmetric with metric='precomputed', but |C - C.T| reaches "
-            f"{asymmetry:.6g}. Pass (C + C.T) / 2, or for neighbour distances C.maximum(C.T)."
+            f"{asymmetry:.6g}. Pass (C + C.T) / 2, or for neighbor distances C.maximum(C.T)."
         )
         raise argument_error(ValueError, name, msg)
     return C
@@ -179,7 +179,7 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
 
 
 def check_on_failure(value: Any) -> str:
-    """What to do when a solver stops short: warn or raise."""
+    """What to do if a solver does not converge: warn or raise."""
     return check_choice(value, "on_failure", ("warn", "raise"))
 
 

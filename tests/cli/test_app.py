@@ -301,5 +301,5 @@ def test_without_the_extra(tmp_path):
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
-        'otgraph: the command line needs typer; get it with `pip install "otgraph[cli]"`\n'
+        'otgraph: the command line needs typer; install it with `pip install "otgraph[cli]"`\n'
     )

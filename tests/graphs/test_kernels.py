@@ -132,7 +132,7 @@ class TestNearestNeighbors:
         assert np.all(graph.degrees >= 5)
         assert not graph.weights.diagonal().any()
 
-    def test_clump_of_duplicates(self, X):
+    def test_many_duplicates(self, X):
         X[:30] = X[0]
         with pytest.warns(DisconnectedWarning, match=r"30 point\(s\) have only duplicates"):
             graph = knn_gaussian_graph(X, 5, 0.1)

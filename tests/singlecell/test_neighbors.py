@@ -258,7 +258,7 @@ class TestKindsOfAnnData:
 
 class TestArguments:
     def test_number_of_neighbors_is_explained(self, adata):
-        with pytest.raises(TypeError, match=r"`n_neighbors` is no keyword.*pass `mean_degree`"):
+        with pytest.raises(TypeError, match=r"`n_neighbors` is not a keyword.*pass `mean_degree`"):
             ogs.pp.neighbors(adata, n_neighbors=15)
 
     def test_position_is_refused(self, adata):
@@ -267,7 +267,7 @@ class TestArguments:
             ogs.pp.neighbors(adata, 15)
 
     def test_keyword_of_another_construction(self, adata):
-        with pytest.raises(TypeError, match=r"`mean_degree` is no keyword of method='magic'"):
+        with pytest.raises(TypeError, match=r"`mean_degree` is not a keyword of method='magic'"):
             ogs.pp.neighbors(adata, method="magic", mean_degree=15)
 
     def test_unknown_method(self, adata):

@@ -231,9 +231,9 @@ class TestDenoise:
             ({"layer": "counts"}, KeyError, "got 'counts'; there are: none"),
             ({"layer_added": "X"}, ValueError, "name of a layer"),
             ({"t": "often"}, ValueError, "'auto'"),
-            ({"n_neighbors": 5}, TypeError, "name it with `method`"),
+            ({"n_neighbors": 5}, TypeError, "pass `method` too"),
             ({"method": "magic", "neighbors_key": "neighbors"}, TypeError, "one of `method`"),
-            ({"method": "magic", "eps": 1.0}, TypeError, "`eps` is no keyword"),
+            ({"method": "magic", "eps": 1.0}, TypeError, "`eps` is not a keyword"),
         ],
     )
     def test_bad_arguments(self, cells, keywords, error, message):

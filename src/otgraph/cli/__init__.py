@@ -1,7 +1,7 @@
 """Command line: ``otgraph graph points.csv -o graph.otg``.
 
-Commands only read files, call the public functions of the package and write files. Their
-modules import nothing heavy; what a command needs is imported when it runs.
+Commands read files, call the public functions of the package and write files. Large packages are
+imported only when a command that needs them runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TERMINATED = 128 + signal.SIGTERM  # as shells count
 
 def main() -> None:
     """Entry point of ``otgraph`` and of ``python -m otgraph``."""
-    # As an exception, which removes half-written files on its way out.
+    # Turn the signal into an exception, so that half-written files are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         from otgraph.cli.app import run
@@ -24,7 +24,7 @@ def main() -> None:
         if error.name != "typer":
             raise
         print(
-            'otgraph: the command line needs typer; get it with `pip install "otgraph[cli]"`',
+            'otgraph: the command line needs typer; install it with `pip install "otgraph[cli]"`',
             file=sys.stderr,
         )
         sys.exit(1)

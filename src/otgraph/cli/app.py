@@ -1,9 +1,9 @@
-"""The commands together, and how each one runs.
+"""The command line program: the list of commands, and how each one runs.
 
 Exit codes:
 
 0    done
-1    an error, said in one line
+1    an error, described in one line
 3    not converged: the result is written, and the report says so
 130  Ctrl-C
 141  the reader of the output went away
@@ -41,7 +41,7 @@ PROGRAM = "otgraph"
 
 
 class ExitCode(IntEnum):
-    """What the shell is told."""
+    """Exit codes."""
 
     DONE = 0
     ERROR = 1
@@ -62,14 +62,14 @@ app = typer.Typer(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code; only what ends Python is raised."""
+    """Run a command line and return its exit code."""
     try:
         code = app(arguments, prog_name=PROGRAM, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except Exception as error:
-        # A command line that cannot be understood; commands themselves raise nothing.
+        # Errors in the command line itself; commands handle their own errors.
         if not hasattr(error, "format_message"):
             raise
         text = error.format_message()
@@ -102,7 +102,7 @@ app.callback(help=app.info.help, epilog=app.info.epilog)(_main)
 
 
 def _command(function: Callable[..., Report]) -> Callable[..., None]:
-    """The function as typer takes it: plain options in, an exit code out.
+    """A function for typer: takes plain options and returns an exit code.
 
     A parameter whose type is a data class becomes one option for each field of that class.
     """
@@ -146,7 +146,7 @@ def _exit_code(
         not_converged = report.not_converged or any(gave_up for _, gave_up in heard)
         report.finish(time.perf_counter() - start, [text for text, _ in heard], not_converged)
         report.show(run)
-        sys.stdout.flush()  # a reader that has gone away is noticed here, not at the very end
+        sys.stdout.flush()  # a closed pipe raises here, not when Python exits
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
@@ -162,14 +162,14 @@ def _exit_code(
 
 
 def _complain(message: str, *, as_json: bool = False) -> None:
-    """An error for people on standard error, and for machines on standard output."""
+    """Print an error to standard error, and as JSON to standard output if asked."""
     print(f"{PROGRAM}: {message}", file=sys.stderr)
     if as_json:
         print(json.dumps({"error": message}))
 
 
 def _discard_output() -> None:
-    """Point standard output nowhere, or Python would complain about it when it ends."""
+    """Redirect standard output to nowhere; otherwise Python reports an error at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -178,7 +178,7 @@ def _discard_output() -> None:
 def _heard_warnings(options: list[str], *, silent: bool) -> Iterator[list[tuple[str, bool]]]:
     """Warnings for users, one line each on standard error, and whether a solver gave up.
 
-    Deprecations and the like are for authors of programs; ``python -W`` shows them.
+    Deprecation warnings are for developers; ``python -W`` shows them.
     """
     heard: list[tuple[str, bool]] = []
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def builder(options: GraphOptions, run: RunOptions) -> Callable[[Points], Graph]:
-    """The function that builds the graph of points; options are checked now."""
+    """The function that builds the graph; options are checked here, before points are read."""
     from otgraph.graphs.constructions import CONSTRUCTIONS
 
     given = options.given()
@@ -74,7 +74,7 @@ def graph_from(
     weights: bool = False,
     aside: tuple[str, ...] = (),
 ) -> tuple[Graph, Points | None]:
-    """The graph in a file, or the graph of the points in a file and these points."""
+    """A graph from a graph file, or built from a file of points, with these points."""
     if not (weights or is_graph_file(path)):
         build = builder(building, run)
         with report.stage("read"):
@@ -89,7 +89,7 @@ def graph_from(
 
 
 def finished_graph(path: str, building: GraphOptions) -> Graph:
-    """The graph in a file, if no option asks for building one."""
+    """The graph in a file; options for building a graph are an error."""
     given = building.given()
     if given:
         msg = f"{path}: is a graph already; {as_options(list(given))} would build one from points."
@@ -103,7 +103,7 @@ def path_keywords(options: SolverOptions, run: RunOptions) -> dict[str, Any]:
 
 
 def as_options(names: list[str]) -> str:
-    """Keywords as they are typed."""
+    """Keywords as options, such as ``--n-jobs``."""
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 

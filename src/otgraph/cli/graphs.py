@@ -1,4 +1,4 @@
-"""``otgraph graph``, ``path`` and ``info``: graphs, what each eps would give, what a file holds."""
+"""``otgraph graph``, ``path`` and ``info``: graphs, paths of eps, contents of files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from otgraph.cli.reading import Points
     from otgraph.graphs import EpsPath, Graph
 
-# From graphs of a few neighbors to graphs of very many, on most data of unit mean cost.
+# Default range of eps: from a few neighbors to very many, on most data.
 EPS_MIN, EPS_MAX, EPS_STEPS = 0.03, 30.0, 25
 JSON_SUFFIX = ".json"
 
@@ -63,9 +63,9 @@ def graph(
 ) -> Report:
     """Build a graph and write it to a file.
 
-    The name of OUTPUT decides its format: .otg keeps everything and is what the other commands
-    read; .npz, .mtx, .csv, .tsv, .parquet and .graphml hold the weights, .h5ad the input with
-    the slots of scanpy filled.
+    The suffix of OUTPUT sets its format. .otg keeps everything, and the other commands read it.
+    .npz, .mtx, .csv, .tsv, .parquet and .graphml hold the weights. .h5ad holds the input with the
+    graph in scanpy's slots.
     """
     place = target(output, GRAPHS, what="a graph", run=run)
     pictures = picture_target(picture, run)
@@ -106,9 +106,9 @@ def path(
     reading: ReadOptions,
     run: RunOptions,
 ) -> Report:
-    """Build the graphs of a whole range of eps, and tabulate degree and components.
+    """Build the graphs for a range of eps, and tabulate degrees and components.
 
-    Each graph starts from the one before, so the range costs as much as a few graphs. Choose an
+    Each graph starts from the one before, so the range takes as long as a few graphs. Choose an
     eps, and build its graph with `otgraph graph`.
     """
     known = (*TABLES, JSON_SUFFIX, *PICTURES)
@@ -152,7 +152,7 @@ def listed_eps(given: list[str] | None) -> list[float] | None:
 
 
 def _eps_values(given: list[str] | None, low: float, high: float, steps: int) -> Any:
-    """The values that were listed, or a geometric range."""
+    """The listed values, or a geometric range."""
     values = listed_eps(given)
     if values is not None:
         return values
@@ -170,7 +170,7 @@ def _records(table: Any) -> list[dict[str, Any]]:
 
 
 def _path_text(table: Any) -> str:
-    """The columns that people read, aligned."""
+    """The most important columns, aligned."""
     lines = [f"{'eps':>10} {'mean':>9} {'min':>6} {'max':>6} {'components':>11}  status"]
     lines += [
         f"{row['eps']:>10.4g} {row['mean_degree']:>9.2f} {row['min_degree']:>6} "
@@ -202,7 +202,7 @@ def info(
     reading: ReadOptions,
     run: RunOptions,
 ) -> Report:
-    """Say what is in a file: a graph and its certificate, or points as they would be read."""
+    """Describe a file: a graph and its certificate, or points as they would be read."""
     report = Report("info")
     report.facts["file"] = file
     if is_graph_file(file):

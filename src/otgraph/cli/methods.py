@@ -1,4 +1,4 @@
-"""``otgraph embed``, ``labels`` and ``denoise``: what is done with a graph."""
+"""``otgraph embed``, ``labels`` and ``denoise``: methods on graphs."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def embed(
 def _paint(
     graph: Graph, data: Points | None, color: str | None, label_column: str | None
 ) -> dict[str, Any]:
-    """Keywords that color the picture."""
+    """Keywords for the colors of the picture."""
     if label_column is not None and data is not None:
         return {"labels": group_names(data.aside[label_column])}
     if color == "component":
@@ -144,7 +144,7 @@ def labels(
     output: Annotated[str, typer.Option("-o", "--output", help="Table: .csv, .tsv, .parquet")],
     labels: Annotated[str | None, LABELS] = None,
     label_column: Annotated[str | None, LABEL_COLUMN] = None,
-    mu: Annotated[float | None, option("How firmly known labels are held.", default="1")] = None,
+    mu: Annotated[float | None, option("Weight of the known labels.", default="1")] = None,
     spread_tol: Annotated[
         float | None, option("Largest error of a probability.", default="1e-4")
     ] = None,
@@ -158,7 +158,7 @@ def labels(
     """Spread a few known labels over all points, with probabilities.
 
     Labels are a column of the points (--label-column), or a table (--labels) with one row per
-    point, or with names of rows and labels. Empty cells and -1 are the labels to find.
+    point, or with names of rows and labels. Empty cells and -1 are unknown labels.
     """
     place = target(output, TABLES, what="a table of labels", run=run)
     if (labels is None) == (label_column is None):
@@ -213,7 +213,7 @@ def denoise(
     genes: Annotated[
         list[str] | None, option("Columns to denoise and write.", default="all", metavar="NAMES")
     ] = None,
-    rescale: Annotated[bool, option("Stretch columns to the range that they had.")] = False,
+    rescale: Annotated[bool, option("Restore the range of the columns.")] = False,
     *,
     building: GraphOptions,
     reading: ReadOptions,
@@ -222,7 +222,7 @@ def denoise(
     """Smooth features by a short random walk on the graph of the points.
 
     The graph is built from the same file with the options of `otgraph graph`, or taken from
-    --graph. Of an .h5ad the graph is built on --use-rep, and X is denoised.
+    --graph. For .h5ad files, the graph is built on --use-rep and X is denoised.
     """
     place = target(output, (*TABLES, *ARRAYS), what="an array", run=run)
     if t != "auto" and not t.isdecimal():

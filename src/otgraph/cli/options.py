@@ -1,6 +1,6 @@
 """Options that several commands share: data classes whose fields become options.
 
-None stands for an option that was not given. Defaults are those of the functions that are called.
+None means that an option was not given. Defaults are those of the functions that are called.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Search(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What happens when a solver stops short."""
+    """What happens if a solver does not converge."""
 
     warn = "warn"
     fail = "raise"
 
 
 class Symmetrize(StrEnum):
-    """What becomes of an edge that is found from one side."""
+    """The weight of an edge that is found from one side."""
 
     union = "union"
     average = "average"
@@ -57,7 +57,7 @@ def option(
     panel: str | None = None,
     metavar: str | None = None,
 ) -> Any:
-    """A typer option that is None when it is not given, and whose help says what holds then."""
+    """A typer option that is None if not given; its help shows the default."""
     return typer.Option(
         *names,
         help=help,
@@ -116,9 +116,7 @@ class ReadOptions:
     transpose: Annotated[
         bool, option("Points are columns, as in genes by cells.", "--transpose", panel=READING)
     ] = False
-    key: Annotated[
-        str | None, option("Array to use of an .npz that holds several.", panel=READING)
-    ] = None
+    key: Annotated[str | None, option("Array to use of several in an .npz.", panel=READING)] = None
     use_rep: Annotated[
         str | None,
         option("X or a key of obsm in .h5ad.", default="X_pca; X up to 50 genes", panel=READING),
@@ -243,7 +241,7 @@ class GraphOptions(SolverOptions):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a command talks, and whether it may replace files."""
+    """What a command prints, and whether it may replace files."""
 
     force: Annotated[bool, option("Replace files that exist.", "--force", panel=RUNNING)] = False
     json: Annotated[bool, option("Report as one JSON object.", "--json", panel=RUNNING)] = False
@@ -263,7 +261,7 @@ class RunOptions:
 
     @property
     def shows_progress(self) -> bool:
-        """Bars on a terminal, unless the user decided or wants no words at all."""
+        """Progress bars on a terminal, unless the user chose otherwise."""
         if self.progress is not None:
             return self.progress
         return sys.stderr.isatty() and not self.json and self.verbose is not False

@@ -1,4 +1,4 @@
-"""``otgraph explore``, ``reproduce`` and ``demo``: pages and pictures to look at."""
+"""``otgraph explore``, ``reproduce`` and ``demo``: pages and pictures."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def explore(
 
 
 def _source(points: str, reading: ReadOptions, label_column: str | None) -> str:
-    """The points as a command reads them again: the file, and how to read it."""
+    """The file of points and its reading options, as a command would repeat them."""
     if label_column is not None and reading.columns is None:
         reading = replace(reading, drop=[*(reading.drop or ()), label_column])
     words = [points]
@@ -102,7 +102,7 @@ def _source(points: str, reading: ReadOptions, label_column: str | None) -> str:
 
 
 class Variant(StrEnum):
-    """What to follow where the paper and its code differ."""
+    """Which version to run where the paper and its code differ."""
 
     text = "text"
     code = "code"
@@ -117,9 +117,9 @@ def reproduce(
         str, typer.Option("-o", "--out", help="Folder for scores and figures.")
     ] = "out/reproduce",
     seeds: Annotated[int, typer.Option(help="Number of samples.")] = 5,
-    quick: Annotated[bool, option("Small samples: to see that it runs.", "--quick")] = False,
+    quick: Annotated[bool, option("Small samples, to test that it runs.", "--quick")] = False,
     variant: Annotated[
-        Variant, typer.Option(help="As the paper is written, or as its code does it.")
+        Variant, typer.Option(help="As the paper describes it, or as its code does.")
     ] = Variant.text,
     data: Annotated[
         str | None, option("cells: counts to use instead of the paper's.", metavar="FILE")

@@ -1,4 +1,4 @@
-"""Points, labels and graphs from files, each read by the library that owns the format."""
+"""Read points, labels and graphs from files."""
 
 from __future__ import annotations
 
@@ -25,14 +25,22 @@ STDIN = "-"
 GRAPH_SUFFIX = ".otg"
 TABLES = (".csv", ".tsv", ".parquet")
 POINTS = (".npy", ".npz", *TABLES, ".mtx", ".h5ad")
-COMPRESSIBLE = (".csv", ".tsv", ".mtx")  # text, which people compress: .csv.gz
+COMPRESSIBLE = (".csv", ".tsv", ".mtx")  # text formats, which may be compressed: .csv.gz
 NUMERIC = "iufb"  # kinds of numpy types that count as numbers
-UNKNOWN_WORDS = {"", "-1", "-1.0", "nan", "none", "na", "<na>"}  # labels to find, in lower case
+UNKNOWN_WORDS = {
+    "",
+    "-1",
+    "-1.0",
+    "nan",
+    "none",
+    "na",
+    "<na>",
+}  # unknown labels
 
 
 @dataclass(frozen=True)
 class Points:
-    """What a file holds: numbers, one row per point, and what belongs to them."""
+    """Contents of a file of points: numbers, names, and columns that are not features."""
 
     values: Any  # dense array or CSR
     source: str
@@ -58,7 +66,7 @@ class Points:
 def read_points(
     path: str, options: ReadOptions | None = None, *, aside: Sequence[str] = ()
 ) -> Points:
-    """Points of any file, with names where it has them.
+    """Points from a file of any format, with names if it has them.
 
     Parameters
     ----------
@@ -67,7 +75,7 @@ def read_points(
     options
         How to read it.
     aside
-        Columns that are not features, such as labels, to hand over separately.
+        Columns that are not features, such as labels, to return separately.
     """
     options = options or ReadOptions()
     if is_graph_file(path):
@@ -91,7 +99,7 @@ def read_points(
 
 def read_vector(path: str, *, what: str) -> Any:
     """One number per point, from a file with one column or row."""
-    # An .npy file may hold a vector, which `read_points` would refuse.
+    # An .npy file may hold a vector, which `read_points` does not accept.
     values = _read(path, _npy) if path.lower().endswith(".npy") else read_points(path).values
     values = np.squeeze(values.toarray() if hasattr(values, "toarray") else values)
     if values.ndim != 1:
@@ -101,7 +109,7 @@ def read_vector(path: str, *, what: str) -> Any:
 
 
 def is_graph_file(path: str) -> bool:
-    """Whether the name is that of a graph file."""
+    """Whether the name has the suffix of a graph file."""
     return path.lower().endswith(GRAPH_SUFFIX)
 
 
@@ -120,7 +128,7 @@ def read_graph(path: str) -> Graph:
 
 
 def read_frame(path: str, options: ReadOptions | None = None) -> tuple[Any, bool]:
-    """A table as a data frame, and whether its header says that the first column names rows."""
+    """A data frame, and whether its header implies that the first column names rows."""
     header = None if options is None else options.header
     if path == STDIN:
         try:
@@ -137,10 +145,10 @@ def read_frame(path: str, options: ReadOptions | None = None) -> tuple[Any, bool
 
 
 def read_labels(path: str, points: Points | None, n: int) -> NDArray[Any]:
-    """Labels of a file: by the names of the rows where both have them, else in order."""
+    """Labels from a file, matched by row names if both files have them, else in order."""
     names = None if points is None else points.row_names
     frame, _ = read_frame(path)
-    # Words without a header look like a header; the number and the names of the points tell.
+    # The first label may look like a header; the number and the names of the points decide.
     lost = frame.shape[1] == 1 and len(frame) == n - 1
     if lost or (names is not None and str(frame.columns[0]) in names):
         frame, _ = read_frame(path, ReadOptions(header=False))
@@ -190,10 +198,10 @@ def chosen(
 
 
 def pick(names: Any, wanted: Sequence[str], source: str) -> list[int]:
-    """Positions of the wanted columns, by name; a number that is no name counts from zero."""
+    """Positions of columns by name; a number that is not a name counts from zero."""
     position: dict[str, int] = {}
     for index, name in enumerate(names):
-        position.setdefault(str(name), index)  # of columns with the same name the first
+        position.setdefault(str(name), index)  # the first of columns with the same name
     found = []
     for name in wanted:
         if name in position:
@@ -209,7 +217,7 @@ def pick(names: Any, wanted: Sequence[str], source: str) -> list[int]:
 
 
 def split_list(given: Sequence[str] | None) -> list[str] | None:
-    """Names of a repeated option that may have commas inside."""
+    """Names from a repeated option, each of which may hold several with commas."""
     if given is None:
         return None
     return [name.strip() for entry in given for name in entry.split(",") if name.strip()]
@@ -226,7 +234,7 @@ def check_file(path: str) -> None:
 
 
 def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
-    """The known suffix that a path has, without ``.gz``, or an error that lists them."""
+    """The suffix of a path without ``.gz``; raises an error that lists the known ones."""
     name = os.path.basename(path).lower()
     packed = {f"{suffix}.gz": suffix for suffix in known if suffix in COMPRESSIBLE}
     for suffix in (*known, *packed):
@@ -237,13 +245,13 @@ def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
 
 
 def _read(path: str, read: Callable[[str], Any]) -> Any:
-    """Call a reader; whatever a damaged file makes it raise becomes one sentence."""
+    """Call a reader, and turn any error about a damaged file into one sentence."""
     check_file(path)
     try:
         return read(path)
     except (MemoryError, ImportError):
         raise
-    except Exception as error:  # each library has its own ways to say that a file is damaged
+    except Exception as error:  # libraries raise different errors for damaged files
         reason = " ".join(str(error).split()) or type(error).__name__
         msg = f"{path}: cannot be read: {reason}"
         raise ValueError(msg) from error
@@ -273,7 +281,7 @@ def _read_table(path: str, options: ReadOptions, aside: Sequence[str]) -> Points
 
 
 def _is_counted(frame: Any) -> bool:
-    """Whether the index of a data frame only counts its rows."""
+    """Whether the index of a data frame is just a row number."""
     return type(frame.index).__name__ == "RangeIndex"
 
 
@@ -321,7 +329,7 @@ def _npy(path: str) -> Any:
 
 
 def _npz(path: str, key: str | None) -> Any:
-    # Opened here, because numpy leaves a damaged file open.
+    # Opened here, because numpy does not close damaged files.
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
         names = archive.files
         if {"format", "shape", "data"} <= set(names) and key is None:
@@ -385,7 +393,7 @@ def _by_name(given: Any, labels: NDArray[Any], names: NDArray[Any], path: str) -
 
 
 def _whole_number(word: str | None) -> int | None:
-    """The number that a word stands for; -1 for what is unknown, None for other words."""
+    """A word as a number; -1 for unknown labels, None if it is not a number."""
     if word is None:
         return -1
     try:

@@ -1,4 +1,4 @@
-"""What a command says: rows for people, an object for machines, errors on one line."""
+"""The report of a command: text, or JSON; errors in one line."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ EXPECTED = (str, Warning, OSError, ValueError, TypeError, ImportError, MemoryErr
 
 @dataclass
 class Report:
-    """Filled while a command runs, shown at its end.
+    """Report that a command fills while it runs, printed at its end.
 
     Attributes
     ----------
     rows
-        Label and text; a row without a label is printed as it is.
+        Label and text; a row without a label is printed unchanged.
     brief
-        The essence, for the one line that a pipe gets.
+        A summary for the single line that is printed to a pipe.
     facts
-        The same for machines.
+        The contents of the JSON object.
     body
-        Text that is the result of the command; it is printed unless JSON is wanted.
+        Text that is the result of the command; printed unless ``--json`` is given.
     streamed
-        The result went to standard output, so the report must not.
+        Whether the result was written to standard output; the report is not then.
     not_converged
-        Whether a solver stopped short of its tolerance.
+        Whether a solver did not reach its tolerance.
     written
         Files.
     seconds
@@ -71,7 +71,7 @@ class Report:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     def row(self, label: str, text: str) -> None:
-        """Add a row for people."""
+        """Add a row to the text."""
         self.rows.append((label, text))
 
     def text(self) -> str:
@@ -125,7 +125,7 @@ class Report:
         }
 
     def finish(self, seconds: float, heard: list[str], not_converged: bool) -> None:
-        """Add what holds for every command."""
+        """Add time, memory, warnings and files, which every report has."""
         peak = peak_bytes()
         self.not_converged = not_converged
         self.brief.append(f"{seconds:.1f} s")
@@ -148,7 +148,7 @@ class Report:
         }
 
     def show(self, run: RunOptions) -> None:
-        """Print what was asked for, where it belongs."""
+        """Print the report in the chosen form."""
         if run.json:
             print(json.dumps(plain(self.facts)))
             return
@@ -173,7 +173,7 @@ def _listed_params(graph: Graph) -> str:
 
 @contextlib.contextmanager
 def blaming(**typed: str) -> Iterator[None]:
-    """In errors about these arguments, and in warnings, say what the user typed instead.
+    """In errors and warnings, replace names of arguments by what the user typed.
 
     ``blaming(X="cells.csv:")`` turns "`X` contains NaN" into "cells.csv: contains NaN".
     """
@@ -194,21 +194,21 @@ def blaming(**typed: str) -> Iterator[None]:
 
 
 def one_line(error: object, options: Collection[str] = ()) -> str:
-    """What went wrong, without a traceback.
+    """An error as one line, without a traceback.
 
     Parameters
     ----------
     error
         An exception, a warning or a text.
     options
-        Arguments that are options of the command, and are written as such.
+        Arguments that are options of the command; they are written as options.
     """
     if isinstance(error, OSError) and error.strerror:
         reason = error.strerror[:1].lower() + error.strerror[1:]
         return f"{error.filename}: {reason}" if error.filename else reason
     if isinstance(error, MemoryError) and not str(error):
         return "not enough memory"
-    # A KeyError as text has quotes around its message.
+    # str(KeyError) puts quotes around the message.
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
     message = " ".join(str(text).split())
     if not (isinstance(error, EXPECTED) or hasattr(error, "argument")):

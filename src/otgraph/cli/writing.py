@@ -1,4 +1,4 @@
-"""Files to write: checked before the work, replaced in one step after it; the name decides."""
+"""Write files. Targets are checked before the work and replaced in one step after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 GRAPHS = (".otg", ".npz", ".mtx", *TABLES, ".graphml", ".h5ad")
 ARRAYS = (".npy", ".npz")
-# Pictures, with metadata: without the date the same result gives the same bytes.
+# Formats of pictures and their metadata; without the date, equal results give equal files.
 METADATA = {".png": {}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 PICTURES = tuple(METADATA)
 DPI = 200  # sharp at the width of a page
@@ -38,7 +38,7 @@ SVG_STYLE = {"svg.hashsalt": "otgraph"}  # identifiers inside an SVG are random 
 
 @dataclass(frozen=True)
 class Target:
-    """A file that will be written, of a kind that its name tells."""
+    """A file to write; its suffix sets the format."""
 
     path: str
     suffix: str  # without .gz
@@ -50,7 +50,7 @@ class Target:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """The file to write to; it appears when it is complete, or not at all."""
+        """The file to write to; it gets its name only when it is complete."""
         if self.streamed:
             yield sys.stdout.buffer
             return
@@ -58,13 +58,13 @@ class Target:
             if not self.path.lower().endswith(".gz"):
                 yield file
                 return
-            # No name and no time inside: the same result gives the same bytes.
+            # No name and no time in the file, so equal results give equal files.
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
                 yield packed  # type: ignore[misc]
 
 
 def target(path: str, known: Collection[str], *, what: str, run: RunOptions) -> Target:
-    """Check now what would otherwise fail after hours of work.
+    """Check a file name before the work, so that nothing fails after hours.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def picture_target(path: str | None, run: RunOptions) -> list[Target]:
 
 
 def write_graph(place: Target, graph: Graph, points: Points) -> None:
-    """Write a graph, with the names of `points`; .h5ad also keeps everything else in these."""
+    """Write a graph with the names of `points`; .h5ad keeps the whole input, too."""
     if place.suffix == ".otg":
         graph.save(place.path)
     elif place.suffix == ".h5ad":
@@ -112,7 +112,7 @@ def write_graph(place: Target, graph: Graph, points: Points) -> None:
 def write_table(
     place: Target, columns: dict[str, Any], row_names: NDArray[Any] | None = None
 ) -> None:
-    """Write columns of equal length, after a column with the names of the rows if there are any."""
+    """Write columns of equal length, after a column of row names if there are any."""
     import pandas as pd
 
     frame = pd.DataFrame(columns, index=row_names)
@@ -146,7 +146,7 @@ def write_array(
 
 
 def write_picture(place: Target, draw: Callable[[Any], object]) -> None:
-    """Let a function draw into new axes, and write what it drew."""
+    """Call a function that draws into new axes, and write the picture."""
     figure = require("matplotlib.figure", "plots").Figure(layout="constrained")
     draw(figure.add_subplot())
     write_figure(place, figure)
@@ -178,7 +178,7 @@ def _check_place(path: str, *, force: bool) -> None:
         raise ValueError(msg)
     try:
         with tempfile.TemporaryFile(dir=directory):
-            pass  # permissions alone do not tell: disks are full or read-only
+            pass  # permissions are not enough: the disk may be full or read-only
     except OSError as error:
         msg = f"{path}: cannot write into {directory}: {error.strerror}."
         raise ValueError(msg) from error
@@ -203,7 +203,7 @@ def _save_npz(file: Any, graph: Graph, points: Points) -> None:
 def _save_mtx(file: Any, graph: Graph, points: Points) -> None:
     from scipy.io import mmwrite
 
-    # Through memory: scipy's writer seeks in its file, and a compressed one cannot seek.
+    # scipy needs a file that can seek, which a compressed file cannot, so memory is used.
     buffer = io.BytesIO()
     mmwrite(buffer, graph.weights, comment=repr(graph), symmetry="symmetric")
     file.write(buffer.getbuffer())
@@ -219,7 +219,7 @@ def _save_graphml(file: Any, graph: Graph, points: Points) -> None:
 
 
 def _write_h5ad(place: Target, graph: Graph, points: Points) -> None:
-    """A copy of the input with the graph where scanpy looks for one."""
+    """A copy of the input with the graph where scanpy expects it."""
     from otgraph.singlecell import write_slots
 
     adata = _annotated(points) if points.adata is None else points.adata

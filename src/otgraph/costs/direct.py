@@ -45,9 +45,7 @@ class DirectCost(Cost):
         self.n = own.shape[0]
         self.order = np.arange(self.n) if order is None else order
         self.workers = workers
-        self.search_metric: Any = (
-            None  # metric with the same nearest neighbors as the cost, or None
-        )
+        self.search_metric: Any = None  # metric with the same nearest neighbors, or None
         self.keywords: dict[str, Any] = {}  # keywords of that metric
 
     @abstractmethod

@@ -43,9 +43,7 @@ def is_metric_name(name: str) -> bool:
 
 def metric_keywords(points: Any, metric: Any) -> dict[str, Any]:
     """Parameters of a metric that are computed from all points, not from one block."""
-    if callable(metric) or sp.issparse(
-        points
-    ):  # scikit-learn does not take sparse points for these
+    if callable(metric) or sp.issparse(points):  # these metrics take no sparse points
         return {}
     if metric == "seuclidean":
         return {"V": np.var(points, axis=0, ddof=1)}

@@ -50,9 +50,8 @@ def _searched(
     if own is None:
         return indices, distances
     keep = indices != own[:, None]
-    keep[keep.all(axis=1), -1] = (
-        False  # the point itself is not listed, because of duplicates: drop the last
-    )
+    # Among many duplicates the point itself may not be listed; the last neighbor is dropped then.
+    keep[keep.all(axis=1), -1] = False
     shape = (len(own), k)
     return indices[keep].reshape(shape), distances[keep].reshape(shape)
 

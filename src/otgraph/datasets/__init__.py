@@ -1,4 +1,4 @@
-"""Seeded point clouds, those of the paper and one for a million points, and single cells."""
+"""Seeded point clouds, among them those of the paper, and single cells."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from otgraph.typing import SparseMatrix
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-# Rows that are dense at one time: few enough for thirty thousand genes, enough to be quick.
+# Rows that are dense in memory at once, for up to thirty thousand genes.
 ROWS_AT_A_TIME = 500
 
 
@@ -26,7 +26,7 @@ def read_counts(
 ) -> tuple[SparseMatrix, list[str], list[str]]:
     """Numbers as CSR, names of the columns, names of the rows.
 
-    The first line names the columns. Where no column names the rows, they are numbered.
+    The first line names the columns. If no column names the rows, they are numbered.
     """
     if not path.name.endswith(SUFFIXES):
         msg = f"{str(path)!r} must end in {', '.join(SUFFIXES)} or .h5ad."

@@ -1,4 +1,4 @@
-"""Files from the web, the same bytes every time."""
+"""Download files, and check that they do not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CACHE_VARIABLE = "OTGRAPH_DATA"
 TIMEOUT = 30  # seconds without an answer
 
-# The data of section 3.3 in the form in which the authors used them.
+# The data of section 3.3, as the authors used them.
 REMOTE_FILES = {
     "bmmc": "https://github.com/KrishnaswamyLab/PHATE/raw/main/data/BMMC_myeloid.csv.gz",
 }
@@ -33,9 +33,9 @@ def fetch(
 ) -> Path:
     """Path of a downloaded file.
 
-    Its publisher states no checksum. The first download records the one it has in
-    ``<file>.sha256``, and every later use must match it: a damaged copy is downloaded again,
-    and a file that has changed at its source is refused.
+    The publisher gives no checksum. The first download records it in ``<file>.sha256``, and every
+    later use must match it. A damaged copy is downloaded again. A file that has changed at its
+    source is an error.
     """
     pooch = require("pooch", "data")
     url = REMOTE_FILES[name]
@@ -47,7 +47,7 @@ def fetch(
     try:
         with _quiet(pooch.get_logger()):
             pooch.retrieve(url, known, fname=path.name, path=folder, downloader=downloader)
-    except ValueError as error:  # pooch's word for another checksum
+    except ValueError as error:  # pooch's error for a different checksum
         msg = (
             f"{path.name} from {url} is not the file with the checksum {known}"
             f"{'' if sha256 else f' that is recorded in {record}'}. If it was changed on purpose, "
@@ -68,7 +68,7 @@ def fetch(
 
 @contextlib.contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Without pooch's own remarks; a progress bar or an error says what is going on."""
+    """Silence pooch's log messages."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:
@@ -78,7 +78,7 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 
 def _reason(error: OSError) -> str:
-    """The kind of failure; the whole chain of addresses and ports helps nobody."""
+    """A short reason, without addresses and ports."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"the server answers {response.status_code}"

@@ -1,4 +1,4 @@
-"""Parameters of points along a curve, spaced by its length or by any other measure of it."""
+"""Parameters of points along a curve, spaced by arc length or another measure."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray
 
-# With so many panels the interpolated inverse, of fourth order, is exact to rounding.
+# With this many panels the fourth-order interpolation of the inverse is exact to rounding.
 N_PANELS = 2**14
-# Gauss-Legendre nodes per panel: order 8, beyond rounding at this width.
+# Gauss-Legendre nodes per panel: order 8, exact to rounding at this width.
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
 def parameters_at(
     speed: Callable[[FloatArray], FloatArray], t_range: tuple[float, float], fractions: FloatArray
 ) -> FloatArray:
-    """Parameters t at which the given fractions of the curve lie behind.
+    """Parameters t up to which the curve has the given fractions of its measure.
 
     Parameters
     ----------
     speed
-        Measure per unit of t, positive: the norm of the derivative for arc length, times a
-        density where points are to crowd.
+        Measure per unit of t, positive: the norm of the derivative for arc length, or that times
+        a density.
     t_range
         First and last parameter.
     fractions

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BUNDLED = "pbmc68k_reduced"  # comes with scanpy
 SHOWN_NAMES = 5  # names listed in a message
-# Rounding of a square root and back stays below this; shares and logarithms do not.
+# Distance from a whole number up to which a value counts as one, to allow for rounding.
 WHOLE_NUMBER_TOLERANCE = 1e-9
 
 
@@ -44,7 +44,7 @@ class Cells:
     cells
         Names of the rows.
     source
-        Where the numbers come from, in words.
+        Description of the source.
     """
 
     X: SparseMatrix
@@ -66,7 +66,7 @@ class Cells:
         return np.asarray(self.X.sum(axis=1), dtype=np.float64).ravel()
 
     def columns(self, names: Sequence[str]) -> list[int]:
-        """Column of each gene; one that is missing is named together with similar ones."""
+        """Column of each gene; the error for a missing gene names similar ones."""
         column_of = {str(gene): column for column, gene in enumerate(self.genes)}
         missing = [name for name in names if name not in column_of]
         if missing:
@@ -86,7 +86,7 @@ def load_cells(
     sha256: str | None = None,
     progress: bool = False,
 ) -> Cells:
-    r"""Cells with the expression of their genes, as they are stored.
+    r"""Cells with the expression of their genes, as stored.
 
     :func:`otgraph.datasets.prepare_cells` filters and normalizes them.
 
@@ -97,9 +97,9 @@ def load_cells(
         section 3.3 of Matsumoto et al. (2022), downloaded from the repository of PHATE on first
         use. ``"pbmc68k_reduced"``: 700 blood cells that come with scanpy, as logarithms.
         Otherwise a file (``.csv``, ``.tsv``, either also as ``.gz``, or ``.h5ad``) with one row
-        per cell, or an AnnData object. Of the latter two, what is taken is the first of
-        ``layers["counts"]``, ``X`` and ``raw`` with whole numbers only, or if there is none, the
-        first without negative ones.
+        per cell, or an AnnData object. From ``.h5ad`` and AnnData, the first of
+        ``layers["counts"]``, ``X`` and ``raw`` with only whole numbers is used, or else the first
+        without negative numbers.
     transpose
         The file has one row per gene.
     cache
@@ -153,7 +153,7 @@ def load_cells(
 def make_cells(
     X: ArrayLike | SparseMatrix, genes: ArrayLike, cells: ArrayLike, source: str
 ) -> Cells:
-    """Checked cells: names that fit, every gene once, numbers that are finite and >= 0."""
+    """Cells after checks: matching names, unique genes, finite numbers >= 0."""
     X = check_csr(sp.csr_matrix(X, dtype=np.float64), name="X")
     gene_names, cell_names = _names(genes), _names(cells)
     if X.shape != (len(cell_names), len(gene_names)):
@@ -198,7 +198,7 @@ def _read_h5ad(path: Path) -> Any:
 
 
 def _from_anndata(adata: Any, source: str) -> Cells:
-    """Whole numbers if there are any; scaled values, which can be negative, as a last resort."""
+    """The first matrix with whole numbers, else the first without negative ones."""
     choices = {"X": (adata.X, adata.var_names)}
     if "counts" in adata.layers:
         choices = {'layers["counts"]': (adata.layers["counts"], adata.var_names), **choices}

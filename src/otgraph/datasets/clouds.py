@@ -1,4 +1,4 @@
-"""Gaussian groups, and a noisy manifold of higher dimension."""
+"""Gaussian groups, and a noisy manifold."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from otgraph.datasets.sample import RandomState
 
-# A wave turns its phase by about this many radians (standard deviation) along each side of
-# the cube: enough to bend it strongly, too little to fold it onto itself.
+# Change of the phase of a wave along each side of the cube, in radians (standard deviation). It
+# bends the cube strongly without folding it onto itself.
 WAVENUMBER = 1.5
 # Waves per intrinsic dimension. A generic map into more than twice the dimension is one to one.
 WAVES_PER_DIMENSION = 4
-# A point in the quietest place has this share of the noise of the noisiest.
+# Smallest noise, relative to the largest.
 QUIETEST = 0.05
 
 
@@ -129,7 +129,7 @@ def noisy_manifold(
     t = rng.random((n, intrinsic_dim))
     clean = t @ frequencies
     clean += phases
-    np.cos(clean, out=clean)  # in place: this is the largest array beside the result
+    np.cos(clean, out=clean)  # in place, because this array is large
     clean *= np.sqrt(2 / n_waves)
     radius = noise * (QUIETEST + (1 - QUIETEST) * (1 + np.cos(2 * np.pi * t[:, 0])) / 2)
     return Sample(embed(clean, basis, radius, rng, dtype), clean, basis, radius, t)

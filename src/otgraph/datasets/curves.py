@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 Spacing = Literal["even", "random", "uniform"]
 
-# A point on the clean stretches of the spiral has this share of the noise of the noisiest.
+# Smallest noise, relative to the largest.
 QUIETEST = 0.05
-# A share of a group is wrong by a few units in the last of 16 digits.
+# Rounding error of a share of a group.
 ROUNDING = 1e-12
 
 
@@ -147,7 +147,7 @@ def spiral_arms(
 
 
 def closed_curve(n: int = 200, *, contrast: float = 10.0, random_state: RandomState = 0) -> Sample:
-    r"""Closed curve in the plane, crowded at one end and sparse at the other.
+    r"""Closed curve in the plane, dense at one end and sparse at the other.
 
     The curve is :math:`r(t)\,(\cos t, \sin t)` with :math:`r(t) = 1 + 0.4 \cos 2t`, a peanut. The
     number of points per unit of length falls from its largest value at :math:`t = 0` to that
@@ -212,9 +212,9 @@ def elephant_curve(
     n
         Number of points, drawn independently and ordered along the curve.
     concentration
-        Of the angles: 0 is uniform in t, large numbers crowd them at the far left.
+        Concentration of the angles: 0 is uniform in t; large values give dense points on the left.
     noise
-        Standard deviation of each coordinate. The elephant is some 150 wide.
+        Standard deviation of each coordinate. The elephant is about 150 wide.
     random_state
         Seed or generator for the angles and the noise.
 
@@ -278,7 +278,7 @@ def label_mask(labels: ArrayLike, fraction: float, *, random_state: RandomState 
 
 
 def _rounded_up(number: float) -> int:
-    """The next whole number, but not for what rounding added: 0.07 * 100 is 7.000000000000001."""
+    """Round up, except for rounding errors: 0.07 * 100 is 7.000000000000001."""
     return math.ceil(number * (1 - ROUNDING))
 
 

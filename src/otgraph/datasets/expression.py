@@ -13,7 +13,7 @@ from otgraph._validation import check_count, check_positive
 if TYPE_CHECKING:
     from otgraph.datasets.cells import Cells
 
-# What the authors' scripts use: scprep's defaults.
+# Settings of the authors' scripts, which are scprep's defaults.
 MIN_TOTAL = 1000
 MIN_CELLS = 10
 TOTAL = 10_000
@@ -90,5 +90,5 @@ def normalize_totals(cells: Cells, total: float = TOTAL) -> Cells:
 
 
 def square_root(cells: Cells) -> Cells:
-    """Square root of every value: counts of a Poisson variable get the same noise everywhere."""
+    """Square root of every value, which makes the variance of Poisson counts nearly constant."""
     return replace(cells, X=cells.X.sqrt())

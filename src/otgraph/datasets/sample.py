@@ -1,4 +1,4 @@
-"""What every data set returns, and the noisy embedding that most of them share."""
+"""The result of every data set, and the noisy embedding that most of them use."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, IntArray
 
-# A seed, or a generator to go on with.
+# A seed or a generator.
 RandomState: TypeAlias = int | np.random.Generator
 
-# Noise is drawn for this many numbers at a time (16 MB), so that a million points need
-# hardly more memory than the result. The draws do not depend on it.
+# Noise is drawn in blocks of this many numbers (16 MB), to save memory. The noise does not depend
+# on it.
 BLOCK_SIZE = 2**21
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Points with what is known about where they come from.
+    """Points, and how they were generated.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Sample:
     clean
         The same points without noise in their own ``k`` coordinates, ``(n, k)``.
     basis
-        Orthonormal columns that carry these coordinates into the space of `X`, ``(dim, k)``.
+        Orthonormal columns that map these coordinates into the space of `X`, ``(dim, k)``.
     noise_level
         How noisy each point is, ``(n,)``: the norm of its noise, or the standard deviation
         per coordinate for Gaussian clouds.
@@ -78,7 +78,7 @@ def embed(
 def orthonormal_basis(dim: int, k: int, rng: np.random.Generator) -> FloatArray:
     """A uniformly random ``(dim, k)`` matrix with orthonormal columns; the identity if square.
 
-    Points that already fill their space stay where they are: turning them shows nothing.
+    Points of full dimension are not rotated.
     """
     if dim == k:
         return np.eye(dim)

@@ -1,4 +1,4 @@
-"""Simulated single cells: sparse counts of types that differ in size and in depth."""
+"""Simulated single cells: sparse counts of cell types of different size and depth."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from otgraph.datasets.sample import RandomState
     from otgraph.typing import FloatArray, IntArray, SparseMatrix
 
-GENE_SPREAD = 1.8  # standard deviation of log expression over genes: few genes make most counts
-MARKER_SHARE = 0.04  # genes in which a family, and again a type within it, is special
+GENE_SPREAD = 1.8  # standard deviation of log expression over genes; few genes have most counts
+MARKER_SHARE = 0.04  # share of the genes that are specific to a family, or to a type in it
 FAMILY_FOLD = 2.0  # mean log fold change of these genes in a family ...
-TYPE_FOLD = 1.3  # ... and in a type: relatives are harder to tell apart than families
+TYPE_FOLD = 1.3  # ... and in a type, smaller: types of a family are more similar
 TYPES_PER_FAMILY = 3
 PROGRAM_SHARE = 0.1  # genes that take part in a program
 PROGRAM_STRENGTH = 0.5  # standard deviation of a program's effect on log expression
@@ -31,7 +31,7 @@ DEPTH_SPREAD = 0.35  # standard deviation of log depth within a type
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCells:
-    """Counts, and all that is known about where they come from.
+    """Counts, and the model that generated them.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ def simulated_cells(
     Parameters
     ----------
     n
-        Number of cells; 100 000 take some fifteen seconds.
+        Number of cells; 100 000 take about fifteen seconds.
     n_genes
         Number of genes.
     n_types
@@ -131,7 +131,7 @@ def simulated_cells(
         Typical number of counts of the shallowest and of the deepest type; the others lie
         between them, in random order.
     n_programs
-        Directions in which cells of one type differ smoothly; zero for tight clouds.
+        Number of directions in which cells of one type vary smoothly.
     dispersion
         :math:`\varphi`; zero for Poisson counts.
     random_state
@@ -180,7 +180,7 @@ def _sizes(n: int, n_types: int, rarest: float) -> IntArray:
         powers = np.exp(-log_ratio * np.arange(n_types))
         return powers / powers.sum()
 
-    low, high = 0.0, 50.0  # e⁻⁵⁰ from one type to the next is rarer than any number of cells
+    low, high = 0.0, 50.0  # lower end of the search; a type that is e⁻⁵⁰ times rarer has no cell
     for _ in range(100):  # bisection: the last share falls with the ratio
         middle = 0.5 * (low + high)
         low, high = (middle, high) if shares(middle)[-1] > rarest else (low, middle)
@@ -223,7 +223,7 @@ def _counts(
     dispersion: float,
     rng: np.random.Generator,
 ) -> SparseMatrix:
-    """Row by row, some at a time: never more than one dense block."""
+    """Draw counts in blocks of rows; only one block is dense at a time."""
     step = max(1, BLOCK_SIZE // profiles.shape[1])
     blocks = []
     for a in range(0, len(labels), step):

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     # The pieces of a vector that a block needs, by the number of their first row.
     Part = dict[int, NDArray[Any]]
 
-# A block says which of so many equal segments of a vector it needs. A piece of a vector is one
-# or more segments; a single one of a hundred million rows and 16 columns still has 6 MB only.
+# Number of equal segments of a vector. A block reports which segments it needs, and a vector is
+# sent in pieces of one or more segments. For a hundred million rows a segment of 16 columns has
+# 6 MB.
 SEGMENTS = 2048
 
 
@@ -39,7 +40,7 @@ def segment_rows(n: int) -> int:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of rows ``first:last`` of n; ``others`` lie outside of these rows, sorted."""
+    """The columns of rows ``first:last`` of n; ``others`` are the sorted columns outside."""
 
     n: int
     first: int
@@ -48,7 +49,7 @@ class Columns:
 
     @classmethod
     def of(cls, n: int, first: int, last: int, columns: IntArray) -> Columns:
-        """The columns that occur."""
+        """The columns that occur in some entries."""
         seen = np.zeros(n, dtype=np.bool_)
         seen[columns] = True
         seen[first:last] = False
@@ -115,7 +116,7 @@ class Vector:
 
 
 def keep_block(block: Any, facts: Any) -> Kept[Any, Any]:
-    """A block with columns, kept on its worker; the driver learns which segments it needs."""
+    """Keep a block on its worker, and report to the driver which segments it needs."""
     return Kept(block, (block.columns.segments, facts))
 
 
@@ -126,13 +127,13 @@ class Blocks:
     Parameters
     ----------
     ranges
-        First and last row of each block; they depend on n and the size of a block alone.
+        First and last row of each block; they depend only on n and the size of a block.
     futures
         The blocks themselves.
     segments
         Segments of a vector that each block needs.
     facts
-        What else each block told about itself; see `keep_block`.
+        Other values that each block reported; see `keep_block`.
     """
 
     cluster: Cluster

@@ -13,15 +13,15 @@ from otgraph.exceptions import ClusterError, MemoryLimitError, argument_error
 if TYPE_CHECKING:
     from otgraph.distributed._cluster import Cluster
 
-FEWEST_ROWS = 1 << 14  # of a block: shorter ones spend a round on messages
+FEWEST_ROWS = 1 << 14  # rows of a block; for shorter blocks messages dominate a round
 USUAL_BLOCKS = 16  # enough for a few workers
 MOST_ROWS = 1 << 16
-MANY_BLOCKS = 128  # more of them exchange more entries than they gain; longer blocks instead
-MOST_BLOCKS = 1024  # more tasks than this choke the scheduler
-USABLE_SHARE = 0.8  # of a worker's memory: above this Dask stops giving it work
+MANY_BLOCKS = 128  # with more blocks the exchange of entries dominates; blocks get longer instead
+MOST_BLOCKS = 1024  # limit; more tasks would overload the scheduler
+USABLE_SHARE = 0.8  # usable share of a worker's memory; above it Dask pauses the worker
 # Copies of the points as float64 while a worker prepares them: given, centered, sorted by cell.
 COPIES_OF_POINTS = 3
-# Memory for a row of about 60 candidates while it is sorted: as found, as received, sorted.
+# Bytes per row of about 60 candidates: as found, as received, and sorted.
 ROW_BYTES = 60 * (16 + 16 + 12)
 
 
@@ -34,7 +34,7 @@ class WorkerFacts(NamedTuple):
 
 
 def find_client(client: Any) -> Any:
-    """The client that was given, or the current one; never a new one."""
+    """The given client or the current one; a new client is never created."""
     distributed = require("distributed", "distributed")
     if client is None:
         try:
@@ -52,7 +52,7 @@ def find_client(client: Any) -> Any:
             msg += f" Pass `Client({client!r})`."
         raise argument_error(TypeError, "client", msg)
     if client.asynchronous:
-        msg = "`client` must not be asynchronous: the solver waits for each answer."
+        msg = "`client` must not be asynchronous: the solver waits for each result."
         raise argument_error(TypeError, "client", msg)
     if client.status != "running":
         msg = f"`client` is {client.status}; connect a new one to the cluster."
@@ -61,7 +61,7 @@ def find_client(client: Any) -> Any:
 
 
 def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
-    """Facts of all workers; raises if one of them cannot take part."""
+    """Facts of all workers; raises if one of them cannot be used."""
     try:
         with cluster.errors():
             facts: dict[str, WorkerFacts] = cluster.client.run(_facts)
@@ -81,14 +81,14 @@ def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
 
 
 def choose_block_rows(n: int, block_rows: int | None) -> int:
-    """Rows of a block, from the number of points alone."""
+    """Rows of a block; depends only on the number of points."""
     if block_rows is None:
         return max(FEWEST_ROWS, min(MOST_ROWS, -(-n // USUAL_BLOCKS)), -(-n // MANY_BLOCKS))
     rows = check_count(block_rows, "block_rows")
     if -(-n // rows) > MOST_BLOCKS:
         msg = (
             f"`block_rows`={rows} would cut {n} rows into more than {MOST_BLOCKS} blocks, whose "
-            f"exchange would choke the scheduler. Pass at least {-(-n // MOST_BLOCKS)}."
+            f"exchange would overload the scheduler. Pass at least {-(-n // MOST_BLOCKS)}."
         )
         raise argument_error(ValueError, "block_rows", msg)
     return rows

@@ -1,8 +1,8 @@
 """Dask client wrapper: names tasks, translates errors, releases futures.
 
-Results that others are made of stay on the workers as futures. All of them come from tasks,
-down to the vectors that the driver sends, so Dask can compute each of them again when a worker
-dies. (Scattered data has no task behind it and would be lost.)
+Intermediate results stay on the workers as futures. All of them are results of tasks, even the
+vectors that the driver sends, so Dask can compute them again if a worker dies. (Scattered data
+would be lost, because no task can compute it again.)
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("otgraph.distributed")
 
-# Numbers that one task brings to the cluster: 8 MB, below what Dask warns about.
+# Entries that one task sends to the cluster: 8 MB. Dask warns about larger tasks.
 PIECE_ENTRIES = 1 << 20
-SPREAD_SECONDS = 120  # longest wait for copies of the points on all workers
+SPREAD_SECONDS = 120  # seconds to wait for copies of the points on all workers
 NAMED_TASKS = 8  # in one line of the log
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ N = TypeVar("N")
 
 @dataclass(frozen=True)
 class Kept(Generic[T, N]):
-    """What a task returns if its result stays on the worker: the value, and a note about it.
+    """Result of a task that stays on the worker: the value, and a note about it.
 
     The driver gathers the note (`Cluster.notes`). Tasks that take the future get the value.
     """
@@ -49,7 +49,7 @@ class Kept(Generic[T, N]):
     note: N
 
     def __sizeof__(self) -> int:
-        """Bytes of all arrays. Dask asks, to place tasks and to watch memory."""
+        """Bytes of all arrays. Dask uses it to place tasks and to watch memory."""
         return _array_bytes((self.value, self.note))
 
 
@@ -91,8 +91,8 @@ class Cluster:
         return self.gather([self._submit("note", _note, future) for future in futures], label)
 
     def gather(self, futures: Sequence[Any], label: str | None = None) -> list[Any]:
-        """Results in order; with a label and ``progress``, under a bar."""
-        if self._departures:  # others may have come in their place
+        """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
+        if self._departures:  # new workers may have replaced them
             self.watch()
         with self.errors():
             if label is not None and self.progress:
@@ -167,7 +167,7 @@ class Cluster:
         except distributed.scheduler.KilledWorker as error:
             msg = (
                 f"{_readable(error.task)} was running on {error.allowed_failures + 1} workers when "
-                "they died, most likely for want of memory. Give the workers more, or pass a "
+                "they died, most likely because memory ran out. Give the workers more, or pass a "
                 "smaller `block_rows`."
             )
             raise ClusterError(msg) from error
@@ -180,7 +180,7 @@ class Cluster:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Log lost workers; after an error or Ctrl-C, release all that was computed here."""
+        """Log lost workers; after an error or Ctrl-C, release all results."""
         self.watch()
         try:
             yield
@@ -194,7 +194,7 @@ class Cluster:
             self._watched.clear()
 
     def watch(self) -> None:
-        """Subscribe to the events of all current workers: one of them says that it left."""
+        """Subscribe to the events of all current workers, which report lost workers."""
         with self.errors():
             for address in self.client.nthreads():
                 if address not in self._watched:
@@ -234,7 +234,7 @@ def _closed_client() -> type[Exception]:
 
 
 def _call(function: Callable[..., T], *args: Any) -> T:
-    """Run a task: the function gets the values of what was kept."""
+    """Run a task; `Kept` arguments are replaced by their values."""
     return function(*(arg.value if isinstance(arg, Kept) else arg for arg in args))
 
 

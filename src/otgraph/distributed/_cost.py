@@ -1,4 +1,4 @@
-"""The cost of a cluster: the points are on every worker, the pairs in blocks of rows."""
+"""The cost on a cluster: every worker has all points; pairs are in blocks of rows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from otgraph.distributed._cluster import Cluster, Kept
     from otgraph.typing import FloatArray, LongArray
 
-# Fewest tasks of a search: a few for each thread of a small cluster, each long enough.
+# Least number of tasks of a search: a few per thread of a small cluster.
 SEARCH_TASKS = 32
 SAMPLES_PER_TASK = 2 * SAMPLE_ROWS  # rows that a task compares with all points
-# What the driver reads from the cost on the workers.
+# Attributes that the driver reads from the cost on the workers.
 KNOWN = ("n", "order", "scale", "largest", "identical", "exact")
 
 
@@ -66,7 +66,7 @@ class DistributedCost(Cost):
         self._n_searches = self._widened = 0
 
     def neighbors(self, k: int) -> DistributedPairs:
-        """Pairs of near points, about k per point: a first guess, not a promise."""
+        """Pairs of near points, about k per point; they need not be the k nearest."""
         _, _, pairs = self._search("search", k=min(k, self.n - 1))
         return pairs
 
@@ -92,7 +92,7 @@ class DistributedCost(Cost):
         return self._of_rows(_excess, rows, u)
 
     def widen(self) -> bool:
-        """Look into more cells, if the search is approximate."""
+        """Search more cells, if the search is approximate."""
         if self.exact:
             return False
         self._widened += 1
@@ -117,7 +117,7 @@ class DistributedCost(Cost):
         rows: list[Any] | None = None,
         k: int | None = None,
     ) -> tuple[bool, int, DistributedPairs]:
-        """Whether all pairs were covered, how many were looked at, and those found."""
+        """Whether all pairs were covered, the number of pairs computed, and the pairs found."""
         cluster = self.cluster
         self._n_searches += 1
         search = Search(f"{label} {self._n_searches}", self.exact, self._widened, k)
@@ -126,7 +126,7 @@ class DistributedCost(Cost):
         if k is None:
             self.exact = exact
         cluster.watch()
-        cluster.spread(self.future)  # each time: Dask drops copies that no task needs just now
+        cluster.spread(self.future)  # repeated, because Dask drops copies that no task needs
         n_tasks = max(SEARCH_TASKS, 2 * len(self._ranges))
         found = [
             cluster.submit(label, _find_pairs, *shared, parts, self._ranges[0][1])
@@ -140,7 +140,7 @@ class DistributedCost(Cost):
 
 # Tasks: ``bound`` and ``rows`` come in pieces ------------------------------------------
 
-# The last search planned for each cost in this process: many tasks look through its parts.
+# The last planned search of each cost in this process; many tasks run parts of it.
 _planned: weakref.WeakKeyDictionary[SearchedCost, tuple[str, Work, bool | None]]
 _planned = weakref.WeakKeyDictionary()
 
@@ -181,7 +181,7 @@ def _find_pairs(
     parts: tuple[int, int],
     block_rows: int,
 ) -> Kept[Any, Any]:
-    """The pairs in some parts, in both directions; the driver learns how many were looked at."""
+    """The pairs in some parts, in both directions; reports how many were computed."""
     checked, entries = 0, []
     with single_threaded_blas():
         work, _ = _work(cost, search, bound, rows)
@@ -200,11 +200,11 @@ def _work(
     bound: Sequence[FloatArray] | None,
     rows: Sequence[LongArray] | None,
 ) -> tuple[Work, bool | None]:
-    """The search in parts, and whether it is exact; remembered for the next task."""
+    """The search in parts, and whether it is exact; cached for the next task."""
     name, work, exact = _planned.get(cost, ("", None, None))
     if work is not None and name == search.name:
         return work, exact
-    # A copy: all tasks of this process share the cost, and must find it unchanged.
+    # A copy, because all tasks of this process share the cost.
     mine = copy.copy(cost)
     mine.exact = search.exact
     for _ in range(search.widened):

@@ -1,8 +1,8 @@
 """Pairs, restricted problem, Hessian and plan in blocks of rows on the workers.
 
-The driver has vectors. Each question is one round: the vector goes out, every block answers
-for its rows, and the driver concatenates the answers. It also takes all sums over rows, in the
-same order as without a cluster.
+The driver holds vectors. Each evaluation is one round: the vector is sent, every block computes
+the results for its rows, and the driver concatenates them. The driver also computes all sums over
+rows, in the same order as without a cluster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DistributedPairs(PairSet):
-    """Symmetric rows of pairs; ``blocks`` hold a `PairBlock` each, and know its length."""
+    """Symmetric rows of pairs; each of the ``blocks`` is a `PairBlock`."""
 
     blocks: Blocks
 
@@ -79,19 +79,19 @@ class DistributedProblem(Restricted):
         return DistributedProblem(self.pairs, diagonal)
 
     def start(self, target: FloatArray) -> FloatArray:
-        """Potentials that solve every row by itself, as if all its neighbors had the same one."""
+        """Solve every row by itself, as if its neighbors had the same potential as the point."""
         targets = self._blocks.rows_of(target)
         return self._blocks.answers("start", _start, self._diagonals, targets)
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
-        """Potentials of some rows that meet their own targets while all others stay."""
+        """Potentials of some rows that meet their targets while all others stay fixed."""
         bounds = [first for first, _ in self._blocks.ranges] + [self.n]
         cuts = np.searchsorted(rows, bounds)  # rows are sorted
         own = (self._diagonals, [rows[a:b] for a, b in itertools.pairwise(cuts)])
         return self._blocks.answers("lift", _lift, *own, self._blocks.rows_of(target), vector=u)
 
     def row_excess(self, rank: int) -> FloatArray:
-        """Sum by which the nearest ``rank`` candidates of a row are nearer than the next one."""
+        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
         return self._blocks.answers("excess", _row_excess, self._diagonals, rank)
 
     def largest_costs(self) -> FloatArray:
@@ -99,7 +99,7 @@ class DistributedProblem(Restricted):
         return self._blocks.answers("largest", _largest_costs, self._diagonals)
 
     def evaluate(self, u: FloatArray) -> Evaluation:
-        """Row sums and square sum at ``u``, remembered for a second question about the same."""
+        """Row sums and square sum at ``u``; the last result is cached."""
         _, sums, _ = self._at(u)
         return Evaluation(sums[:, 0].copy(), sums[:, 1].copy())
 
@@ -135,7 +135,7 @@ class DistributedHessian(Curvature):
 
     @property
     def n_active(self) -> int:
-        """Number of active ordered pairs, the diagonal not counted."""
+        """Number of active ordered pairs, without the diagonal."""
         loops = self.diagonal - self.degrees
         return int(np.sum(self.degrees - loops))
 
@@ -156,12 +156,12 @@ class DistributedPlan(TransportPlan):
 
     @property
     def degrees(self) -> LongArray:
-        """Number of entries of every row, the diagonal not counted."""
+        """Number of entries of every row, without the diagonal."""
         return self.sums[:, 0].astype(np.int64)
 
     @property
     def row_sums(self) -> FloatArray:
-        """Mass that every point gives away or keeps."""
+        """Row sums of the plan, with the diagonal."""
         return self.sums[:, 1].copy()
 
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
@@ -170,12 +170,12 @@ class DistributedPlan(TransportPlan):
         return self.blocks.answers("product", _plan_product, *own, vector=v)
 
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), the diagonal left out."""
+        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
         sums = self.blocks.answers("sums", _scaled_sums, self.rows, vector=w)
         return sums[:, 0].copy(), sums[:, 1].copy()
 
 
-# Tasks: each answers for the rows of one block -------------------------------------------
+# Tasks, each for the rows of one block ---------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class PairBlock:
         return replace(self.pairs, indices=self.columns.to_global(self.pairs.indices))
 
     def problem(self, diagonal: FloatArray) -> RestrictedProblem:
-        """The rows of the restricted problem. One thread: a worker runs many blocks at once."""
+        """The rows of the restricted problem; one thread, as a worker runs many blocks at once."""
         return RestrictedProblem(self.pairs, diagonal, Workers(1))
 
 
@@ -239,7 +239,7 @@ def _largest_costs(block: PairBlock, diagonal: FloatArray) -> FloatArray:
 
 
 def _evaluate(block: PairBlock, diagonal: FloatArray, u: Part) -> Kept[Hessian, FloatArray]:
-    """The Hessian stays; row sums, sums of squares and degrees go to the driver."""
+    """Keep the Hessian; report row sums, sums of squares and degrees."""
     problem, local = block.problem(diagonal), block.columns.take(u)
     sums, hessian = problem.evaluate(local), problem.hessian(local)
     return Kept(hessian, np.stack((sums.row_sums, sums.square_sums, hessian.degrees), axis=1))
@@ -250,7 +250,7 @@ def _hessian_product(block: PairBlock, hessian: Hessian, v: Part) -> FloatArray:
 
 
 def _plan(block: PairBlock, diagonal: FloatArray, eps: float, u: Part) -> Kept[Plan, FloatArray]:
-    """The plan stays; degrees and row sums go to the driver."""
+    """Keep the plan; report degrees and row sums."""
     plan = block.problem(diagonal).plan(block.columns.take(u), eps)
     return Kept(plan, np.stack((plan.degrees, plan.row_sums), axis=1))
 

@@ -1,7 +1,7 @@
-"""Moving entries (row, column, value) of a sparse matrix to the blocks that they belong to.
+"""Move entries (row, column, value) of a sparse matrix to their blocks.
 
-What one task finds belongs to many blocks. The task sorts its entries by block, and each block
-collects its own from all tasks that have any.
+The entries found by one task belong to many blocks. The task sorts them by block, and each block
+collects its entries from all tasks that have any.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def shuffle(
 def by_block(
     chunks: Sequence[Entries], n: int, block_rows: int, note: Any
 ) -> Kept[dict[int, Entries], Any]:
-    """Entries sorted by blocks of rows; the driver learns the note, and which blocks have any."""
+    """Entries sorted by blocks of rows; reports the note and which blocks have entries."""
     counts = np.zeros(-(-n // block_rows), dtype=np.int64)
     for rows, _, _ in chunks:
         kernels.count_keys(rows, 0, block_rows, counts)

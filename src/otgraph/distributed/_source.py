@@ -54,7 +54,7 @@ class Source:
 
 
 def find_source(X: Any, metric: Any, *, cluster: Cluster) -> Source:
-    """The points, wherever they are, with their shape. Nothing is read or computed yet."""
+    """The source of the points, and their shape; nothing is read or computed yet."""
     if isinstance(metric, str) and metric == "precomputed":
         msg = (
             "`metric` must compute costs from points on a cluster, got 'precomputed'. Costs that "
@@ -82,7 +82,7 @@ def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
         pieces = [cluster.send("points", piece) for piece in source.pieces]
     if not _has_cells(source, options["metric"]):
         return cluster.submit("cost", build_cost, source.path, pieces, options)
-    # Finding the cell of every point is most of the work: all workers share it.
+    # Finding the cell of every point is most of the work, so all workers share it.
     exact = options.pop("exact")
     points = cluster.submit("points", scale_points, source.path, pieces, options)
     centers = cluster.submit("cells", find_centers, points, options["seed"])
@@ -102,7 +102,7 @@ def build_cost(path: str | None, pieces: Sequence[Any], options: dict[str, Any])
 
 
 def scale_points(path: str | None, pieces: Sequence[Any], options: dict[str, Any]) -> ScaledPoints:
-    """The points as costs are computed from them."""
+    """The scaled points, from which costs are computed."""
     return scaled_points(_checked(path, pieces, options["metric"]), **options)
 
 
@@ -131,7 +131,7 @@ def _checked(path: str | None, pieces: Sequence[Any], metric: Any) -> Any:
 
 
 def _threads() -> Workers:
-    """All threads of this worker: the others wait for the one task that prepares the points."""
+    """All threads of this worker, for the one task that prepares the points."""
     worker = require("distributed", "distributed").get_worker()
     return Workers(worker.state.nthreads)
 
@@ -153,7 +153,7 @@ def shape_of_file(path: str) -> tuple[int, ...] | str:
     """Shape of the array in a file, or the reason why it cannot be read."""
     try:
         return tuple(int(length) for length in open_points(path).shape)
-    except Exception as error:  # readers raise many kinds; the driver adds the worker
+    except Exception as error:  # readers raise many kinds of errors; the driver adds the address
         return f"{type(error).__name__}: {error}"
 
 

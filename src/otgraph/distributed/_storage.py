@@ -1,7 +1,7 @@
-"""Writing a graph block by block: no process ever holds all of it.
+"""Write a graph block by block; no process ever holds all of it.
 
-Only the workers write, so the driver needs no access to the path. The result gets its name
-when it is complete.
+Only the workers write, so the driver needs no access to the path. The result is renamed to its
+final name when it is complete.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def write_graph(graph: DistributedGraph, rows: Blocks, path: str | os.PathLike[s
 
 
 def _write_zarr(graph: DistributedGraph, rows: Blocks, target: str) -> Any:
-    """One CSR matrix in the layout of anndata, one block after another: they share chunks."""
+    """One CSR matrix in the layout of anndata, block after block, because they share chunks."""
     cluster = rows.cluster
     indptr = row_bounds(rows)
     facts = {**graph.params, **{f"certificate_{k}": v for k, v in _certificate(graph).items()}}
@@ -78,7 +78,7 @@ def _begin(target: str) -> None:
 
 
 def _finish(target: str, written: Sequence[None]) -> None:
-    del written  # an argument only so that this task waits for it
+    del written  # an argument, so that this task waits for it
     os.rename(target + PARTIAL, target)
 
 
@@ -135,7 +135,7 @@ def _write_edges(block: WeightBlock, number: int, target: str) -> None:
 def _certificate(graph: DistributedGraph) -> dict[str, Any]:
     facts = asdict(graph.certificate)
     return {
-        key: value if np.isfinite(value) else str(value)  # JSON knows no infinity
+        key: value if np.isfinite(value) else str(value)  # JSON has no infinity
         for key, value in facts.items()
         if isinstance(value, int | float)
     } | {"status": str(graph.certificate.status)}

@@ -1,4 +1,4 @@
-"""Rows of the finished graph, in the caller's order, as the workers hold them."""
+"""Rows of the finished graph on the workers, in the order of the input."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def row_bounds(rows: Blocks) -> LongArray:
 def plan_entries(
     block: PairBlock, plan: Plan, loops: FloatArray | None, block_rows: int, order: Part
 ) -> Kept[Any, Any]:
-    """Entries of a plan in the caller's order, sorted by block of the caller's rows.
+    """Entries of a plan in the order of the input, sorted by block.
 
-    The driver learns of every row whether it has a partner at no cost, and one at some cost.
+    Reports for every row whether it has a partner at cost zero, and one at positive cost.
     """
     names = block.columns.take(order).astype(np.int32)
     own = names[: block.columns.n_rows]
@@ -72,7 +72,7 @@ def plan_entries(
 
 
 def join_weights(n: int, first: int, last: int, entries: Sequence[Entries]) -> Kept[Any, Any]:
-    """Rows ``first:last`` of the graph; the driver learns their lengths, sums and loops."""
+    """Rows ``first:last`` of the graph; reports their lengths, sums and self-loops."""
     indptr, indices, weights = sorted_rows(entries, first, last)
     columns = Columns.of(n, first, last, indices)
     shape = (last - first, last - first + len(columns.others))

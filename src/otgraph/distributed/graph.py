@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from otgraph.solvers import Certificate
     from otgraph.typing import FloatArray, IntArray, SparseMatrix
 
-# Columns of a dense factor that travel together, with a scale at most 16: a segment has 6 MB.
+# Columns of a dense factor that are sent together, so that a segment has at most 6 MB.
 COLUMNS_AT_ONCE = 15
 
 
@@ -34,13 +34,13 @@ class DistributedGraph(BaseGraph):
     """Symmetric weighted graph on n points, in blocks of rows on a Dask cluster.
 
     Rows and columns are in the order of the points that were given. :func:`otgraph.denoise` and
-    :func:`otgraph.spread_labels` take it as it is: the workers compute the products. It lives as
-    long as the client that computed it; call :meth:`to_graph` or :meth:`write` before that ends.
+    :func:`otgraph.spread_labels` accept it; the workers compute the products. It lives as long as
+    its client. Call :meth:`to_graph` or :meth:`write` before the client is closed.
 
     Attributes
     ----------
     params, certificate, potentials, mass, points
-        As in :class:`otgraph.Graph`.
+        As in :class:`otgraph.TransportGraph`.
     """
 
     params: dict[str, Param]
@@ -118,7 +118,7 @@ class DistributedGraph(BaseGraph):
         return weights
 
     def to_graph(self) -> TransportGraph:
-        """An ordinary graph in this process, with all that it can do."""
+        """An ordinary graph in this process."""
         return TransportGraph(
             weights=self.to_scipy(),
             params=dict(self.params),
@@ -145,7 +145,7 @@ class DistributedGraph(BaseGraph):
 
     @contextmanager
     def _running(self) -> Iterator[Blocks]:
-        """The rows, for a computation of its own: if it fails, the graph stays."""
+        """The rows, for a separate computation; if it fails, the graph stays valid."""
         cluster = self._rows.cluster.again()
         with cluster.running():
             yield replace(self._rows, cluster=cluster)

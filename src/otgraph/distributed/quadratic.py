@@ -17,7 +17,7 @@ from otgraph.distributed._weights import join_weights, plan_entries
 from otgraph.distributed.graph import DistributedGraph
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.quadratic import check_goal
-from otgraph.graphs.transport import TransportProblem, report_clumps
+from otgraph.graphs.transport import TransportProblem, report_duplicates
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -55,9 +55,9 @@ def quadratic_ot_graph(
     """The graph of :func:`otgraph.quadratic_ot_graph`, computed by a Dask cluster.
 
     The workers search, screen and hold the rows of the problem; this process keeps a few
-    numbers per point. On the same kind of processor the weights are the same, bit for bit, for
-    any number of blocks and workers. When a worker dies, Dask computes again what it held, and
-    the logger ``otgraph.distributed`` reports it.
+    numbers per point. On the same kind of processor the weights are bitwise the same for any
+    number of blocks and workers. If a worker dies, Dask computes its results again, and the
+    logger ``otgraph.distributed`` reports it.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def quadratic_ot_graph(
     client
         A ``distributed.Client``; the current one by default. No cluster is ever started.
     block_rows
-        Rows of a block, the unit of work and of memory. By default a sixteenth of the points
-        within reason: 16 384 to 65 536 rows. Choose less where workers have little memory.
+        Rows of a block, the unit of work and of memory. By default a sixteenth of the points,
+        but 16 384 to 65 536 rows. Choose less if workers have little memory.
     mean_degree, metric, power, normalize, mass, self_loops, tol, search, max_missing, \
 n_candidates, u0
         As there; the metric must not be ``"precomputed"``.
@@ -79,12 +79,12 @@ n_candidates, u0
     progress
         Show progress bars in this process.
     n_jobs
-        Without effect: each thread of a worker runs one task at a time.
+        Ignored: each thread of a worker runs one task at a time.
 
     Returns
     -------
     DistributedGraph
-        It stays on the workers; :meth:`~DistributedGraph.to_graph` makes it an ordinary one.
+        It stays on the workers; :meth:`~DistributedGraph.to_graph` copies it to this process.
 
     Examples
     --------
@@ -118,7 +118,7 @@ n_candidates, u0
 def _make_cost(
     source: Source, *, cluster: Cluster, block_rows: int | None, workers: Workers, **options: Any
 ) -> DistributedCost:
-    """The cost on the workers, if they have the memory for it."""
+    """The cost on the workers; raises if they have too little memory."""
     block_rows = choose_block_rows(source.shape[0], block_rows)
     pair_bytes = check_memory(ask_workers(cluster), source.n_bytes, block_rows)
     future = submit_cost(cluster, source, **options)
@@ -130,9 +130,9 @@ def _make_cost(
 def _graph(
     problem: TransportProblem, solution: Solution, points: Any, **params: Any
 ) -> DistributedGraph:
-    """The plan in the caller's order, still on the workers."""
+    """The plan in the order of the input, still on the workers."""
     plan = solution.plan
-    assert isinstance(plan, DistributedPlan)  # costs on a cluster give plans on a cluster
+    assert isinstance(plan, DistributedPlan)  # a cost on a cluster gives a plan on a cluster
     blocks = plan.blocks
     loops = blocks.rows_of(plan.loops) if problem.options.self_loops else None
     block_rows = blocks.ranges[0][1]
@@ -149,5 +149,5 @@ def _graph(
     )
     at_same_place, elsewhere = map(np.concatenate, zip(*flags, strict=True))
     if at_same_place.any() and not problem.cost.identical:
-        report_clumps(graph, problem.in_given_order(elsewhere))
+        report_duplicates(graph, problem.in_given_order(elsewhere))
     return graph

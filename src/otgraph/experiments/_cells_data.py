@@ -1,4 +1,4 @@
-"""The cells: the paper's, or those of the user."""
+"""The cells of the paper, or those of the user."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class Parameters:
     data, genes
         What to load, and the three genes to show.
     n_cells, n_genes, total
-        Size and sum of the prepared data: scores of a file that has changed are not mixed in.
+        Size and sum of the prepared data, so that scores of a changed file are not mixed in.
     eps, entropic_eps
-        The authors', for costs that are not normalized. None on other data, where distances
-        are of another size: then quadratic OT gets the mean degree of the MAGIC graph, and
-        entropic OT its eps in the same ratio to that of quadratic OT.
+        Values of the authors, for costs that are not normalized. None on other data, whose
+        distances have a different size. Quadratic OT then gets the mean degree of the MAGIC
+        graph, and entropic OT an eps in the same ratio to that of quadratic OT.
     t
         Steps of diffusion.
     magic_k, n_pca
         Defaults of MAGIC.
     max_genes
-        Denoised genes that are compared: those that vary most. All are in the distances.
+        Number of denoised genes to compare: those that vary most. Distances use all genes.
     max_cells
-        At most so many cells, evenly taken from all; None for all.
+        Most cells to use, evenly spaced among all; None for all.
     """
 
     data: str = PAPER
@@ -73,7 +73,7 @@ class Parameters:
 def with_data(
     parameters: Parameters, data: str | None, genes: tuple[str, ...] | None
 ) -> Parameters:
-    """Parameters for the data of the user, or the paper's; whatever does not fit is said now."""
+    """Parameters for the data of the user or of the paper, after checking them."""
     data = PAPER if data is None else data
     genes = GENES.get(PAPER if is_papers(data) else Path(data).name) if genes is None else genes
     if genes is None:
@@ -102,12 +102,12 @@ def with_data(
 
 
 def is_papers(data: str) -> bool:
-    """Whether these are the cells of the paper, for which the authors' settings hold."""
+    """Whether these are the cells of the paper, for which the authors' settings apply."""
     return data == PAPER or Path(data).name == PAPER_FILE
 
 
 def prepared(data: str, max_cells: int | None) -> datasets.Cells:
-    """Counts as the authors prepare them; values that are no counts as they are."""
+    """Counts, prepared like the authors do; values that are not counts are not changed."""
     file = Path(data)
     changed = file.stat().st_mtime_ns if file.is_file() else 0
     return _prepared(data, max_cells, changed)
@@ -130,7 +130,7 @@ def expression(parameters: Parameters) -> FloatArray:
 
 
 def compared_columns(X: FloatArray, parameters: Parameters) -> FloatArray:
-    """The genes that vary most; constant ones have no correlation."""
+    """The genes that vary most; constant genes have no correlation."""
     variance = X.var(axis=0)
     order = np.argsort(-variance, kind="stable")[: parameters.max_genes]
     return np.asarray(X[:, np.sort(order[variance[order] > 0])])

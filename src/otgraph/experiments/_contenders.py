@@ -1,4 +1,4 @@
-"""All graphs of the comparison over their grids, and how well they cluster."""
+"""All graphs of the comparison over their grids, and their clustering scores."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONTENDERS = (
 )  # fmt: skip
 NMI = "NMI"
 
-# Graphs with more of all pairs than this are faster to decompose as dense matrices.
+# Above this share of all pairs, graphs are faster to decompose as dense matrices.
 DENSE_SHARE = 0.1
 
 
@@ -66,13 +66,13 @@ def graphs(task: Task, X: FloatArray, grids: Grids) -> Iterator[tuple[dict[str, 
 
 
 def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:
-    """Spectral clustering as scikit-learn does it; None where its eigenvectors are not found."""
+    """Spectral clustering by scikit-learn; None if its eigenvectors do not converge."""
     weights = graph.weights
     if weights.nnz > DENSE_SHARE * graph.n**2:
         weights = weights.toarray()
     clustering = SpectralClustering(n_clusters, affinity="precomputed", random_state=seed)
     with warnings.catch_warnings():
-        # Graphs that fall apart lose by it; no need to say so every time.
+        # Disconnected graphs get low scores; no warning for each.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         warnings.filterwarnings("ignore", message="Number of distinct clusters")
         warnings.filterwarnings("ignore", message="Exited")  # eigenvectors short of their accuracy
@@ -83,6 +83,6 @@ def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:
 
 
 def clustering_score(graph: Graph, labels: ArrayLike, *, n: int, seed: int) -> float:
-    """Normalized mutual information of clusters and groups; 0 where there are no clusters."""
+    """Normalized mutual information of clusters and groups; 0 without clusters."""
     found = clusters(graph, n, seed=seed)
     return 0.0 if found is None else float(normalized_mutual_info_score(labels, found))

@@ -1,4 +1,4 @@
-"""A score against the parameters of all graphs, those with eps beside those with k."""
+"""Plot a score against the parameters: graphs with eps, and graphs with k."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WITH_K = (KNN, KNN_GAUSSIAN, MAGIC)
 def draw_curves(axes: Sequence[Any], scores: Scores, score: str) -> None:
     """Best value for every eps in the first panel and for every k in the second.
 
-    White markers tell that a graph is in several pieces, if scores say so.
+    White markers show graphs with several components, if the scores contain them.
     """
     for ax, x, methods in zip(axes, ("eps", "k"), (WITH_EPS, WITH_K), strict=True):
         for method in methods:

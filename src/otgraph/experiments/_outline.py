@@ -1,4 +1,4 @@
-"""Where points lie on a closed curve: length, density, and the curve's own eigenfunctions."""
+"""Points on a closed curve: length, density, and eigenfunctions of the curve."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Outline(NamedTuple):
     known: Places
 
     def places(self, curve: datasets.Sample) -> Places:
-        """Where the points of a sample lie, by their parameters."""
+        """Positions of the points of a sample, by their parameters."""
         assert curve.t is not None  # curves have parameters
         position, length, density = self.known
         around = np.append(self.t, self.t[0] + 2 * np.pi)

@@ -84,7 +84,7 @@ SIGNIFICANT = 0.05  # level of the paired test
 SMALLEST_LEAD = 0.05  # in every seed: what this reproduction must reach with the text's noise
 MOSTLY = 0.9  # share of right labels that deserves the paper's "mostly correctly"
 
-# Ten arms, none grey (which means unlabeled) and no two alike; neighbors on the circle differ most.
+# Ten arms, none gray (which means unlabeled) and no two alike; neighbors on the circle differ most.
 ARM_COLORS = (
     "#1f6fd6", "#ff8c1a", "#0f9b4c", "#e0218a", "#f2d11b", "#7b2fbe", "#8bd42d", "#c1121f",
     "#19c3d6", "#5c2e0b",

@@ -45,7 +45,7 @@ __all__ = ["EXPERIMENT"]
 
 LAZY = "quadratic OT, self-share of MAGIC"
 MATCHED = "entropic OT, same perplexity"
-WIDER = "MAGIC, twice the neighbors"  # a change that nobody would notice: the yardstick
+WIDER = "MAGIC, twice the neighbors"  # a negligible change, for comparison
 RAW = "no denoising"  # what the numbers are before anything is done
 
 GENE_CORRELATION = "correlation with MAGIC"
@@ -66,7 +66,7 @@ IN_TABLE = (
     HUB_SHARE, *DEGREES, COMPONENTS, EPS,
 )  # fmt: skip
 
-# All pairs of so many cells: the rank correlation of 1e5 distances is certain to 1e-2.
+# Cells whose pairs are compared; a rank correlation of 1e5 distances is accurate to 1e-2.
 CELLS_IN_DISTANCES = 500
 ENTROPIC_SHARE = 0.5 / 30  # of the authors' two eps
 PERPLEXITY_RTOL = 0.01
@@ -194,7 +194,7 @@ def _distances(X: FloatArray) -> FloatArray:
 
 def _entropic(distances: FloatArray, eps: float) -> Graph:
     with warnings.catch_warnings():
-        # At a small eps the plan is close to a matching. The error that is left is a score.
+        # At small eps the plan is nearly a matching. The remaining error is recorded as a score.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return otgraph.entropic_ot_graph(
             distances, eps, metric="precomputed", normalize=False, n_jobs=1
@@ -359,7 +359,7 @@ def _progression(graphs: dict[str, Graph], parameters: Parameters) -> Any:
     for row, method in zip(axes, graphs, strict=True):
         for ax, t in zip(row, steps, strict=True):
             shown = panels[method, t]
-            # Cells with much of the third gene on top: they are few.
+            # Cells with high expression of the third gene are few, so they are drawn on top.
             order = np.argsort(shown[:, 2], kind="stable")
             points = ax.scatter(*shown[order, :2].T, c=shown[order, 2], s=6, vmin=low, vmax=high,
                                 cmap="viridis", linewidths=0)  # fmt: skip

@@ -140,7 +140,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
     for params, graph in grid:
         plan = graph if isinstance(graph, otgraph.TransportGraph) else None
         if task.method == CORRECTED and plan is not None and plan.potentials.min() <= 0:
-            continue  # eps is too small: a potential that is no squared radius tells no density
+            continue  # eps is too small: a potential <= 0 gives no density
         i, j, _ = graph.edges()
         spurious = short_cuts(graph, curve.clean, at)
         sparse = at.sparse[i] | at.sparse[j]
@@ -362,7 +362,7 @@ def _figure_1(elephant: datasets.Sample, at: Places) -> Any:
     figure = new_figure(14, 4.6)
     left, middle, right = figure.subplots(1, 3)
     graph = graph_at(QUADRATIC, elephant.X, {"eps": PAPERS_EPS})
-    typical = int(np.abs(at.density - 1).argmin())  # neither crowded nor lonely
+    typical = int(np.abs(at.density - 1).argmin())  # a point of medium density
     _neighborhood(left, graph, elephant.X, typical)
     _graph_with_short_cuts(middle, QUADRATIC, {"eps": PAPERS_EPS}, elephant, at)
     _graph_with_short_cuts(right, KNN, {"k": PAPERS_K}, elephant, at)

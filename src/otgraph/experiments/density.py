@@ -35,7 +35,7 @@ ACCURACY = "accuracy"
 PARAMETER = {QUADRATIC: "eps", KNN: "k"}
 SYMBOL = {QUADRATIC: "ε", KNN: "k"}
 PAPERS_EPS = 1.0  # the caption calls it optimal
-MOST_ERRORS = 1.0  # a loss within its standard error over the seeds is none that we can tell
+MOST_ERRORS = 1.0  # a loss within its standard error over the seeds does not count
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class OneForAll(NamedTuple):
     p
         Its one-sided p-value.
     single
-        The parameter that does best where it does worst: it loses the fewest standard errors; of
-        equal ones that with the best mean.
+        The parameter with the smallest worst loss, in standard errors; of equal ones, that with
+        the best mean.
     """
 
     means: Any

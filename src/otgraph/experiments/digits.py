@@ -67,10 +67,10 @@ LABELED = 0.01  # two of every digit
 FIRST_TUNING_SEED = 100
 HELD_OUT = 0.2
 N_DIGITS = 10
-KMEANS_SEEDS = 3  # spectral clusters end in k-means, which depends on its start: take the mean
+KMEANS_SEEDS = 3  # runs of k-means in spectral clustering, whose mean is taken
 MOST_LOST = 0.02  # accuracy that digits may lose by not being in the fit
-# What one takes without looking at the digits: the mean cost as eps, the usual number of
-# neighbors, and MAGIC's own. kNN + Gaussian has no usual eps.
+# Usual choices without knowing the digits: the mean cost as eps, 15 neighbors, and MAGIC's
+# default. kNN + Gaussian has no usual eps.
 PLAIN_EPS, PLAIN_K = 1.0, {KNN: 15, MAGIC: 5}
 
 
@@ -163,7 +163,7 @@ def _scikit_learn(task: Task, X: FloatArray, y: IntArray, parameters: Parameters
 def _transduced(spreading: Any, X: FloatArray, known: IntArray) -> IntArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)  # divides 0 by 0 where no label arrives
+        warnings.simplefilter("ignore", RuntimeWarning)  # 0 divided by 0 without labels
         return np.asarray(spreading.fit(X, known).transduction_)
 
 
@@ -184,7 +184,7 @@ def _held_out(
 
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
-    """Labels and clusters of all graphs, and who is ahead."""
+    """Labels and clusters of all graphs, and comparisons between them."""
     labels = {method: chosen(scores, method, by=TUNING, score=ACCURACY) for method in SPREADING}
     clusters = {method: chosen(scores, method, by=NMI, score=NMI) for method in CONTENDERS}
     table = [
@@ -235,7 +235,7 @@ def _numbers(values: Mapping[str, FloatArray]) -> str:
 
 
 def _labels(scores: Scores, values: dict[str, FloatArray]) -> Claim:
-    """Between the two quadratic graphs, too, the tuning draws choose."""
+    """The tuning draws also choose between the two quadratic graphs."""
     ours = max(OURS, key=lambda m: chosen(scores, m, by=TUNING, score=TUNING)[0].mean())
     best, lead = _against_the_best(values, ours)
     verdict, reason = judged_lead(lead, "subsamples")

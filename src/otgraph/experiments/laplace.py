@@ -55,11 +55,11 @@ BOTH = {EIGENVALUES: "eigenvalues", EIGENFUNCTIONS: "eigenfunctions"}
 OWN = {OWN_EIGENVALUES: "eigenvalues", OWN_EIGENFUNCTIONS: "eigenfunctions"}
 
 REFERENCE_N = 500  # where `degree` holds
-# Sampling scatters eigenvectors by percents; more digits would be of no use.
+# Sampling noise is a few percent, so more digits would be useless.
 EIGENVECTOR_TOL = 1e-8
-# Of rows that sum to one: thousands of these are below that tolerance. Most pairs are.
+# Smaller weights are dropped. Rows sum to one, so thousands of them are below the tolerance.
 NEGLIGIBLE_WEIGHT = 1e-13
-# The theoretical ratio of eigenvalues is asymptotic; this much may be left at the largest n.
+# Allowed distance from the asymptotic ratio of eigenvalues at the largest n.
 STEP_TOLERANCE = 0.03
 # Why kNN, unweighted, can win on a curve.
 RANK_EFFECT = (
@@ -70,7 +70,7 @@ RANK_EFFECT = (
 
 STYLES: dict[str, dict[str, Any]] = {
     HOLLOW: METHOD_STYLES[HOLLOW],
-    # Nearly the same as the line above: a ring behind its points.
+    # Nearly equal to the line above, so it gets rings behind the points.
     FIXED: {
         **METHOD_STYLES[QUADRATIC], "linestyle": ":", "markerfacecolor": "white", "markersize": 7,
         "zorder": 1.5,

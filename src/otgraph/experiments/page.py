@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 PAGE = "reproduction.md"
 WIDTH = 100  # of its lines, as in all Markdown files here
 PICTURES = Path("images", "reproduction")
-# A page with two dozen pictures should load at once; these are drawings of few colors.
+# Limit per picture, because the page has two dozen of them; they have few colors.
 MAX_PICTURE_BYTES = 300_000
 COLORS = 256
-SHRINK = 0.85  # step by which a picture that is still too large gets smaller
+SHRINK = 0.85  # factor by which a picture that is too large is shrunk
 LEFT_OUT = ("per seed", "std")  # columns of the table: too long, or printed with the mean
 
 INTRODUCTION = """\
@@ -53,8 +53,8 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
     Parameters
     ----------
     *out
-        Folders that were given to ``reproduce``; of an experiment that is in several of them the
-        last counts. One that takes data has a section for each data set.
+        Folders that were passed to ``reproduce``. If an experiment is in several of them, the
+        last is used. An experiment that takes data has a section for each data set.
     docs
         Folder of the page.
 
@@ -164,7 +164,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Numbers to three digits; of a list every value once; parameters with their names."""
+    """A value as text: numbers to three digits, lists without repetitions, named parameters."""
     if isinstance(value, dict):
         return ", ".join(f"{SYMBOLS.get(key, key)} = {_text(item)}" for key, item in value.items())
     if isinstance(value, list):
@@ -173,7 +173,7 @@ def _text(value: Any) -> str:
 
 
 def _small(png: bytes) -> bytes:
-    """The picture with few colors, and shrunk until it is small enough."""
+    """The picture with fewer colors, shrunk until the file is small enough."""
     image = require("PIL.Image", "plots").open(io.BytesIO(png)).convert("RGB")
     scale = 1.0
     while True:

@@ -79,19 +79,19 @@ PAPERS = (QUADRATIC, KNN_GAUSSIAN, MAGIC, ENTROPIC, GAUSSIAN)  # methods as the 
 SHOWN = (QUADRATIC, HOLLOW, KNN_GAUSSIAN, MAGIC, ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN)
 WITH_EPS = tuple(method for method in SHOWN if method != MAGIC)
 
-# Eigenvalues closer than this are equal to rounding: any basis of their space will do, and where
-# to cut after ten vectors is arbitrary. It happens to graphs in more than eleven pieces, and to
-# those with loops whose edges underflow.
+# Eigenvalues closer than this are equal up to rounding. The basis of their space, and the choice of
+# ten vectors, are then arbitrary. This happens for graphs with more than eleven components, and for
+# graphs with self-loops whose edges underflow.
 SMALLEST_GAP = 1e-10
 # What this reproduction must reach (radians, and the ratio to the best kNN graph).
 LARGEST_ANGLE = 0.10
 LARGEST_RATIO = 1 / 3
-# A circle is near-perfect if its radius varies by less than a twentieth and points keep more
-# even distances than independent ones, whose gaps vary as much as their mean.
+# A circle is near-perfect if its radius varies by less than a twentieth and its gaps vary less than
+# those of independent points, whose standard deviation equals their mean.
 ROUND = 0.05
 EVEN_AS_RANDOM = 1.0
-# Two methods perform comparably if what lies between them is at most this share of what lies
-# between them and the next one.
+# Two methods perform comparably if their difference is at most this share of the difference to the
+# next method.
 COMPARABLE = 0.2
 NOISY_QUANTILE = 0.75  # points noisier than this one are the high-noise region
 # One lobe of the star in the plane of the principal components, where noise is largest.
@@ -170,7 +170,7 @@ def noisiest(spiral: datasets.Sample) -> BoolArray:
 
 
 class Modes(NamedTuple):
-    """Leading non-trivial eigenvectors, and whether there is only one choice of them."""
+    """Leading non-trivial eigenvectors, and whether they are unique."""
 
     vectors: FloatArray
     determined: bool
@@ -179,9 +179,9 @@ class Modes(NamedTuple):
 def leading_modes(graph: Graph, n_vectors: int) -> Modes:
     """Eigenvectors of the whole row-normalized matrix, by dense LAPACK, as the paper defines them.
 
-    Only the constant vector is trivial. A graph that falls apart has the eigenvalue one several
-    times, and the indicators of its pieces are among the leading eigenvectors: it pays for that.
-    (:func:`otgraph.eigenmaps` embeds each piece by itself instead.)
+    Only the constant vector is trivial. A disconnected graph has the eigenvalue one several times,
+    and indicators of its components are among the leading eigenvectors, which increases its error.
+    (:func:`otgraph.eigenmaps` embeds each component separately instead.)
     """
     sums = np.asarray(graph.weights.sum(axis=1)).ravel()
     root = np.sqrt(np.where(sums > 0, sums, 1.0))

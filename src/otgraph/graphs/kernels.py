@@ -100,7 +100,7 @@ def knn_gaussian_graph(
         indices, values = cost.nearest(k - include_self)
     finally:
         workers.close()
-    warn_of_clumps(values)
+    warn_of_duplicates(values)
     kernel = kernel_rows(indices, gaussian_weights(values, eps), n)
     if include_self:
         kernel = kernel + sp.identity(n, format="csr")
@@ -179,7 +179,7 @@ def gaussian_graph(
     return graph
 
 
-def warn_of_clumps(costs: FloatArray) -> None:
+def warn_of_duplicates(costs: FloatArray) -> None:
     """Warn about points whose neighbors are all duplicates: they may be disconnected."""
     stuck = np.count_nonzero(costs.max(axis=1, initial=0.0) == 0.0) if costs.shape[1] else 0
     if 0 < stuck < len(costs):  # not if all points are identical

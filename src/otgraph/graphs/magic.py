@@ -17,7 +17,7 @@ from otgraph.graphs._kernel_rows import (
     principal_components,
 )
 from otgraph.graphs.graph import Graph
-from otgraph.graphs.kernels import warn_of_clumps
+from otgraph.graphs.kernels import warn_of_duplicates
 from otgraph.graphs.options import MAGICOptions
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def magic_graph(
     knn_max = KNN_MAX_FACTOR * k if knn_max is None else check_count(knn_max, "knn_max", minimum=k)
     distances = direct_cost(features, metric=metric, workers=workers)
     indices, values = distances.nearest(min(knn_max, n - 1))
-    warn_of_clumps(values[:, :k])
+    warn_of_duplicates(values[:, :k])
     kernel = kernel_rows(indices, decayed(values, k, decay, thresh), n)
     kernel = kernel + sp.identity(n, format="csr")
     found = {"n_neighbors": k, "knn_max": min(knn_max, n - 1)}

@@ -171,7 +171,7 @@ class TransportProblem:
             rows = np.repeat(np.arange(self.cost.n), plan.degrees)
             elsewhere = np.zeros(self.cost.n, dtype=np.bool_)
             elsewhere[rows[plan.costs > 0.0]] = True
-            report_clumps(graph, self.in_given_order(elsewhere))
+            report_duplicates(graph, self.in_given_order(elsewhere))
         return graph
 
     def params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def plan_weights(
     return matrix, costs
 
 
-def report_clumps(graph: HasComponents, elsewhere: BoolArray) -> None:
+def report_duplicates(graph: HasComponents, elsewhere: BoolArray) -> None:
     """Warn if duplicates are disconnected from the rest.
 
     ``elsewhere`` marks the points with an edge to a point that is not a duplicate.

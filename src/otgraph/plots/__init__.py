@@ -1,4 +1,4 @@
-"""Pictures of graphs; matplotlib and bokeh are loaded by the first one."""
+"""Pictures of graphs; matplotlib and bokeh are imported when first used."""
 
 from __future__ import annotations
 

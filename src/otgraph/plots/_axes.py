@@ -1,4 +1,4 @@
-"""What the plots share: axes to draw on, and graphs under the names they are shown with."""
+"""Helpers for all plots: axes, legends and names of graphs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axe
 
 
 def tidy(ax: Axes) -> None:
-    """Only the frame that carries numbers."""
+    """Hide the top and right sides of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def explain_lines(ax: Axes, n: int) -> None:
-    """Legend of n lines: within the axes, or beside them where it would cover too much."""
+    """Legend of n lines: inside the axes, or outside if there are many."""
     if n > MOST_INSIDE:
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     else:
@@ -39,7 +39,7 @@ def explain_lines(ax: Axes, n: int) -> None:
 
 
 def by_name(shown: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
-    """One or several things with their names: those given, keys of a mapping, or their eps."""
+    """Items with names: the given names, keys of a mapping, or descriptions."""
     if isinstance(shown, Mapping):
         keys, items = [str(key) for key in shown], list(shown.values())
     else:
@@ -58,7 +58,7 @@ def by_name(shown: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
 
 
 def _default_names(items: list[Any]) -> list[str]:
-    """How each was built; what is the same for all of them is left out."""
+    """Descriptions by parameters; parameters that are equal for all are left out."""
     params = [getattr(item, "params", None) or {} for item in items]
     several_methods = len({p.get("method") for p in params}) > 1
     names = []

@@ -1,8 +1,7 @@
-"""Lines by the million: painted by a kernel instead of one path each.
+"""Draw millions of lines with a kernel, as pixels instead of paths.
 
-All lines have one color, so that painting them over each other in any order leaves a pixel
-with the opacity 1 - prod(1 - alpha_e · covered share). One pass over the lines adds up the
-logarithms.
+All lines have one color. Painting them over each other in any order therefore gives a pixel the
+opacity 1 - prod(1 - alpha_e · covered share). One pass over the lines adds up the logarithms.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IndexArray
 
 POINTS_PER_INCH = 72.0
-MOST_OPAQUE = 1.0 - 1e-9  # the logarithm of what shines through stays finite
+MOST_OPAQUE = 1.0 - 1e-9  # keeps the logarithm of 1 - opacity finite
 
 
 class PixelLines(Artist):
@@ -34,9 +33,9 @@ class PixelLines(Artist):
     alpha
         Opacity of each line.
     color
-        Of all lines.
+        Color of all lines.
     width
-        Of all lines, in points.
+        Width of all lines, in points.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class PixelLines(Artist):
 
     @allow_rasterization  # type: ignore[untyped-decorator]
     def draw(self, renderer: Any) -> None:
-        """Paint the part within the axes."""
+        """Paint the part inside the axes."""
         assert self.axes is not None  # it was added to some
         if not self.get_visible():
             return

@@ -1,4 +1,4 @@
-"""Colors that stay apart for color-blind readers and in print."""
+"""Colors that color-blind readers can tell apart, and that work in print."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ GROUPS = (
     "#717581",
     "#92dadd",
 )
-DASHES = ("-", "--", "-.", ":")  # with the colors, so that lines stay apart in gray
+DASHES = ("-", "--", "-.", ":")  # used with the colors, so that lines differ in gray, too
 MARKERS = ("o", "s", "^", "D", "v", "P")
-BRIGHTEST = 0.9  # of the color map for lines: its yellow end is faint on white
+BRIGHTEST = 0.9  # upper end of the color map for lines; yellow is too faint on white
 MOST_LEGEND_ENTRIES = 24  # more names than a column beside the picture holds
 BAR_BOUNDS = (1.02, 0.25, 0.025, 0.5)  # of the color bar, in fractions of the axes
 
 
 @dataclass(frozen=True)
 class PointColors:
-    """A color for every point, and what the colors mean.
+    """A color for every point, and the meaning of the colors.
 
     Parameters
     ----------
     rgba
         One row per point.
     groups
-        Names and colors, where the colors stand for groups.
+        Names and colors of groups, if colors show groups.
     limits
-        Smallest and largest value, where they stand for numbers.
+        Smallest and largest value, if colors show numbers.
     cmap
         Color map of the numbers.
     meaning
-        What the numbers are.
+        Label of the color bar.
     """
 
     rgba: FloatArray
@@ -130,7 +130,7 @@ def _as_graph(graph: Any, color: str) -> Graph:
 
 
 def mapped_colors(values: Any, cmap: str, meaning: str = "") -> PointColors:
-    """Numbers through a color map that spans their range; what is not finite is gray."""
+    """Colors of numbers; the color map spans their range, and values not finite are gray."""
     matplotlib = require("matplotlib", "plots")
     colors = require("matplotlib.colors", "plots")
     values = values.astype(np.float64)
@@ -143,14 +143,14 @@ def mapped_colors(values: Any, cmap: str, meaning: str = "") -> PointColors:
 
 
 def group_colors(labels: Any) -> PointColors:
-    """A color for each group, in the order of their names; more than ten share a color map."""
+    """A color for each group, in the order of names; more than ten use a color map."""
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
     names, hues, codes = groups_of(labels)
     return PointColors(to_rgba_array(hues)[codes], groups=dict(zip(names, hues, strict=True)))
 
 
 def groups_of(labels: Any) -> tuple[list[str], list[str], IntArray]:
-    """Names and colors of the groups, and the group of each point; what is missing is last."""
+    """Names and colors of the groups, and the group of each point; missing labels are last."""
     array = np.asarray(labels)
     if array.dtype.kind == "O":
         known = np.array([not is_unknown(label) for label in array], dtype=bool)
@@ -181,7 +181,7 @@ def group_palette(names: Any) -> list[str]:
 
 
 def component_colors(components: Any) -> PointColors:
-    """The ten largest components in a color each, all smaller ones in gray."""
+    """One color for each of the ten largest components; smaller ones are gray."""
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
     sizes = np.bincount(components)
     largest = np.argsort(-sizes, kind="stable")[: len(GROUPS)]
@@ -199,7 +199,7 @@ def component_colors(components: Any) -> PointColors:
 
 
 def line_styles(n: int, *, ordered: bool = False) -> list[tuple[Any, str]]:
-    """Color and dashes of n lines that are shown together: apart in color and in gray."""
+    """Colors and dashes of n lines that differ in color and in gray."""
     dashes = [DASHES[k % len(DASHES)] for k in range(n)]
     if n <= len(GROUPS) and not ordered:
         return list(zip(GROUPS, dashes, strict=False))
@@ -208,7 +208,7 @@ def line_styles(n: int, *, ordered: bool = False) -> list[tuple[Any, str]]:
 
 
 def one_per_point(values: ArrayLike, name: str, n: int) -> Any:
-    """An array of one value per point, or an error that says what came."""
+    """Check an array of one value per point."""
     array = np.asarray(values)
     if array.shape != (n,):
         msg = f"`{name}` must hold one value per point, shape ({n},), got shape {array.shape}."

@@ -1,4 +1,4 @@
-"""How the error fell while a graph was computed."""
+"""Plot the error of the solver against its steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
 FIGSIZE = (5.5, 3.8)
-SMALLEST = 1e-17  # an error of zero has no place on a logarithmic axis
+SMALLEST = 1e-17  # shown instead of an error of zero on a logarithmic axis
 
 
 def plot_convergence(
@@ -33,10 +33,9 @@ def plot_convergence(
 ) -> Axes:
     """Axes with the marginal error after every step of the solver.
 
-    A line for each graph. It is broken where the candidate pairs changed and the error was
-    measured anew: an optimal transport graph is solved loosely on a few pairs first, then on
-    those that a look at all pairs has added. The horizontal line is the tolerance; a cross
-    marks the end of a computation that did not reach it.
+    There is one line per graph. It has a gap where the candidate pairs changed: the solver first
+    solves loosely on a few pairs, then adds the missing ones. The horizontal line is the
+    tolerance. A cross marks the end of a computation that did not reach it.
 
     Parameters
     ----------
@@ -95,7 +94,7 @@ def _certificate(item: Any, name: str) -> Certificate:
 
 
 def _curve(certificate: Certificate) -> tuple[FloatArray, FloatArray]:
-    """Steps and errors of all rounds; NaN, a gap in the line, where the problem changed."""
+    """Steps and errors of all rounds; NaN makes a gap between rounds."""
     steps: list[float] = []
     errors: list[float] = []
     done = 0

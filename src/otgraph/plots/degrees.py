@@ -1,4 +1,4 @@
-"""Distribution of the degrees of one graph, or of several beside each other."""
+"""Plot the distribution of the degrees of one or several graphs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IntArray
 
 FIGSIZE = (5.5, 3.5)
-MOST_BINS = 60  # more steps than these cannot be told apart in a column of a paper
+MOST_BINS = 60  # most bins; more cannot be distinguished at the width of a column
 FILL_OPACITY = 0.2
-MOST_FILLED = 3  # of several distributions; more would mix their colors
+MOST_FILLED = 3  # opacity of several distributions; with more, colors would mix
 
 
 def plot_degrees(
@@ -35,8 +35,7 @@ def plot_degrees(
 ) -> Axes:
     """Axes with the share of points that have each degree.
 
-    Several graphs share their bins, so that they can be compared. A dotted line in the color
-    of each graph marks its mean.
+    Several graphs have the same bins. A dotted line in the color of each graph marks its mean.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ def plot_degrees(
     names
         Names for the legend; by default the keys, or how each graph was built.
     cumulative
-        Share of points with at most this degree instead: no bins, and tails are easier to read.
+        Show the share of points with at most this degree, without bins.
     ax
         Where to draw; a new figure by default.
     title
@@ -92,7 +91,7 @@ def _degrees(graph: Any) -> IntArray:
 
 
 def common_bins(all_degrees: list[IntArray]) -> FloatArray:
-    """Edges halfway between whole numbers, the same number of degrees in every bin."""
+    """Bin edges halfway between whole numbers, with the same number of degrees per bin."""
     low = min(int(degrees.min()) for degrees in all_degrees)
     high = max(int(degrees.max()) for degrees in all_degrees)
     width = -(-(high - low + 1) // MOST_BINS)

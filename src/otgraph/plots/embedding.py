@@ -1,4 +1,4 @@
-"""Coordinates of an embedding as a cloud of points."""
+"""Plot the coordinates of an embedding."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plot_embedding(
     point_size
         Area of a point in square points. By default it shrinks as their number grows.
     legend
-        Say what the colors mean: names of the groups, or a color bar.
+        Show a legend of the groups, or a color bar.
     title
         Title of the axes.
 

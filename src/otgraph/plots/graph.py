@@ -1,4 +1,4 @@
-"""A graph drawn over its points: one line per edge, the heavier the darker."""
+"""Draw a graph on its points: one line per edge, darker for larger weights."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, IntArray, PointsLike, SparseMatrix
 
-# Weights at this quantile and above are drawn at full strength. With the largest weight as
-# the yardstick a single heavy pair, such as two duplicates, would make all others invisible.
+# Weights at this quantile and above are drawn at full strength. Relative to the largest weight, a
+# single heavy pair such as two duplicates would make all other edges invisible.
 FULL_STRENGTH_QUANTILE = 0.95
-# Faintest line that still shows on paper: an edge of tiny weight remains an edge.
+# Smallest opacity, visible in print, so that edges of tiny weight are drawn, too.
 FAINTEST = 0.04
-# Beyond this many lines a vector file is slow to open and matplotlib slow to draw them one by
-# one, so that they are painted as pixels.
+# Above this many lines they are painted as pixels: matplotlib is slow to draw single lines, and
+# vector files are slow to open.
 MAX_VECTOR_EDGES = 20_000
-# Points shrink with their number, between these areas in square points (1/72 inch).
+# Range of the area of a point, in square points (1/72 inch); it shrinks as points increase.
 POINT_AREA_RANGE = (0.3, 12.0)
 POINT_AREA_OF_ALL = 8000.0
-RIM = 0.08  # white rim as a share of the width of a point: lifts it off the lines
+RIM = 0.08  # width of the white rim, relative to the point; separates it from lines
 
 
 def draw_graph(
@@ -59,9 +59,9 @@ def draw_graph(
         A `Graph`, or any symmetric scipy sparse matrix of weights. Self-loops are not drawn.
     coordinates
         Where to draw the points, ``(n, 2)``. By default the first two principal components
-        of the points; points that are planar already stay as they are.
+        of the points; two-dimensional points are not changed.
     X
-        The points, for a graph that does not hold them itself.
+        The points, if the graph has none.
     labels
         Group of each point, one color each; -1 is drawn gray.
     color
@@ -78,13 +78,13 @@ def draw_graph(
     edge_color
         Color of all lines.
     edge_strength
-        Opacity of the heaviest edges. Lower it where many lines cross.
+        Opacity of the heaviest edges. Lower it if many lines cross.
     zoom
-        Part of the picture to repeat enlarged, ``(xmin, xmax, ymin, ymax)``.
+        Part of the picture to show enlarged, ``(xmin, xmax, ymin, ymax)``.
     zoom_bounds
-        Place of the enlarged part: left, bottom, width and height as fractions of the axes.
+        Position of the enlarged part: left, bottom, width and height as fractions of the axes.
     legend
-        Say what the colors mean: names of the groups, or a color bar.
+        Show a legend of the groups, or a color bar.
     title
         Title of the axes.
 
@@ -143,7 +143,7 @@ class _Picture:
 
 
 def _edges(weights: SparseMatrix, strength: float) -> _Edges:
-    """Each pair once, faint ones first so that strong ones lie on top."""
+    """Each pair once, in the order of weights, so that heavy edges are on top."""
     upper = sp.triu(weights, k=1, format="coo")
     upper.eliminate_zeros()
     w = np.abs(upper.data.astype(np.float64))
@@ -154,7 +154,7 @@ def _edges(weights: SparseMatrix, strength: float) -> _Edges:
 
 
 def point_area(n: int) -> float:
-    """Area of a point in square points where there are n of them."""
+    """Area of a point in square points, for n points."""
     return float(np.clip(POINT_AREA_OF_ALL / max(n, 1), *POINT_AREA_RANGE))
 
 
@@ -163,7 +163,7 @@ def _draw(ax: Axes, picture: _Picture) -> None:
     lines = _pixel_lines(picture) if _too_many(picture.edges) else _line_collection(picture)
     lines.set_zorder(1)
     if hasattr(lines, "get_segments"):
-        ax.add_collection(lines, autolim=False)  # no line leaves the hull of the points
+        ax.add_collection(lines, autolim=False)  # all lines are inside the hull of the points
     else:
         ax.add_artist(lines)
     ax.scatter(
@@ -197,7 +197,7 @@ def _line_collection(picture: _Picture) -> Any:
 
 
 def _pixel_lines(picture: _Picture) -> Any:
-    from otgraph.plots._pixel_lines import PixelLines  # it derives from a class of matplotlib
+    from otgraph.plots._pixel_lines import PixelLines  # subclass of a matplotlib class
 
     edges = picture.edges
     return PixelLines(
@@ -218,12 +218,12 @@ def _draw_zoom(
     inset.set(xlim=(xmin, xmax), ylim=(ymin, ymax), aspect="equal")
     for spine in inset.spines.values():
         spine.set(visible=True, linewidth=0.8, color=INK)
-    # Above the points but behind the enlarged part, whose contents the connectors would cross.
+    # Above the points but below the enlarged part, so connectors do not cross it.
     ax.indicate_inset_zoom(inset, edgecolor=INK, linewidth=0.8, alpha=1.0, zorder=2.5)
 
 
 def _edges_meeting(picture: _Picture, zoom: tuple[float, float, float, float]) -> _Edges:
-    """Edges whose bounding box meets the window: the others cannot be seen there."""
+    """Edges whose bounding box intersects the window."""
     edges = picture.edges
     ends = np.stack([picture.positions[edges.i], picture.positions[edges.j]])
     low, high = ends.min(axis=0), ends.max(axis=0)

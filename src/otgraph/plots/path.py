@@ -1,4 +1,4 @@
-"""How a graph grows along a path of regularizations."""
+"""Plot degrees and components along a path of eps."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
 FIGSIZE = (5.5, 3.8)
-DEGREE_QUANTILES = (0.05, 0.95)  # nine points in ten have a degree within the band
+DEGREE_QUANTILES = (0.05, 0.95)  # quantiles of the band, which holds nine points in ten
 BAND_OPACITY = 0.15
 
 
 def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None) -> Axes:
     """Axes with degree, perplexity and number of components against ``eps``.
 
-    All three are counts and share one logarithmic axis. The band holds the degrees of nine
-    points in ten. Perplexity is the number of neighbors that count: exp of the mean entropy
-    of a row, equal to the degree where all weights of a row are equal, and smaller otherwise.
-    A cross marks what did not converge.
+    All three are counts on one logarithmic axis. The band holds the degrees of nine points in ten.
+    Perplexity is the effective number of neighbors: exp of the mean entropy of a row. It equals
+    the degree if all weights of a row are equal, and is smaller otherwise. A cross marks graphs
+    that did not converge.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the points of a graph are drawn."""
+"""Positions of the points in a picture."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def positions_of(
 
 
 def principal_plane(points: Any) -> FloatArray:
-    """First two principal components; what is planar already stays as it is."""
+    """First two principal components; two-dimensional points are not changed."""
     if points.shape[1] == 2 and not sp.issparse(points):
         return np.asarray(points, dtype=np.float64)
     from sklearn.decomposition import PCA

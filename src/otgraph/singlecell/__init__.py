@@ -1,11 +1,11 @@
-"""AnnData in, AnnData out: the line of a scanpy script that makes the graph, and what follows.
+"""Graphs and methods for AnnData, in place of ``scanpy.pp.neighbors``.
 
 .. code-block:: python
 
     import otgraph.singlecell as ogs
 
     ogs.pp.neighbors(adata, mean_degree=15)  # instead of sc.pp.neighbors(adata)
-    sc.tl.umap(adata)  # whatever reads a neighborhood graph reads this one
+    sc.tl.umap(adata)  # scanpy's tools use this graph
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every function does with its first argument."""
+"""Checks of AnnData objects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_adata(adata: Any) -> None:
 
 
 def check_writable(adata: Any) -> None:
-    """Raise for the one kind of annotated data that cannot take results."""
+    """Raise for a view of an object on disk, to which nothing can be written."""
     if adata.isbacked and adata.is_view:
         msg = (
             "`adata` is a view of an object on disk, which cannot be written to; pass "
@@ -41,8 +41,8 @@ def check_writable(adata: Any) -> None:
 def target(adata: Any, *, copy: bool) -> Any:
     """The object to write to: `adata` itself, or a copy in memory.
 
-    A view becomes an object of its own with the first result that is written to it, as
-    anndata does for every assignment, with its ``ImplicitModificationWarning``.
+    The first result that is written to a view turns it into a copy, with anndata's
+    ``ImplicitModificationWarning``, as every assignment does.
     """
     check_adata(adata)
     if copy:

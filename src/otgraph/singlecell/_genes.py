@@ -17,7 +17,7 @@ SHOWN = 5  # unknown names listed in an error: enough to see the pattern
 
 
 def matrix_of(adata: Any, layer: str | None) -> Any:
-    """``adata.X`` or a layer, wherever it is kept."""
+    """``adata.X`` or a layer, in memory or on disk."""
     if layer is None:
         if adata.X is None:
             msg = f"`adata.X` is None; pass `layer`, one of {keys_of(adata.layers)}."
@@ -31,7 +31,7 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
 
 
 def check_layer_name(adata: Any, layer_added: Any, layer: str | None) -> None:
-    """The result never replaces what it was computed from, nor what others wrote."""
+    """Check that the result replaces neither its input nor a column of ``var``."""
     if not isinstance(layer_added, str) or layer_added in ("", "X"):
         msg = f"`layer_added` must be the name of a layer, got {layer_added!r}."
         raise argument_error(ValueError, "layer_added", msg)

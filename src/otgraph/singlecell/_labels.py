@@ -1,4 +1,4 @@
-"""Labels of cells between ``adata.obs`` and the numbers that the methods take."""
+"""Convert labels between ``adata.obs`` and numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CellLabels:
-    """Labels as numbers, with the way back."""
+    """Labels as numbers, and the names of the numbers."""
 
     codes: LongArray  # -1 = unknown
     categories: Any  # pandas index of the labels that some cell has
@@ -28,7 +28,7 @@ class CellLabels:
 
     @classmethod
     def of(cls, adata: Any, obs_key: str, unknown: Any) -> CellLabels:
-        """Labels of a column; missing values and those called `unknown` are to be found."""
+        """Labels of a column; missing values and labels in `unknown` become -1."""
         column = adata.obs[_checked_key(adata, obs_key)]
         pandas = require("pandas", "singlecell")
         if column.dtype.kind == "f" and not _whole(column.dropna().to_numpy()):
@@ -70,7 +70,7 @@ def _whole(values: Any) -> bool:
 
 
 def _colors(adata: Any, obs_key: str, categories: Any, pandas: Any) -> NDArray[Any] | None:
-    """Colors of the categories that are left; scanpy keeps one for each of the column."""
+    """Colors of the remaining categories; scanpy has one for each category of the column."""
     column = adata.obs[obs_key]
     colors = adata.uns.get(f"{obs_key}_colors")
     if colors is None or not isinstance(column.dtype, pandas.CategoricalDtype):

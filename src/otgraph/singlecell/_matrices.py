@@ -1,4 +1,4 @@
-"""The two matrices that scanpy reads, made of the weights of any graph."""
+"""The two matrices that scanpy reads, computed from any graph."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from otgraph.graphs import Graph
     from otgraph.typing import FloatArray, LongArray, SparseMatrix
 
-# Distance of two copies of one cell: some readers drop zeros, and with them the edge.
+# Distance of duplicates. It is positive, because some readers drop zeros and with them the edge.
 SMALLEST_DISTANCE = float(np.finfo(np.float32).tiny)
 
 
 def connectivities(weights: SparseMatrix) -> SparseMatrix:
     """Weights in units of the heaviest edge of a typical cell, at most one, without self-loops.
 
-    In the graph that scanpy makes for UMAP, the heaviest edge of every cell is one. Here the
-    *median* cell has it, and whoever has a heavier one is cut: one factor for the whole graph,
-    so that edges keep their proportions and the matrix its symmetry.
+    In scanpy's graph for UMAP, the heaviest edge of every cell is one. Here it is one for the
+    *median* cell, and larger values are cut off at one. A single factor for the whole graph keeps
+    the proportions of the edges and the symmetry.
     """
     hollow = _without_diagonal(weights)
     heaviest = np.asarray(hollow.max(axis=1).todense()).ravel()
@@ -35,7 +35,7 @@ def connectivities(weights: SparseMatrix) -> SparseMatrix:
     if linked.any():
         hollow.data /= np.median(heaviest[linked])
         np.minimum(hollow.data, 1.0, out=hollow.data)
-    # An edge of 1e-40 is none to any reader, and float32 ends there.
+    # Smaller values underflow in float32 and count as no edge.
     hollow.data[hollow.data < SMALLEST_DISTANCE] = 0.0
     return with_small_indices(hollow.astype(np.float32))
 
@@ -60,7 +60,7 @@ def distances(graph: Graph, metric: Callable[..., float] | None = None) -> Spars
 
 
 def _from_edge_costs(graph: Graph) -> FloatArray | None:
-    """Distances off the diagonal, if the graph knows its costs and what they were divided by."""
+    """Distances from the edge costs and their scale, if the graph has them."""
     power, scale = graph.params.get("power"), graph.params.get("scale")
     if graph.edge_costs is None or not isinstance(power, float) or not isinstance(scale, float):
         return None

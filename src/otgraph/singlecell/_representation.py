@@ -1,4 +1,4 @@
-"""Which numbers describe a cell: the rules of scanpy, with errors that say what is there."""
+"""The representation of cells, chosen by scanpy's rules."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from otgraph._validation import check_count, check_finite
 from otgraph.exceptions import argument_error
 from otgraph.singlecell._adata import keys_of
 
-# Up to this many genes X itself is used, and this many components are computed: scanpy's
-# `settings.N_PCS`, fixed here so that a result does not depend on a global setting.
+# Up to this many genes X is used; otherwise this many components are computed. This is the default
+# of scanpy's `settings.N_PCS`, fixed here so that results do not depend on a global setting.
 N_PCS = 50
 
 
 class Representation(NamedTuple):
-    """Points, one row per cell, and the names by which scanpy finds them again."""
+    """Points, one row per cell, and the names that scanpy records for them."""
 
     points: Any
     use_rep: str
@@ -29,7 +29,7 @@ class Representation(NamedTuple):
 def representation(
     adata: Any, use_rep: str | None = None, n_pcs: int | None = None
 ) -> Representation:
-    """Points of the cells, chosen as scanpy chooses them.
+    """Points of the cells, chosen by scanpy's rules.
 
     ======================  =====================================================
     `use_rep` a name        ``adata.obsm[use_rep]``, its first `n_pcs` columns

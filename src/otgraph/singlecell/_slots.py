@@ -1,10 +1,10 @@
-"""Where a graph is kept in AnnData: all keys, and all that is written under them.
+"""Where a graph is stored in AnnData: all keys and their contents.
 
 Other packages read three places, for the default key and for any other one:
 
     uns["neighbors"]        uns[key]                   names of the matrices, and parameters
     obsp["connectivities"]  obsp[key_connectivities]   umap, leiden, diffmap, dpt, draw_graph
-    obsp["distances"]       obsp[key_distances]        paga, scvelo: which pairs are there
+    obsp["distances"]       obsp[key_distances]        paga, scvelo
 
 This package adds one, which its own functions read:
 
@@ -32,7 +32,7 @@ DEFAULT_KEY = "neighbors"
 
 
 class Keys(NamedTuple):
-    """Names under which one graph is kept."""
+    """Names under which one graph is stored."""
 
     uns: str
     connectivities: str
@@ -60,24 +60,24 @@ def write_slots(
     n_pcs: int | None = None,
     metric: Callable[..., float] | None = None,
 ) -> None:
-    """Put a graph where scanpy and its relatives look for one.
+    """Store a graph where scanpy and related packages expect it.
 
     ``obsp["weights"]``
-        ``graph.weights`` as it is: for quadratic OT the exact plan, whose rows sum to one.
+        ``graph.weights``, unchanged: for quadratic OT the exact plan, whose rows sum to one.
     ``obsp["connectivities"]``
         The same edges for scanpy's tools: without self-loops, divided by the heaviest edge of
         a typical cell (the median over the cells) and cut off at one. ``sc.tl.umap`` compares
-        every edge with the heaviest of all; so two copies of one cell, which share all their
-        mass, cannot make the other edges look negligible.
+        every edge with the heaviest of all. Without the cut, two duplicates that share all their
+        mass would make all other edges negligible.
     ``obsp["distances"]``
-        Distances along the edges, in the metric of the graph; copies of one cell are at the
-        smallest positive distance, because a sparse matrix may lose its zeros. Ones, if the
-        graph holds no points.
+        Distances along the edges, in the metric of the graph. Duplicates have the smallest
+        positive distance, because a sparse matrix may lose its zeros. Ones, if the graph has no
+        points.
     ``uns["neighbors"]``
-        Names of these matrices, and ``params``: flat, and fit for every file format.
+        Names of these matrices, and ``params``, which every file format can hold.
         ``n_neighbors`` is the mean number of neighbors, rounded.
 
-    What was there under the same key is replaced.
+    A graph under the same key is replaced.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def write_slots(
     graph
         Any graph, built by this package or by ``Graph.from_weights``.
     key_added
-        Prefix of the names above, and the name in ``uns``; scanpy's functions then want
-        ``neighbors_key``. None is scanpy's default place.
+        Prefix of the names above, and the name in ``uns``; scanpy's functions then need
+        ``neighbors_key``. None means scanpy's default names.
     use_rep, n_pcs
         Representation that the graph was built on; recorded in ``params``.
     metric
-        Only for a graph built with a metric function: that function.
+        The metric function, if the graph was built with one.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def write_slots(
         msg = f"`graph` has {graph.n} points, but `adata` has {adata.n_obs} cells."
         raise argument_error(ValueError, "graph", msg)
     params = _params(graph, use_rep, n_pcs)
-    # Everything that can fail comes first: `adata` is changed all at once or not at all.
+    # Everything that can fail comes first, so `adata` is changed completely or not at all.
     slots = {
         keys.weights: graph.weights.copy(),
         keys.connectivities: connectivities(graph.weights),
@@ -127,20 +127,20 @@ def write_slots(
 
 
 def read_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
-    """The graph under a key, whoever wrote it.
+    """The graph under a key, written by this package or by scanpy.
 
     Parameters
     ----------
     adata
         Annotated data with a neighborhood graph, by this package or by scanpy.
     neighbors_key
-        What was passed as ``key_added``; None is the default place.
+        The name that was passed as ``key_added``; None means the default.
 
     Returns
     -------
     Graph
-        With the exact weights, if this package wrote them; else scanpy's connectivities. It
-        holds no points, potentials or certificate.
+        With the exact weights, if this package wrote them, else scanpy's connectivities. It has
+        no points, potentials or certificate.
     """
     check_adata(adata)
     key = Keys.of(neighbors_key).uns
@@ -166,10 +166,10 @@ def _is_record(value: Any) -> bool:
 
 
 def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, Any]:
-    """Flat, without None: what every version of anndata can write."""
+    """A flat dictionary without None, which every version of anndata can write."""
     params: dict[str, Any] = {"method": "weights", "metric": "euclidean", **graph.params}
     if not is_metric_name(str(params["metric"])) or params["metric"] == "precomputed":
-        # scanpy hands this name to scikit-learn, which would stumble.
+        # scanpy passes this name to scikit-learn, which does not know it.
         params |= {"metric": "euclidean", "metric_function": str(params["metric"])}
     params |= {
         "n_neighbors": max(1, round(graph.mean_degree)),

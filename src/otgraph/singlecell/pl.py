@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["degrees", "graph"]
 
-BOX_HEIGHT = 0.32  # inches per group: names at the usual size of text do not touch
+BOX_HEIGHT = 0.32  # inches per group, so that names do not overlap
 BOX_WIDTH = 5.5
 
 
@@ -49,9 +49,9 @@ def graph(
     color
         Column of ``adata.obs``, a gene, ``"degree"``, or what
         :func:`otgraph.plots.draw_graph` takes. Categories get the colors that scanpy
-        has chosen for them, if it has.
+        has chosen for them, if any.
     neighbors_key
-        What was passed to ``pp.neighbors`` as ``key_added``.
+        The ``key_added`` of ``pp.neighbors``.
     layer
         Layer to take the gene from.
     ax
@@ -86,7 +86,7 @@ def degrees(
     groupby
         Column of ``adata.obs`` with groups, such as cell types.
     neighbors_key
-        What was passed to ``pp.neighbors`` as ``key_added``. Several names compare graphs, as
+        The ``key_added`` of ``pp.neighbors``. Several names compare graphs, as
         long as `groupby` is not given.
     ax
         Where to draw; a new figure by default.

@@ -33,10 +33,10 @@ def neighbors(
     copy: bool = False,
     **keywords: Any,
 ) -> Any:
-    """Graph of the cells, in the place where scanpy's tools look for one.
+    """Graph of the cells, stored where scanpy's tools expect it.
 
-    Replace ``sc.pp.neighbors(adata)`` by this line; ``sc.tl.umap``, ``leiden``, ``diffmap``,
-    ``dpt``, ``paga`` and ``draw_graph`` follow unchanged.
+    Use it instead of ``sc.pp.neighbors(adata)``. ``sc.tl.umap``, ``leiden``, ``diffmap``, ``dpt``,
+    ``paga`` and ``draw_graph`` work as before.
 
     Parameters
     ----------
@@ -48,27 +48,26 @@ def neighbors(
         Wanted mean number of neighbors; cells get more or fewer according to the density around
         them. 15 by default, if `eps` is not given either.
     n_pcs, use_rep
-        What describes a cell, chosen as scanpy does: ``adata.obsm[use_rep]``, or ``adata.X`` for
-        ``use_rep="X"``; without `use_rep`, ``adata.X`` for up to 50 genes and otherwise
-        ``adata.obsm["X_pca"]``, computed by ``sc.pp.pca`` if it is not there. `n_pcs` limits the
-        columns.
+        Representation of the cells, by scanpy's rules: ``adata.obsm[use_rep]``, or ``adata.X``
+        for ``use_rep="X"``. Without `use_rep`, ``adata.X`` for up to 50 genes, otherwise
+        ``adata.obsm["X_pca"]``, computed by ``sc.pp.pca`` if missing. `n_pcs` limits the columns.
     method
         ``"quadratic"``: the quadratic optimal transport graph. For comparison ``"entropic"``,
         ``"knn"``, ``"gaussian"``, ``"magic"``.
     key_added
-        Name in ``adata.uns`` and prefix in ``adata.obsp``. None is scanpy's default place; with
-        a name, scanpy's functions want ``neighbors_key``. What was there is replaced.
+        Name in ``adata.uns`` and prefix in ``adata.obsp``. None means scanpy's default names;
+        otherwise scanpy's functions need ``neighbors_key``. An existing graph is replaced.
     copy
         Return a copy instead of writing to `adata`; of an object on disk, a copy in memory.
     **keywords
-        Of the function that builds the graph, such as ``metric``, ``search``, ``n_jobs``,
+        Keywords of the function that builds the graph, such as ``metric``, ``search``, ``n_jobs``,
         ``random_state``, ``progress``: see :func:`otgraph.quadratic_ot_graph`,
         :func:`otgraph.entropic_ot_graph`, :func:`otgraph.knn_gaussian_graph` (``n_neighbors``),
         :func:`otgraph.gaussian_graph`, :func:`otgraph.magic_graph` (``n_neighbors``).
 
     Returns
     -------
-    None, or the copy. For what is written see :func:`otgraph.singlecell.write_slots`.
+    None, or the copy. :func:`otgraph.singlecell.write_slots` lists what is written.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def neighbors(
     'exact'
     """
     check_choice(method, "method", METHODS)
-    Keys.of(key_added)  # a bad name is refused before the graph is built
+    Keys.of(key_added)  # check the name before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
     graph = build_graph(chosen.points, method, eps=eps, mean_degree=mean_degree, **keywords)
@@ -108,10 +107,10 @@ def build_graph(points: Any, method: str, **keywords: Any) -> Graph:
             hint = " Degrees differ from cell to cell here: pass `mean_degree`, or `n_neighbors` "
             hint += "for a kernel on nearest neighbors (method='knn' or 'magic')."
         takes = listed(map(repr, known), len(known))
-        msg = f"`{unknown[0]}` is no keyword of method={method!r}; it takes {takes}.{hint}"
+        msg = f"`{unknown[0]}` is not a keyword of method={method!r}; it takes {takes}.{hint}"
         raise argument_error(TypeError, unknown[0], msg)
     if keywords.get("metric") == "precomputed":
-        msg = "`metric` must measure cells, got 'precomputed'; use otgraph.quadratic_ot_graph and "
+        msg = "`metric='precomputed'` is not supported here; use otgraph.quadratic_ot_graph and "
         msg += "otgraph.singlecell.write_slots for costs of your own."
         raise argument_error(ValueError, "metric", msg)
     return build(points, **keywords)

@@ -1,7 +1,7 @@
-"""What to do with the graph of cells: coordinates, labels, denoised genes.
+"""Methods on the graph of cells: coordinates, labels, denoised genes.
 
-Every function takes the graph of :func:`otgraph.singlecell.pp.neighbors`, with its exact
-weights, and just as well one that ``scanpy.pp.neighbors`` made.
+Every function takes the graph of :func:`otgraph.singlecell.pp.neighbors`, with its exact weights,
+or the graph of ``scanpy.pp.neighbors``.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def eigenmaps(
     adata
         Annotated data with a neighborhood graph.
     n_components
-        Number of coordinates; the constant one does not count.
+        Number of coordinates; the constant eigenvector does not count.
     neighbors_key
-        What was passed to ``pp.neighbors`` as ``key_added``.
+        The ``key_added`` of ``pp.neighbors``.
     key_added
         Name of the coordinates. ``sc.pl.embedding(adata, key_added)`` draws them.
     copy
@@ -91,13 +91,13 @@ def spread_labels(
         Annotated data with a neighborhood graph.
     obs_key
         Column of ``adata.obs`` with the labels: categories, strings, whole numbers or booleans.
-        Missing values (NaN, None) are the ones to find.
+        Missing values (NaN, None) are unknown labels.
     mu
-        How firmly known labels are held; see :func:`otgraph.spread_labels`.
+        Weight of the known labels; see :func:`otgraph.spread_labels`.
     unknown
         Further labels that mean "not known", such as ``"Unknown"``; one or several.
     neighbors_key
-        What was passed to ``pp.neighbors`` as ``key_added``.
+        The ``key_added`` of ``pp.neighbors``.
     key_added
         Name of the result, ``f"{obs_key}_spread"`` by default.
     copy
@@ -120,7 +120,7 @@ def spread_labels(
     ``adata.uns[key_added]``
         ``classes``, the names of these columns, and ``params``.
 
-    Colors that scanpy has given to `obs_key` are taken over.
+    Colors that scanpy has chosen for `obs_key` are kept.
     """
     key = f"{obs_key}_spread" if key_added is None else key_added
     if key == obs_key:
@@ -164,11 +164,10 @@ def denoise(
     copy: bool = False,
     **keywords: Any,
 ) -> Any:
-    """Gene expression smoothed by a short random walk on the graph, in a layer of its own.
+    """Gene expression smoothed by a short random walk on the graph, as a new layer.
 
-    ``adata.X`` stays as it is. Sparse counts are read some genes at a time and never made
-    dense as a whole; the result is, because a mean over neighbors is zero for no gene that one
-    of them expresses.
+    ``adata.X`` is not changed. Sparse counts are read some genes at a time and are never made dense
+    as a whole. The result is dense, because a mean over neighbors is rarely zero.
 
     Parameters
     ----------
@@ -176,7 +175,7 @@ def denoise(
         Annotated data with a neighborhood graph, on expression that makes cells comparable:
         normalized by depth, and usually the logarithm or the square root.
     t
-        Steps of the walk; more of them smooth more. ``"auto"`` as MAGIC chooses.
+        Steps of the walk; more steps smooth more. ``"auto"`` chooses them as MAGIC does.
     genes
         Names of genes, a mask, numbers, or the name of a boolean column of ``adata.var`` such
         as ``"highly_variable"``. All by default.
@@ -185,26 +184,26 @@ def denoise(
     layer_added
         Name of the result; must differ from `layer`.
     method
-        Smooth over another graph, built for this purpose and not kept:
-        ``"magic"`` is the kernel of MAGIC, the others are those of ``pp.neighbors``.
+        Build another graph for this call, which is not stored: ``"magic"`` is the kernel of
+        MAGIC, the others are those of ``pp.neighbors``.
     neighbors_key
-        What was passed to ``pp.neighbors`` as ``key_added``. Not together with `method`.
+        The ``key_added`` of ``pp.neighbors``. Not together with `method`.
     use_rep, n_pcs
-        What the graph of `method` is built on; see ``pp.neighbors``.
+        Representation for the graph of `method`; see ``pp.neighbors``.
     rescale
-        Stretch each gene to the upper end that it had before.
+        Restore the 99th percentile of each gene; see :func:`otgraph.denoise`.
     copy
         Return a copy instead of writing to `adata`.
     **keywords
-        Of the graph of `method`, such as ``n_neighbors`` for MAGIC.
+        Keywords of the graph of `method`, such as ``n_neighbors`` for MAGIC.
 
     Returns
     -------
     None, or the copy. Written are
 
     ``adata.layers[layer_added]``
-        denoised expression. With `genes`, a sparse matrix whose columns are filled for
-        these genes and empty for all others: no memory is spent on them;
+        denoised expression. With `genes`, a sparse matrix with values in the columns of these
+        genes only;
     ``adata.var[layer_added]``
         which genes these are;
     ``adata.uns[layer_added]``
@@ -217,7 +216,7 @@ def denoise(
     graph = _graph_for(adata, method, neighbors_key, use_rep, n_pcs, keywords)
     if t == "auto":
         t = methods.diffusion_time(graph, X, columns=columns)
-    # float64 only where the expression has it: the result is the largest array in `adata`.
+    # float64 only if the expression is float64: the result is the largest array in `adata`.
     dtype = np.float64 if X.dtype == np.float64 else np.float32
     count = adata.n_vars if columns is None else len(columns)
     out = np.empty((adata.n_obs, count), dtype=dtype, order="C" if columns is None else "F")
@@ -251,17 +250,17 @@ def _graph_for(
     if method is None:
         if use_rep is not None or n_pcs is not None or keywords:
             name = next(iter(keywords), "use_rep" if use_rep is not None else "n_pcs")
-            msg = f"`{name}` describes a graph to build; name it with `method`, such as 'magic'."
+            msg = f"`{name}` is for building a graph; pass `method` too, such as 'magic'."
             raise argument_error(TypeError, name, msg)
         return read_graph(adata, neighbors_key)
     if neighbors_key is not None:
-        msg = f"Give one of `method` and `neighbors_key`, got {method!r} and {neighbors_key!r}."
+        msg = f"Pass one of `method` and `neighbors_key`, got {method!r} and {neighbors_key!r}."
         raise TypeError(msg)
     return build_graph(representation(adata, use_rep, n_pcs).points, method, **keywords)
 
 
 def _columns_of_sparse(values: Any, columns: Any, n_vars: int) -> Any:
-    """Dense columns at their places in an otherwise empty sparse matrix."""
+    """A sparse matrix that is empty except for the given dense columns."""
     n = len(values)
     order = np.argsort(columns)
     counts = np.zeros(n_vars, dtype=np.int64)

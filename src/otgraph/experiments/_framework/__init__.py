@@ -1,4 +1,4 @@
-"""What all experiments share: an experiment says what to compute, this runs and reports it."""
+"""Common code of all experiments: running, statistics, reports and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores on disk while a run goes on, so that an interrupted one does not lose them."""
+"""Store scores during a run, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FILE_NAME = "scores.partial.jsonl"
 
 
 class Checkpoint:
-    """A file of one line per finished task, below a line that says what they belong to.
+    """A file with one line per finished task, after a line with the settings.
 
-    Scores of other settings (another grid, other data, another version) are not read: the file
-    starts anew. A last line that the interruption cut short is dropped.
+    Scores of other settings (another grid, other data, another version) are discarded. An
+    incomplete last line is dropped.
     """
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
@@ -34,24 +34,24 @@ class Checkpoint:
         if header != self._header:
             return {}
         finished: dict[str, Rows] = {}
-        for line in lines[:-1]:  # what follows the last line break is empty or cut short
+        for line in lines[:-1]:  # the part after the last line break is empty or incomplete
             key, rows = json.loads(line)
             finished[key] = rows
         return finished
 
     def start(self) -> None:
-        """Write what is known already, without a torn last line."""
+        """Write the known scores again, without an incomplete last line."""
         lines = [self._header, *(json.dumps(item) for item in self.finished.items())]
         temporary = self.path.with_suffix(".new")
         temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         temporary.replace(self.path)
 
     def add(self, task: Task, rows: Rows) -> None:
-        """Keep the scores of a task; a line is written at once or, if interrupted, not read."""
+        """Store the scores of a task as one line."""
         self.finished[task.key] = rows
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps([task.key, rows]) + "\n")
 
     def remove(self) -> None:
-        """The run is complete."""
+        """Remove the file after a complete run."""
         self.path.unlink(missing_ok=True)

@@ -19,12 +19,12 @@ P = TypeVar("P")  # the dataclass with the sizes and grids of an experiment
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of work that is done or not done: one method on one sample.
+    """The unit of work: one method on one sample.
 
     Attributes
     ----------
     variant
-        ``"text"``: as the paper is written. ``"code"``: as the authors' scripts do it.
+        ``"text"``: as the paper describes it. ``"code"``: as the authors' scripts do it.
     seed
         Number of the sample.
     method
@@ -40,35 +40,35 @@ class Task:
 
     @property
     def key(self) -> str:
-        """Tells tasks of an experiment apart, also in a file."""
+        """Identifies a task of an experiment, in memory and in files."""
         return json.dumps([self.variant, self.seed, self.method, dict(self.params)])
 
 
 class Verdict(StrEnum):
-    """What a run says about a claim."""
+    """The result of a run for a claim."""
 
     CONFIRMED = "confirmed"
     NOT_CONFIRMED = "not confirmed"
-    TIE = "a tie"  # a comparison whose difference is within the spread over the samples
-    NOT_JUDGED = "not judged"  # a quick run decides nothing
+    TIE = "a tie"  # the difference is within the spread over the samples
+    NOT_JUDGED = "not judged"  # quick runs give no verdict
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, or an aim, and what the run says about it.
+    """A claim of the paper, or an aim, and the result of the run.
 
     Attributes
     ----------
     text
-        What is claimed, in the paper's words where they are short enough.
+        The claim, in the paper's words if they are short enough.
     verdict
-        What the run says. True and False are short for confirmed and not confirmed.
+        The verdict. True and False mean confirmed and not confirmed.
     sentence
-        What was measured, with mean and spread. It judges nothing: a quick run prints it, too.
+        What was measured, with mean and spread, without a verdict.
     variant
-        The variant it was measured on; empty where it is about several.
+        The variant it was measured on; empty if there are several.
     reason
-        Why the verdict is what it is: which numbers had to be how large.
+        The reason of the verdict: the criterion and the numbers.
     """
 
     text: str
@@ -88,7 +88,7 @@ class Claim:
         return self.verdict is Verdict.CONFIRMED
 
     def without_verdict(self) -> Claim:
-        """The claim with what was measured, and no judgment."""
+        """The claim with what was measured, without a verdict."""
         return dataclasses.replace(self, verdict=Verdict.NOT_JUDGED, reason="")
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Summary:
-    """What remains of the scores: a small table, and the claims.
+    """Summary of the scores: a small table, and the claims.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, the stem of its files, and the sentence that goes below it."""
+    """A figure, the stem of its file names, and its caption."""
 
     name: str
     figure: Figure
@@ -126,7 +126,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Experiment(Generic[P]):
-    """What to compute, how to judge it, and what to draw.
+    """An experiment: what to compute, how to judge it, and what to draw.
 
     Attributes
     ----------
@@ -134,8 +134,8 @@ class Experiment(Generic[P]):
         Short name for the command, one line, and the place in the paper (empty if none).
     parameters, quick
         Sizes and grids as a frozen dataclass of numbers, strings, None and tuples: those of
-        the paper, and thinned ones for tests. They are stored with the scores; scores of other
-        parameters are never mixed in.
+        the paper, and smaller ones for tests. They are stored with the scores, so scores of
+        different parameters are never mixed.
     methods
         ``methods(parameters, variant)`` gives pairs of a method's name and the part of the
         grid: one task for each, seed and variant. Small tasks spread better over the cores.
@@ -148,9 +148,9 @@ class Experiment(Generic[P]):
         ``draw(scores, parameters)`` yields the pictures. It is called once for each variant, with
         the scores of that variant only.
     variants
-        Those that differ. An experiment that is not the paper's has ``("text",)``.
+        The variants to run; ``("text",)`` if the authors' code does not differ.
     seeded
-        False if there is only one sample: then seed 0 is all.
+        False if there is only one sample, with seed 0.
     with_data
         ``with_data(parameters, data, genes)``: parameters for the user's own data, which it
         checks; None if the experiment makes its data.
@@ -170,7 +170,7 @@ class Experiment(Generic[P]):
     with_data: Callable[[P, str | None, tuple[str, ...] | None], P] | None = None
 
     def tasks(self, parameters: P, variants: Iterable[str], seeds: int) -> list[Task]:
-        """Everything to compute."""
+        """All tasks of a run."""
         return [
             Task(variant, seed, method, params)
             for variant in variants
@@ -179,7 +179,7 @@ class Experiment(Generic[P]):
         ]
 
     def settings(self, parameters: P) -> dict[str, Any]:
-        """Parameters as they are stored: plain, and equal after a detour over JSON."""
+        """Parameters as plain values that survive a round trip through JSON."""
         assert dataclasses.is_dataclass(parameters)
         assert not isinstance(parameters, type)
         settings: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(parameters)))

@@ -1,4 +1,4 @@
-"""Small things that figures of several experiments need."""
+"""Helpers for the figures of several experiments."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, SparseMatrix
 
 DRAWN_SEED = 0  # of the sample that figures show
-INK_PER_POINT = 0.1  # a line across a tenth of the picture: shows structure, hides no point
-# Edges with less than this share of the typical weight are not drawn: a dense graph has so many of
-# them that the faintest lines together would hide the others.
+INK_PER_POINT = 0.1  # width of lines that show structure without hiding points
+# Edges with less than this share of the typical weight are not drawn. A dense graph has so many of
+# them that they would hide the others.
 NEGLIGIBLE_SHARE = 0.02
 EMBEDDED_POINT_AREA = 10  # in square points: a curve of points, not of dots
 AXIS_LABELS = {"eps": "ε", "n_per_arm": "points per arm"}
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure of its own, not registered with pyplot: drawing has no side effect."""
+    """A figure that is not registered with pyplot, so drawing has no side effects."""
     Figure = require("matplotlib.figure", "plots").Figure
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def color_bar(figure: Any, axes: Any, values: FloatArray, label: str) -> None:
-    """One bar for all panels whose points are colored by these values."""
+    """One color bar for all panels with these values."""
     norm = require("matplotlib.colors", "plots").Normalize(values.min(), values.max())
     mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, "viridis")
     figure.colorbar(mappable, ax=axes, label=label, shrink=0.6)
 
 
 def cyclic_colors() -> Any:
-    """Color map of a closed curve: it ends where it begins."""
+    """Cyclic color map for a closed curve."""
     colors = require("matplotlib.colors", "plots")
     return colors.LinearSegmentedColormap.from_list("around", AROUND)
 
 
 def aligned(coordinates: FloatArray, reference: FloatArray) -> FloatArray:
-    """Coordinates turned and mirrored onto a reference (Procrustes).
+    """Coordinates rotated and reflected onto a reference (Procrustes).
 
-    Eigenvectors have no sign, and those of equal eigenvalues any rotation: without this, equal
-    embeddings look different.
+    Signs of eigenvectors, and rotations among equal eigenvalues, are arbitrary. Without alignment,
+    equal embeddings would look different.
     """
     rotation, _ = orthogonal_procrustes(coordinates, reference)
     return np.asarray(coordinates @ rotation)
 
 
 def draw_embeddings(axes: Sequence[Any], planes: Mapping[str, FloatArray], color: Any) -> None:
-    """Planes by title, turned onto the first and in one scale, colored around a closed curve."""
+    """Draw planar embeddings by title, aligned with the first, colored along the curve."""
     first = next(iter(planes.values()))
     turned = {title: aligned(plane, first) for title, plane in planes.items()}
     reach = 1.05 * max(np.abs(plane).max() for plane in turned.values())
@@ -70,17 +70,17 @@ def draw_embeddings(axes: Sequence[Any], planes: Mapping[str, FloatArray], color
 
 
 class DrawnEdges(NamedTuple):
-    """Weights of the edges that are worth a line, and the opacity of the heaviest."""
+    """Weights of the edges to draw, and the opacity of the heaviest."""
 
     weights: SparseMatrix
     strength: float
 
 
 def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -> DrawnEdges:
-    """Edges of a graph such that the same ink is spent on every graph of these points.
+    """Draw the edges of a graph with the same amount of ink for every graph of these points.
 
-    Ink is opacity times length, in units of the width of the picture. Dense graphs get fainter
-    lines, and nobody has to choose a strength for each method.
+    Ink is opacity times length, in units of the width of the picture. Lines of dense graphs are
+    therefore fainter, without a setting for each method.
     """
     i, j, weight = graph.edges()
     typical = weight @ weight / weight.sum()  # of the edge that a unit of mass takes

@@ -1,4 +1,4 @@
-"""Grids of parameters, and the graphs along them where that is cheaper than one by one."""
+"""Grids of parameters, and the graphs along them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from otgraph.typing import PointsLike
 
-# Enough digits that a grid printed to a table still names the same graphs.
+# Digits of grid values, so that values printed in a table give the same graphs.
 GRID_DIGITS = 6
 # The authors count a point among its own neighbors, and average the two directions.
 KNN_OPTIONS: dict[str, dict[str, Any]] = {
@@ -41,14 +41,14 @@ def log_grid(low: float, high: float, n: int) -> tuple[float, ...]:
 def knn_gaussian_path(
     X: PointsLike, k: int, eps: Iterable[float], **options: Any
 ) -> Iterator[otgraph.Graph]:
-    """The graphs ``knn_gaussian_graph(X, k, eps, **options)`` for many eps by one search.
+    """The graphs ``knn_gaussian_graph(X, k, eps, **options)`` for many eps, with one search.
 
-    An edge has the weight s·exp(-c/eps), where s does not depend on eps: the power 1/eps of
-    exp(-c), which the graph of eps = 1 holds. Weights that underflow are dropped in silence.
+    An edge has the weight s·exp(-c/eps), where s does not depend on eps. The graph for eps = 1 has
+    exp(-c), whose power 1/eps is needed. Weights that underflow are dropped without a warning.
     """
     share = otgraph.knn_gaussian_graph(X, k, None, **options).weights
     unit = otgraph.knn_gaussian_graph(X, k, 1.0, **options)
-    decay = unit.weights.data / share.data  # the same pattern: nothing underflows at eps = 1
+    decay = unit.weights.data / share.data  # same pattern: nothing underflows at eps = 1
     for value in eps:
         weights = share.copy()
         weights.data *= decay ** (1.0 / value)
@@ -59,7 +59,7 @@ def knn_gaussian_path(
 def graphs_along(
     method: str, X: PointsLike, *, eps: Iterable[float] = (), k: Iterable[int] = (), **knn: Any
 ) -> Iterator[tuple[dict[str, Any], otgraph.Graph]]:
-    """All graphs of a method over its grid, each with the parameters that tell it apart.
+    """All graphs of a method over its grid, each with its parameters.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def graphs_along(
     X
         The points.
     eps, k
-        The grid; a method takes of it what it knows.
+        The grid; a method uses the parameters that it has.
     **knn
         Options of the nearest-neighbor graphs, such as ``KNN_OPTIONS["code"]``.
     """

@@ -1,4 +1,4 @@
-"""Semi-supervised learning as both experiments of section 3.2 do it."""
+"""Semi-supervised learning as in both experiments of section 3.2."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 MU = 1.0  # weight of the given labels in the paper's objective; the text names none
 AUTHORS_ALPHA = 0.5  # their mu = 1, in the form of Zhou et al. (2004)
-SERIES_RTOL = 1e-6  # terms that are smaller than this everywhere do not change a label
+SERIES_RTOL = 1e-6  # the series ends when all terms are smaller than this
 
 
 class LabeledArms(NamedTuple):
-    """Spiral arms of which a few points show their label."""
+    """Spiral arms with a few labeled points."""
 
     sample: datasets.Sample
     truth: IntArray
@@ -33,13 +33,13 @@ def with_known(sample: datasets.Sample, fraction: float, seed: int) -> LabeledAr
 
 
 def inferred_labels(graph: otgraph.Graph, arms: LabeledArms) -> IntArray:
-    """Labels of all points by the objective of the text; -1 where none arrives."""
+    """Labels of all points by the objective of the text; -1 if no label reaches a point."""
     partial = np.where(arms.known, arms.truth, -1)
     return np.asarray(otgraph.spread_labels(graph, partial, mu=MU).labels, dtype=np.int32)
 
 
 def authors_labels(graph: otgraph.Graph, arms: LabeledArms) -> IntArray:
-    """Labels as the authors' script has them: F = (I − αW)⁻¹ Y, where W is not made symmetric.
+    """Labels by the authors' script: F = (I − αW)⁻¹ Y, where W is not made symmetric.
 
     Summed as Y + αWY + (αW)²Y + …, which keeps the proportions of the classes far from all labels.
     """
@@ -54,13 +54,13 @@ def authors_labels(graph: otgraph.Graph, arms: LabeledArms) -> IntArray:
 def accuracy(graph: otgraph.Graph, arms: LabeledArms) -> float:
     """Share of right labels among the unlabeled points.
 
-    All arms have equally many, so that the average of the classes, which the authors take, is
-    the same number. A point that no label reaches counts as wrong.
+    All arms have equally many points, so the mean over the classes, which the authors use, is the
+    same number. A point that no label reaches counts as wrong.
     """
     right = inferred_labels(graph, arms) == arms.truth
     return float(right[~arms.known].mean())
 
 
 def authors_accuracy(graph: otgraph.Graph, arms: LabeledArms) -> float:
-    """Share of right labels among all points: the authors count the labeled ones, too."""
+    """Share of right labels among all points; the authors count the labeled ones, too."""
     return float((authors_labels(graph, arms) == arms.truth).mean())

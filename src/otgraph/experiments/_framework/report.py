@@ -1,4 +1,4 @@
-"""What a run leaves behind: scores, summary and figures on disk, and a report in hand."""
+"""Results of a run: files of scores, summary and figures, and a report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from otgraph.experiments._framework.experiment import Claim, Picture, Scores, Task
 
 FIGURE_DPI = 150
-# Without the date the same scores give the same bytes.
+# Without the date, equal scores give equal files.
 FIGURE_FORMATS: dict[str, dict[str, Any]] = {"png": {}, "pdf": {"CreationDate": None}}
 QUICK_RUN = "quick run: small samples and thinned grids, which decide nothing"
 
@@ -38,11 +38,11 @@ class Report:
     title
         One line about it.
     claims
-        The paper's claims and what the run says about them.
+        The paper's claims with their verdicts.
     files
         Everything that was written.
     quick
-        Whether sizes and grids were thinned; then no claim is judged.
+        Whether it was a quick run; then there are no verdicts.
     parts
         The reports of the single experiments, if there are several.
     """
@@ -56,7 +56,7 @@ class Report:
 
     @classmethod
     def of_all(cls, parts: Iterable[Report]) -> Report:
-        """One report of several."""
+        """One report for several experiments."""
         parts = tuple(parts)
         claims = [claim for part in parts for claim in part.claims]
         files = [file for part in parts for file in part.files]
@@ -77,7 +77,7 @@ class Report:
 
 
 def tally(verdicts: Iterable[str]) -> str:
-    """How many claims there are of which verdict, in words."""
+    """Number of claims by verdict, in words."""
     counts = Counter(verdicts)
     n = counts.total()
     if counts[Verdict.NOT_JUDGED] == n:
@@ -88,7 +88,7 @@ def tally(verdicts: Iterable[str]) -> str:
 
 
 def score_table(name: str, tasks: Iterable[Task], finished: Mapping[str, Any]) -> Scores:
-    """Tidy data frame of all scores, in the order of the tasks whatever finished first."""
+    """Tidy data frame of all scores, in the order of the tasks."""
     rows = [
         {
             "experiment": name,
@@ -134,7 +134,7 @@ def as_json(claims: Iterable[Claim], **entries: Any) -> bytes:
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write every file so that it is the old or the new one, never half of it."""
+    """Write files; each is replaced in one step."""
     for name, content in contents.items():
         with replacing(str(folder / name)) as file:
             file.write(content)

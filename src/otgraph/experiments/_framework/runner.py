@@ -1,4 +1,4 @@
-"""One call per figure of the paper: compute, judge, draw, write."""
+"""Run experiments: compute, judge, draw, write."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAMES = ("curve", "spiral", "arms", "density", "cells", "mixture", "digits", "la
 WITH_DATA = "cells"  # the one experiment that takes data of the user
 OFFLINE_DATA = "pbmc68k_reduced"  # cells that come with scanpy
 VARIANTS = ("text", "code", "both")
-# A quick run wants no statistics, only to see that different seeds work.
+# A quick run needs no statistics; two seeds show that different seeds work.
 QUICK_SEEDS = 2
 
 
@@ -53,11 +53,11 @@ def reproduce(
     progress: bool = False,
     n_jobs: int | None = -1,
 ) -> Report:
-    """Repeat an experiment of the paper and say whether its claims hold.
+    """Repeat an experiment of the paper and judge its claims.
 
     Writes ``out/NAME/scores.csv`` (every single score), ``summary.json``, and the figures as PNG
-    and PDF. A run that was interrupted continues with the scores it has; ``name="all"`` does
-    so, too. A complete run starts afresh when it is started again, and replaces the files.
+    and PDF. An interrupted run continues with the stored scores, also with ``name="all"``. After a
+    complete run, the next one starts from scratch and replaces the files.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def reproduce(
     seeds
         Number of samples: seeds 0, 1, ...
     quick
-        Small samples, thinned grids and at most two seeds: to see that it runs, not what it
-        gives. No claim is judged.
+        Small samples, coarse grids and at most two seeds, to test that it runs. No claim is
+        judged.
     variant
-        ``"text"``: as the paper is written. ``"code"``: as the authors' scripts do it where
+        ``"text"``: as the paper describes it. ``"code"``: as the authors' scripts do it where
         they differ. ``"both"``: one after the other. Experiments without a difference run once.
     data, genes
         Counts and three genes for ``cells``, instead of the paper's data. These are downloaded;
-        without a network ``name="all"`` warns, and takes cells that come with scanpy.
+        without a network ``name="all"`` warns and uses cells that come with scanpy.
     progress
         Show a progress bar.
     n_jobs
@@ -107,20 +107,20 @@ def reproduce(
         raise ExperimentError(msg)
     root = _checked_folder(Path(out))
     for module, extra in (("pandas", "data"), ("matplotlib", "plots")):
-        require(module, extra)  # now, and not after an hour of computing
+        require(module, extra)  # checked before hours of computing
     runs = [
         _prepared(load(each), root, seeds=seeds, quick=quick, variant=variant, data=data,
                   genes=genes, one_of_many=name == "all")
         for each in names
     ]  # fmt: skip
     reports = [run.execute(n_processes, progress=progress) for run in runs]
-    for run in runs:  # only now: an interrupted run of all keeps those that were complete
+    for run in runs:  # at the end, so that an interrupted `all` keeps complete experiments
         run.checkpoint.remove()
     return Report.of_all(reports) if name == "all" else reports[0]
 
 
 def load(name: str) -> Experiment[Any]:
-    """The experiment of that name; its module is loaded when it is used."""
+    """The experiment of that name; imports its module."""
     experiment: Experiment[Any] = importlib.import_module(f"otgraph.experiments.{name}").EXPERIMENT
     return experiment
 
@@ -135,7 +135,7 @@ def _chosen(name: str) -> tuple[str, ...]:
 
 
 def _checked_folder(folder: Path) -> Path:
-    """The folder as an absolute path, if it is there or can be made; nothing is made yet."""
+    """The folder as an absolute path, after checking that it can be written to."""
     folder = folder.expanduser().absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
@@ -147,7 +147,7 @@ def _checked_folder(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class _Run:
-    """An experiment with everything that was asked for, checked."""
+    """An experiment with checked settings."""
 
     experiment: Experiment[Any]
     parameters: Any
@@ -181,7 +181,7 @@ class _Run:
         return Report(experiment.name, experiment.title, claims, files, quick=self.about["quick"])
 
     def _pictures(self, scores: Scores) -> Iterator[Picture]:
-        """Those of the first variant, then those of the other under names of its own."""
+        """Pictures of the first variant, then those of the second with other names."""
         variants = self.about["variants"]
         for variant in variants:
             mine = scores[scores["variant"] == variant]
@@ -229,14 +229,14 @@ def _prepared(
         try:
             parameters = experiment.with_data(parameters, path, names)
         except ExperimentError as error:
-            # The other experiments need no network: they should not fail for want of it.
+            # Other experiments need no network and should not fail without it.
             if not (one_of_many and isinstance(error.__cause__, ConnectionError)):
                 raise
             msg = f"{error} Until then {experiment.name!r} runs on {OFFLINE_DATA}."
             warnings.warn(msg, UserWarning, stacklevel=3)
             parameters = experiment.with_data(parameters, OFFLINE_DATA, names)
     wanted = ("text", "code") if variant == "both" else (variant,)
-    # Where both are the same, the one there is answers for the other.
+    # If both variants are the same, one result stands for both.
     variants = [each for each in wanted if each in experiment.variants] or experiment.variants[:1]
     seeds = min(seeds, QUICK_SEEDS) if quick else seeds
     folder = root / experiment.name
@@ -265,13 +265,13 @@ def _run_task(
 
 
 def _plain(row: Any) -> dict[str, Any]:
-    """Without numpy scalars, so that a score is the same before and after it was stored."""
+    """Scores without numpy scalars, so that they are equal after storing and reading."""
     return {name: getattr(value, "item", lambda v=value: v)() for name, value in row.items()}
 
 
 @contextlib.contextmanager
 def _expected_warnings() -> Iterator[None]:
-    """Grids reach into parameters for which graphs fall apart; that shows in their scores."""
+    """Ignore warnings about disconnected graphs, which extreme parameters cause."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DisconnectedWarning)
         yield

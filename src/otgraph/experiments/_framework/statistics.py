@@ -1,4 +1,4 @@
-"""From single scores to statements: best parameters, spread over seeds, pairs of methods."""
+"""Statistics of scores: best parameters, spread over seeds, paired comparisons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def best_per_seed(
 ) -> Scores:
     """The rows with the best value of a score, one for each combination of `by`.
 
-    Of equal values the first in the grid counts.
+    Of equal values, the first in the grid is taken.
     """
     chosen = scores[scores["score"] == score].dropna(subset=["value"])
     groups = chosen.groupby(list(by), sort=False)["value"]
@@ -36,7 +36,7 @@ def best_per_seed(
 
 
 def as_title(params: Mapping[str, Any]) -> str:
-    """Parameters as in a title."""
+    """Parameters as text for a title."""
     return ", ".join(f"{SYMBOLS.get(name, name)} = {v:.3g}" for name, v in params.items())
 
 
@@ -100,7 +100,7 @@ def spread(values: ArrayLike, digits: int = 3) -> str:
 
 
 def paired_sentence(better: ArrayLike, worse: ArrayLike, digits: int = 3) -> str:
-    """By how much one method is ahead of another on the same samples.
+    """The lead of one method over another on the same samples, as a sentence.
 
     The p-value is that of a one-sided paired t-test over the seeds.
     """
@@ -118,7 +118,7 @@ def paired_sentence(better: ArrayLike, worse: ArrayLike, digits: int = 3) -> str
 def judged_lead(lead: ArrayLike, of: str = "seeds") -> tuple[Verdict, str]:
     """Verdict on "is ahead", and its reason, from the lead in every sample.
 
-    Ahead in all of them is confirmed. Otherwise a mean within the standard deviation is a tie.
+    A lead in all samples is confirmed. Otherwise, a mean within the standard deviation is a tie.
     """
     values = np.asarray(lead, dtype=np.float64)
     ahead, n = int((values > 0).sum()), len(values)
@@ -134,9 +134,9 @@ def judged_lead(lead: ArrayLike, of: str = "seeds") -> tuple[Verdict, str]:
 
 
 def share_within(graph: Graph, members: BoolArray) -> float:
-    """Share of the weight of edges at some points that stays among them; loops do not count."""
+    """Share of the weight of some points that stays among them, without self-loops."""
     i, j, weight = graph.edges()
-    number = members[i].astype(int) + members[j]  # an edge within belongs to both of its ends
+    number = members[i].astype(int) + members[j]  # an edge inside counts for both of its ends
     total = float(number @ weight)
     return float(2 * weight[number == 2].sum() / total) if total else 0.0
 
@@ -144,7 +144,7 @@ def share_within(graph: Graph, members: BoolArray) -> float:
 def rate(table: Scores) -> tuple[float, float]:
     """The exponent a of error ∝ n^a, and half the width of its confidence interval.
 
-    Least squares on logarithms for every seed, and the mean of them; NaN for a single n.
+    Least squares on logarithms for every seed, then the mean; NaN for a single n.
     """
     if table.shape[1] < 2:
         return np.nan, np.inf
@@ -171,7 +171,7 @@ def course(table: Scores) -> str:
 
 
 def circle_variations(plane: FloatArray) -> tuple[float, float]:
-    """Coefficients of variation of the radius and of the angular gaps; a circle has none."""
+    """Coefficients of variation of the radius and of the angular gaps; 0 for a circle."""
     radius = np.hypot(*plane.T)
     if not radius.all():
         return np.nan, np.nan  # points at the origin have no angle

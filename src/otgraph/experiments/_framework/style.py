@@ -1,4 +1,4 @@
-"""How methods look in every figure: apart in color, in grey and for the color-blind."""
+"""Colors, dashes and markers of methods in all figures, distinct in gray and when color-blind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KNN = "kNN"
 KNN_GAUSSIAN = "kNN + Gaussian"
 MAGIC = "MAGIC"
 
-# From dark to light, each with dashes and a marker of its own: no two look alike in print.
+# From dark to light, each with its own dashes and marker, to be distinct in print.
 METHOD_STYLES: dict[str, dict[str, Any]] = {
     KNN: {"color": "#5b7db1", "linestyle": (0, (6, 1.5)), "marker": "X"},
     KNN_GAUSSIAN: {"color": "#14213d", "linestyle": "-", "marker": "s"},
@@ -31,8 +31,8 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
     ENTROPIC: {"color": "#f2a900", "linestyle": "--", "marker": "D"},
     HOLLOW_ENTROPIC: {"color": "#a87400", "linestyle": (0, (2, 1)), "marker": "d"},
 }
-# Once around for the parameter of a closed curve. Matplotlib's own cyclic maps pass through
-# near-white or through glaring yellow; these colors are all dark enough for small points.
+# Cyclic colors for the parameter of a closed curve. Matplotlib's cyclic maps contain near-white or
+# bright yellow; these colors are all dark enough for small points.
 AROUND = ("#c8374b", "#d98b1f", "#4f9a4a", "#1f8fa8", "#4659b8", "#99429b", "#c8374b")
 LINE: dict[str, Any] = {"linewidth": 1.6, "markersize": 3.5}
 BAND_ALPHA = 0.18
@@ -70,7 +70,7 @@ def plot_spread(ax: Axes, scores: Scores, x: str | None, method: str, label: str
 
 
 def mark_open(ax: Axes, best: Scores, open_rows: Scores, x: str, method: str) -> None:
-    """White markers upon a line of :func:`plot_spread`, at values that some seed qualifies.
+    """White markers on a line of :func:`plot_spread`, at values where some seed qualifies.
 
     Parameters
     ----------

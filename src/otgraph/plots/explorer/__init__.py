@@ -1,4 +1,4 @@
-"""A page to choose eps by eye: one graph for every value, a slider, and what each is."""
+"""A page to choose eps by eye, with one graph per value and a slider."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Page", "explore"]
 
-# Sizes that a browser draws without delay at every move of the slider.
+# Sizes that a browser draws without delay when the slider moves.
 MAX_POINTS = 5000
 MAX_EDGES = 80_000
 
@@ -45,20 +45,20 @@ def explore(
     max_edges: int = MAX_EDGES,
     **options: Any,
 ) -> Page:
-    """Page on which a person chooses ``eps`` by looking.
+    """Interactive page to choose ``eps`` by eye.
 
     It shows the points with the edges of one graph, the distribution of degrees, mean degree,
     number of components, perplexity and certificate, with a slider over the values of ``eps``.
-    Pointing at a dot marks its neighbors. A button gives the code that builds the graph on
-    the screen again. The page is one file, which needs no network and works from a disk.
+    Pointing at a dot marks its neighbors. A button shows the code that builds the current graph.
+    The page is one file and needs no network.
 
     Parameters
     ----------
     path
         Graphs from :func:`otgraph.eps_path`, or points to build them from.
     out
-        File to write, ``.html`` by custom; an older one is replaced when the new one is
-        complete. By default none is written, and the page can be shown in a notebook.
+        File to write, usually ``.html``. An existing file is replaced when the new one is
+        complete. By default no file is written, and the page can be shown in a notebook.
     eps
         Values for points. By default 15 values with three digits, evenly spaced in log eps, from
         where the mean degree is about 3 to where it is about 60, or half of the other points.
@@ -72,10 +72,10 @@ def explore(
     title
         Heading of the page.
     source
-        What the command on the page reads the points from, such as ``"cells.csv"``.
+        File name in the command that the page shows, such as ``"cells.csv"``.
     max_points, max_edges
-        Most points, and most edges per eps, that are drawn. Of more a random choice is drawn and
-        the page says so; its numbers remain those of the whole graphs.
+        Most points, and most edges per eps, that are drawn. Of more, a random choice is drawn, and
+        the page says so. Its numbers are always those of the whole graphs.
     **options
         Keywords of :func:`otgraph.quadratic_ot_graph`, for points.
 
@@ -92,7 +92,7 @@ def explore(
     >>> "<iframe" in page._repr_html_()
     True
     """
-    require("bokeh", "plots")  # before any work is done
+    require("bokeh", "plots")  # checked before the work
     max_points = check_count(max_points, "max_points")
     max_edges = check_count(max_edges, "max_edges")
     graphs = _graphs(path, eps, options)
@@ -120,7 +120,7 @@ def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[T
         msg = "`path` must be a path or points, got one graph. Pass its points, `graph.points`."
         raise argument_error(TypeError, "path", msg)
     if not isinstance(path, EpsPath):
-        with warnings.catch_warnings():  # pieces are what one looks for, and the page counts them
+        with warnings.catch_warnings():  # the page shows the number of components
             warnings.simplefilter("ignore", DisconnectedWarning)
             path = eps_path(path, chosen_eps(path, **options) if eps is None else eps, **options)
     elif eps is not None or options:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from otgraph.plots.explorer.scene import Scene
 
 EDGE_WIDTH = 0.8  # pixels
-# Points shrink with their number, between these diameters in pixels.
+# Range of the diameter of a dot in pixels; it shrinks as points increase.
 POINT_SIZE_RANGE = (3.5, 9.0)
 POINT_SIZE_OF_ALL = 250.0
 
@@ -21,7 +21,7 @@ POINT_SIZE_OF_ALL = 250.0
 def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
     """Points and edges, and the parts that the script moves.
 
-    Edges are painted on a canvas beneath the points: hovering does not paint them again.
+    Edges are painted on a canvas below the points, so hovering does not paint them again.
     """
     models = require("bokeh.models", "plots")
     figure = require("bokeh.plotting", "plots").figure(
@@ -51,7 +51,7 @@ def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
         line_color="black", line_width=1.5, level="overlay",
     )  # fmt: skip
     for axis in (figure.x_range, figure.y_range):
-        axis.renderers = [dots]  # the picture stays where it is while edges come and go
+        axis.renderers = [dots]  # the ranges stay fixed when edges change
     tag = models.ColumnDataSource({"x": [], "y": [], "text": []}, name="tag")
     figure.text(
         "x", "y", "text", source=tag, level="overlay", y_offset=-12, text_align="center",
@@ -117,5 +117,5 @@ def _small_figure(name: str, **axes: str) -> Any:
 
 
 def point_size(n: int) -> float:
-    """Diameter of a dot in pixels where there are n of them."""
+    """Diameter of a dot in pixels, for n points."""
     return float(np.clip(POINT_SIZE_OF_ALL / np.sqrt(n), *POINT_SIZE_RANGE))

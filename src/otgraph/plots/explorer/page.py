@@ -1,4 +1,4 @@
-"""The page: bokeh figures, laid out by a template, moved by a script."""
+"""The page: bokeh figures, a template for the layout, and a script."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from otgraph.plots.explorer.scene import Scene
 
-# Beyond this many lines each becomes fainter, or they would merge into one dark area.
+# Above this many lines their opacity is lower, so that they do not merge into a dark area.
 EDGES_AT_FULL_STRENGTH = 3000
 NUMBERS = 64  # colors of the scale for numbers
 FRAME_HEIGHT = 800  # of the page within a notebook, in pixels
@@ -26,14 +26,14 @@ FRAME_HEIGHT = 800  # of the page within a notebook, in pixels
 
 @dataclass(frozen=True)
 class Page(os.PathLike[str]):
-    """A self-contained page; a notebook shows it, and functions that open files open it.
+    """A self-contained page; a notebook shows it, and it can be used as a path.
 
     Parameters
     ----------
     html
         The whole page.
     path
-        Where it was written, None if it was not.
+        The file, or None if none was written.
     """
 
     html: str
@@ -57,7 +57,7 @@ class Page(os.PathLike[str]):
 
 
 def page_html(scene: Scene, title: str) -> str:
-    """The page as text, with all that it needs inside."""
+    """The complete HTML of the page."""
     models = require("bokeh.models", "plots")
     document = require("bokeh.document", "plots").Document()
     graph, parts = graph_figure(scene)
@@ -100,7 +100,7 @@ def page_html(scene: Scene, title: str) -> str:
 
 
 def _plain(scene: Scene) -> dict[str, Any]:
-    """The scene as the script reads it, arrays not copied."""
+    """The scene as the script reads it; arrays are not copied."""
     return {name: getattr(scene, name) for name in scene.__dataclass_fields__}
 
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from otgraph.graphs.graph import TransportGraph
 
 METHOD = "quadratic"
-# Up to so many points `search="auto"` looks at all pairs anyway, and need not be named.
+# Up to this many points `search="auto"` is always exact, so `search` is not shown.
 ALWAYS_EXACT = 100_000
 
 
 def rebuilding(graph: TransportGraph, source: str) -> dict[str, str]:
-    """Texts ``python`` and ``command``; ``source`` is what the command reads the points from."""
+    """Texts ``python`` and ``command``; ``source`` is the file name in the command."""
     keywords = chosen_keywords(graph)
     arguments = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
     options = " ".join(_option(name, value) for name, value in keywords.items())
@@ -30,7 +30,7 @@ def rebuilding(graph: TransportGraph, source: str) -> dict[str, str]:
 
 
 class Placeholder:
-    """A keyword whose value only the caller has."""
+    """A keyword whose value is not recorded in the graph."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,7 +43,7 @@ class Placeholder:
 
 
 def chosen_keywords(graph: TransportGraph) -> dict[str, Any]:
-    """``eps``, and every keyword that was not left at its default."""
+    """``eps``, and every keyword that differs from its default."""
     params = graph.params
     chosen: dict[str, Any] = {"eps": params["eps"]}
     for name, parameter in inspect.signature(quadratic_ot_graph).parameters.items():

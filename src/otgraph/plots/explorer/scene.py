@@ -1,7 +1,7 @@
-"""What the page shows, as arrays: all values of eps in one compact set.
+"""The contents of the page as compact arrays, for all values of eps.
 
-Edges of all graphs are listed once. A table of small integers, one row per eps, says which of them
-are there and how strong, so that 2000 points at 15 values take about a megabyte.
+Edges of all graphs are listed once. A table of small integers with one row per eps holds their
+opacities, 0 for no edge. 2000 points at 15 values take about a megabyte.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEED = 0  # of the choice of points and edges to draw
 
 @dataclass(frozen=True)
 class Scene:
-    """Arrays and texts of a page, named as the script of the page reads them.
+    """Arrays and texts of a page, with the names that its script uses.
 
     Parameters
     ----------
@@ -42,17 +42,17 @@ class Scene:
     rows
         Their row numbers in the data.
     texts
-        What each point is called: its row, and its name and label where there are any.
+        Text of each point: its row, and its name and label if there are any.
     groups
         Names and colors of the labels, and ``codes``, the group of each point.
     degree, component, potential
-        One row per eps, one column per point. Components are numbered by falling size.
+        One row per eps, one column per point. Component 0 is the largest.
     edge_i, edge_j
         Positions, in the arrays above, of the ends of all edges that are drawn for some eps.
     strength
         One row per eps: 0 where the edge is absent, else its level of opacity, 1 to `LEVELS`.
     values
-        For each eps what is said about it; see `readings`.
+        Texts and numbers for each eps; see `readings`.
     start
         Which eps to show first.
     """
@@ -82,7 +82,7 @@ def scene_of(
     max_edges: int,
     source: str,
 ) -> Scene:
-    """Everything that the page needs of graphs in the order of their eps."""
+    """The scene for graphs in the order of their eps."""
     n = graphs[0].n
     positions = positions_of(graphs[0], coordinates)
     shown = _shown_points(n, max_points)
@@ -118,7 +118,7 @@ def scene_of(
 
 
 def readings(graph: TransportGraph) -> dict[str, Any]:
-    """What the page says about the whole graph, whatever part of it is drawn."""
+    """Texts and numbers about the whole graph, even if only a part of it is drawn."""
     certificate, degrees = graph.certificate, graph.degrees
     sizes = np.bincount(graph.component_labels)
     bins = common_bins([degrees])
@@ -136,7 +136,7 @@ def readings(graph: TransportGraph) -> dict[str, Any]:
         "status": certificate.status.value,
         "meaning": certificate.status.meaning,
         "proof": f"marginal error {certificate.marginal_error:.0e}, "
-        f"duality gap {abs(certificate.duality_gap):.0e}",  # its sign is rounding
+        f"duality gap {abs(certificate.duality_gap):.0e}",  # a negative gap is rounding
         "bins": bins,
         "histogram": np.histogram(degrees, bins)[0].astype(np.float64),
     }
@@ -153,8 +153,8 @@ def _edges(
 ) -> tuple[tuple[IntArray, IntArray], NDArray[np.uint8]]:
     """Ends of the drawn edges, and their levels for every eps.
 
-    Where a graph has too many, those drawn are a random choice that prefers the same pairs at
-    every eps: nothing flickers, and the picture thins out evenly.
+    If a graph has too many edges, a random choice is drawn. It prefers the same pairs at every
+    eps, so edges do not flicker.
     """
     place = np.full(n, -1, dtype=np.int64)
     place[shown] = np.arange(len(shown))

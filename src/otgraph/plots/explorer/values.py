@@ -1,4 +1,4 @@
-"""Which values of eps to show where the caller leaves the choice."""
+"""Default values of eps for the page."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, PointsLike
 
 N_VALUES = 15
-# From three neighbors, where almost every graph falls into pieces, to sixty, where the
-# structure of most data is blurred; what a person looks for lies between.
+# Range of mean degrees. With three neighbors almost every graph is disconnected; with sixty the
+# structure of most data is blurred.
 SPARSEST, DENSEST = 3.0, 60.0
 LARGEST_SHARE = 0.5  # of all other points as neighbors, where there are few points
-SEARCH_TOL = 1e-2  # the ends need not be exact
-DIGITS = 3  # of the values, which are then easy to read and to type
+SEARCH_TOL = 1e-2  # tolerance for the ends
+DIGITS = 3  # digits of the values, which are then easy to type
 
 
 def chosen_eps(X: PointsLike, **options: Any) -> FloatArray:
@@ -28,7 +28,7 @@ def chosen_eps(X: PointsLike, **options: Any) -> FloatArray:
     search = {**options, "tol": max(SEARCH_TOL, options.get("tol", 0.0))}
     ends = []
     for degree in (min(SPARSEST, dense), dense):
-        with warnings.catch_warnings():  # the path will warn again of what matters
+        with warnings.catch_warnings():  # the path repeats the warnings
             warnings.simplefilter("ignore", UserWarning)
             graph = quadratic_ot_graph(X, mean_degree=degree, **search)
         ends.append(float(graph.params["eps"] or 0.0))
