@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 UNIT = np.finfo(np.float64).eps / 2
+SUM_UNITS = 128  # the mean cost that all costs are divided by is a sum in another order
 RIDGE = 1e-3  # relative to the Hessian's diagonal and to the misplaced mass
 CONTINUATION = 4.0  # ratio of successive eps when a direct attempt fails
 
@@ -47,11 +48,11 @@ def cost_error(X, C, *, metric, power):
         return 8 * UNIT * (np.sqrt(C) * np.sqrt(X.shape[1]) + C)
     spread = np.abs(X - X[0]).max() + np.abs(X).max()
     distance = cdist(X, X, metric)
-    shift = 8 * UNIT * X.shape[1] * (spread + distance)
+    shift = 16 * UNIT * X.shape[1] * (spread + distance)
     raw = distance**power
     scale = np.divide(C, raw, out=np.zeros_like(C), where=(raw > 0) & np.isfinite(C)).max() or 1.0
     below = np.maximum(distance - shift, 0.0) ** power
-    return scale * np.maximum((distance + shift) ** power - raw, raw - below) + 8 * UNIT * C
+    return scale * np.maximum((distance + shift) ** power - raw, raw - below) + SUM_UNITS * UNIT * C
 
 
 def excess(C, u):
