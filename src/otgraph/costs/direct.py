@@ -59,8 +59,12 @@ class DirectCost(Cost):
     def raw_of_neighbors(
         self, queries: Any, indices: LongArray, distances: FloatArray
     ) -> FloatArray:
-        """Raw costs of neighbors that were found at these distances in `search_metric`."""
-        raise NotImplementedError
+        """Raw costs of neighbors that were found at these distances in `search_metric`.
+
+        Only costs that name a `search_metric` are asked. A matrix has none.
+        """
+        msg = f"{type(self).__name__} has no `search_metric` to find neighbors with."
+        raise TypeError(msg)
 
     def noise(self, queries: Any) -> float:
         """Raw cost below which rounding may have changed the order of the neighbors."""
