@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 Metric: TypeAlias = str | Callable[..., float]
 Search: TypeAlias = Literal["auto", "exact", "approximate"]
 OnFailure: TypeAlias = Literal["warn", "raise"]
+# A regularization, or "auto".
+Eps: TypeAlias = float | Literal["auto"]
 Symmetrize: TypeAlias = Literal["union", "average"]
 
 # Used if neither `eps` nor `mean_degree` is given; the same number as in scanpy and UMAP.
 DEFAULT_MEAN_DEGREE = 15
+# The value of `eps` that asks for a choice.
+AUTO = "auto"
 
 
 def option(default: Any, meaning: str, check: Callable[[Any, str], Any] | None = None) -> Any:

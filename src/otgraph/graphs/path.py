@@ -83,27 +83,38 @@ on_failure, progress, n_jobs, random_state
         on_failure=on_failure, random_state=random_state,
     )  # fmt: skip
     problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
+    walk = WarmPath(problem)
     graphs: dict[int, TransportGraph] = {}
-    solved: list[Solution] = []
     for position in np.argsort(-values, kind="stable"):
         value = float(values[position])
-        solution = problem.solve(value, start=_predicted_start(solved, value))
+        solution = problem.solve(value, start=walk.start(value))
+        walk.add(solution)
         graphs[int(position)] = problem.graph(solution)
-        solved = [*solved[-1:], solution]
-        problem.screener.shrink(solution.state.screen)
     return EpsPath([graphs[position] for position in range(len(values))])
 
 
-def _predicted_start(solved: list[Solution], eps: float) -> State | None:
-    """The last candidates with extrapolated potentials, which are piecewise linear in eps."""
-    if not solved:
-        return None
-    before, last = solved[0], solved[-1]
-    step = last.certificate.eps - before.certificate.eps
-    if step == 0.0:
-        return last.state
-    share = (eps - last.certificate.eps) / step
-    return replace(last.state, u=last.u + share * (last.u - before.u))
+class WarmPath:
+    """Starts for the solutions of one problem along a path of eps; decreasing eps is fastest."""
+
+    def __init__(self, problem: TransportProblem) -> None:
+        self.problem = problem
+        self._solved: list[Solution] = []
+
+    def start(self, eps: float) -> State | None:
+        """The last candidates with extrapolated potentials, which are piecewise linear in eps."""
+        if not self._solved:
+            return None
+        before, last = self._solved[0], self._solved[-1]
+        step = last.certificate.eps - before.certificate.eps
+        if step == 0.0:
+            return last.state
+        share = (eps - last.certificate.eps) / step
+        return replace(last.state, u=last.u + share * (last.u - before.u))
+
+    def add(self, solution: Solution) -> None:
+        """Continue from this solution."""
+        self._solved = [*self._solved[-1:], solution]
+        self.problem.screener.shrink(solution.state.screen)
 
 
 class EpsPath:

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from otgraph._validation import check_positive
 from otgraph.exceptions import argument_error
-from otgraph.graphs.options import QuadraticOptions
+from otgraph.graphs.choice import resolved_eps
+from otgraph.graphs.options import AUTO, QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.graphs.graph import TransportGraph
-    from otgraph.graphs.options import Metric, OnFailure, Search
+    from otgraph.graphs.options import Eps, Metric, OnFailure, Search
     from otgraph.typing import PointsLike, RandomState
 
 
 def quadratic_ot_graph(
     X: PointsLike,
-    eps: float | None = None,
+    eps: Eps | None = None,
     *,
     mean_degree: float | None = None,
     metric: Metric = QuadraticOptions.metric,
@@ -57,7 +58,9 @@ def quadratic_ot_graph(
         whose stored entries are the only pairs allowed.
     eps
         Regularization; larger values spread the mass over more neighbors. With
-        ``normalize=True`` values between 0.1 and 5 suit most data.
+        ``normalize=True`` values between 0.1 and 5 suit most data. ``"auto"`` chooses the value
+        whose graph predicts unseen features best, for the time of a few graphs; see
+        :func:`otgraph.choose_eps`. Where that cannot be trusted, a warning names the reason.
     mean_degree
         Wanted mean number of neighbors; the library finds ``eps``. Choose this if you think in
         neighbors, and ``eps`` to compare data sets of different size or density. It is 15 if
@@ -120,12 +123,13 @@ def quadratic_ot_graph(
         search=search, max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
         on_failure=on_failure, random_state=random_state,
     )  # fmt: skip
+    value, choice = resolved_eps(eps, X, options, mass=mass, n_jobs=n_jobs)
     problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
-    solution, found = problem.solve_goal(eps, mean_degree, u0)
-    return problem.graph(solution, **found)
+    solution, found = problem.solve_goal(value, mean_degree, u0)
+    return problem.graph(solution, **found, **choice)
 
 
-def check_goal(eps: Any, mean_degree: Any) -> tuple[float | None, float | None]:
+def check_goal(eps: Any, mean_degree: Any) -> tuple[Eps | None, float | None]:
     """Check that at most one is given; the default is a mean degree of 15."""
     if eps is not None and mean_degree is not None:
         msg = (
@@ -133,6 +137,8 @@ def check_goal(eps: Any, mean_degree: Any) -> tuple[float | None, float | None]:
             f"mean_degree={mean_degree!r}."
         )
         raise argument_error(TypeError, "mean_degree", msg)
+    if isinstance(eps, str) and eps == AUTO:
+        return AUTO, None
     if eps is not None:
         return check_positive(eps, "eps"), None
     if mean_degree is None:

@@ -1,0 +1,388 @@
+"""The eps whose graph predicts best, without the truth.
+
+Two views of the points have independent noise (`splits.py`). The graph of one view averages over
+neighbors that it found without the other, so it predicts the other honestly: too small an eps
+averages too little noise away, too large an eps blurs the signal. The sum of both errors is
+smallest where the graph is best.
+
+Values of eps are tried from above on two warm paths, until the error has clearly risen. A parabola
+through the best value and its neighbors gives the choice.
+
+Of many points a sample is enough. The best eps grows with their number n: in d dimensions a radius
+r costs a bias r⁴ and leaves a variance 1/(n rᵈ), so the best r goes like n^(-1/(d+4)), and eps like
+n r^(d+2) = n^(2/(d+4)). The exponent is measured on a quarter of the sample.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph._validation import check_choice, check_mass, check_seed
+from otgraph.costs import check_input
+from otgraph.costs.restricted import Plan
+from otgraph.exceptions import argument_error
+from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE
+from otgraph.graphs.path import WarmPath
+from otgraph.graphs.splits import Prepare, View, count_halves, feature_halves, obstacle, prepared
+from otgraph.graphs.transport import TransportProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from otgraph.graphs.options import QuadraticOptions
+    from otgraph.typing import FloatArray
+
+Kind: TypeAlias = Literal["features", "counts", "labels"]
+SPLITS = ("features", "counts")
+
+# Values of eps are powers of 10^(1/3); the error changes little between two of them.
+STEPS_PER_DECADE = 3
+# The first value. It is above the best one on most data, and on a path it is better to come from
+# above.
+FIRST = 3
+SMALLEST, LARGEST = -9, 6  # limits, 0.001 and 100
+CLEAR = 2.0  # standard errors that make a difference clear
+FEWEST_POINTS = 20  # with fewer points standard errors mean nothing
+# If a view's graph predicts the other view this many times worse than its own, then it joins points
+# that are far apart: half of the features does not tell where a point is. Measured: 1.0 to 2.9 where
+# the choice is right, above 5 on spheres and tori in up to ten dimensions, where it is not.
+MOST_AMBIGUOUS = 4.0
+# Up to this many points all are used. Of more, a fifth is enough, up to a limit where the graphs of
+# large eps would be costly.
+ALL_POINTS, MOST_POINTS, SHARE = 2000, 5000, 5
+# Most growth of the best eps, as a power of the number of points: that of isolated groups, d = 0.
+MOST_GROWTH = 0.5
+
+
+class Doubt(StrEnum):
+    """Why a choice of eps is not to be trusted; empty if nothing speaks against it."""
+
+    NONE = ""
+    NO_SIGNAL = "no graph predicts better than the mean of all points"
+    AMBIGUOUS = "half of the features does not tell where a point is; there are too few"
+    FLAT = "all values of eps predict equally well"
+    AT_THE_END = "the best value is the last that was tried, and others may be better"
+
+
+# With these doubts the chosen value means nothing.
+GRAVE = (Doubt.NO_SIGNAL, Doubt.AMBIGUOUS, Doubt.FLAT)
+
+
+@dataclass(frozen=True, eq=False)
+class EpsChoice:
+    """A choice of eps and the curve that it is read from.
+
+    Attributes
+    ----------
+    eps
+        The chosen value.
+    grid
+        The values tried, in increasing order, as they apply to all points.
+    scores
+        Error for each value; smaller is better. For features and counts it is the squared error
+        of the prediction relative to that of the mean of all points, for labels the share of
+        held-out labels that are wrong.
+    standard_errors
+        Standard error of the difference of each score from the best one.
+    kind
+        What was predicted: ``"features"``, ``"counts"`` or ``"labels"``.
+    doubt
+        Why the choice is not to be trusted; empty if nothing speaks against it.
+    n_points
+        Number of points that were used.
+    growth
+        Factor from the best eps of these points to that of all points.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> choice = otgraph.choose_eps(otgraph.datasets.noisy_spiral(n=300).X)
+    >>> choice.trusted
+    True
+    """
+
+    eps: float
+    grid: FloatArray
+    scores: FloatArray
+    standard_errors: FloatArray
+    kind: Kind
+    doubt: Doubt
+    n_points: int
+    growth: float = 1.0
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing speaks against the choice."""
+        return self.doubt is Doubt.NONE
+
+    def __repr__(self) -> str:
+        """Summary in one line."""
+        doubt = f", but {self.doubt.value}" if self.doubt else ""
+        return f"EpsChoice(eps={self.eps:.3g} by {self.kind}, {len(self.grid)} values{doubt})"
+
+    def record(self) -> dict[str, str]:
+        """The choice as plain text, for the parameters of a graph."""
+        values = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+        return {"chosen_by": self.kind, "choice": json.dumps(values)}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> EpsChoice:
+        """The choice that a graph records.
+
+        Parameters
+        ----------
+        params
+            Parameters of a graph that was built with ``eps="auto"``.
+        """
+        if "choice" not in params:
+            msg = "`params` hold no choice of eps; only graphs built with eps='auto' have one."
+            raise argument_error(ValueError, "params", msg)
+        values = json.loads(str(params["choice"]))
+        for name in ("grid", "scores", "standard_errors"):
+            values[name] = np.array(values[name], dtype=np.float64)
+        return cls(**{**values, "doubt": Doubt(values["doubt"])})
+
+
+def resolved_eps(
+    eps: float | str | None, X: Any, options: QuadraticOptions, *, mass: Any, n_jobs: int | None
+) -> tuple[float | None, dict[str, str]]:
+    """The eps to solve for, and what a graph records of the choice.
+
+    ``"auto"`` becomes the chosen value, or None with a warning if it is not to be trusted: then
+    the default mean degree is used.
+    """
+    if not isinstance(eps, str):
+        return eps, {}
+    X = check_input(X, options.metric)
+    reason = obstacle(X, options) or too_few(X.shape[0])
+    record = {}
+    if reason is None:
+        choice = choose_by_prediction(X, options, mass=mass, n_jobs=n_jobs)
+        record = choice.record()
+        if choice.doubt not in GRAVE:
+            if choice.doubt:
+                msg = f"`eps='auto'` chose {choice.eps:.3g}, but {choice.doubt.value}."
+                warnings.warn(msg, UserWarning, stacklevel=3)
+            return choice.eps, record
+        reason = choice.doubt.value
+    msg = (
+        f"`eps='auto'` cannot choose: {reason}. The graph gets `mean_degree`="
+        f"{DEFAULT_MEAN_DEGREE:g} instead; pass `eps` or `mean_degree` to choose yourself."
+    )
+    warnings.warn(msg, UserWarning, stacklevel=3)
+    return None, record
+
+
+def too_few(n: int) -> str | None:
+    """Why so few points do not suffice; None if they do."""
+    return f"{n} points are too few" if n < FEWEST_POINTS else None
+
+
+def choose_by_prediction(
+    X: Any,
+    options: QuadraticOptions,
+    *,
+    split: str = "features",
+    prepare: Prepare | None = None,
+    mass: Any = None,
+    eps: Sequence[float] | None = None,
+    n_jobs: int | None = -1,
+) -> EpsChoice:
+    """The eps whose graph predicts the other half best; X is checked."""
+    check_choice(split, "split", SPLITS)
+    n = X.shape[0]
+    mass = check_mass(mass, n, self_loops=options.self_loops)
+    rng = np.random.default_rng(check_seed(options.random_state))
+    n_points = min(n, max(ALL_POINTS, min(n // SHARE, MOST_POINTS)))
+    rows = np.arange(n) if n_points == n else np.sort(rng.choice(n, n_points, replace=False))
+    X, mass = X[rows], mass[rows]
+    if split == "counts":
+        views, view_options = count_halves(X, prepare, rng), options
+        points = prepared(X, prepare)
+    else:
+        views, view_options = feature_halves(X, options, rng)
+        points = X
+    with warnings.catch_warnings():  # about graphs that nobody gets to see
+        warnings.simplefilter("ignore")
+        view_options = replace(view_options, normalize=True, on_failure="warn")
+        unit = 1.0 if options.normalize else _mean_cost(points, options, mass, n_jobs)
+        tried = _Trials(views, view_options, mass, n_jobs)
+        curve = tried.along([value / unit for value in eps]) if eps is not None else tried.search()
+        growth = 1.0
+        if n_points < n:
+            part = np.sort(rng.permutation(n_points)[: n_points // 4])
+            fewer = _Trials([_rows(view, part) for view in views], view_options, mass[part], n_jobs)
+            growth = _growth(fewer.search().best, curve.best, n / n_points)
+    return EpsChoice(
+        eps=curve.best * growth * unit,
+        grid=curve.grid * growth * unit,
+        scores=curve.scores,
+        standard_errors=curve.standard_errors,
+        kind="counts" if split == "counts" else "features",
+        doubt=curve.doubt,
+        n_points=n_points,
+        growth=growth,
+    )
+
+
+def _growth(of_quarter: float, of_all: float, factor: float) -> float:
+    """How much eps grows with this factor of points, from its growth with four times as many."""
+    power = np.log(of_all / of_quarter) / np.log(4.0)
+    return float(factor ** np.clip(power, 0.0, MOST_GROWTH))
+
+
+def _rows(view: View, rows: Any) -> View:
+    features = view.features[rows]
+    return View(view.points[rows], features - features.mean(axis=0))
+
+
+def _mean_cost(points: Any, options: QuadraticOptions, mass: Any, n_jobs: int | None) -> float:
+    problem = TransportProblem(points, replace(options, normalize=True), mass=mass, n_jobs=n_jobs)
+    return float(problem.cost.scale)
+
+
+class Curve(NamedTuple):
+    """Scores along a grid, the best eps, and what speaks against it."""
+
+    grid: FloatArray
+    scores: FloatArray
+    standard_errors: FloatArray
+    best: float
+    doubt: Doubt
+
+
+class _Trials:
+    """Errors of the predictions for the values of eps tried so far, smaller is better."""
+
+    def __init__(
+        self,
+        views: Sequence[View],
+        options: QuadraticOptions,
+        mass: FloatArray,
+        n_jobs: int | None,
+    ) -> None:
+        first, second = views
+        self._pairs = [
+            (WarmPath(TransportProblem(own.points, options, mass=mass, n_jobs=n_jobs)), own, other)
+            for own, other in ((first, second), (second, first))
+        ]
+        self.errors: dict[float, FloatArray] = {}  # per point, of the other view
+        self.own: dict[float, float] = {}  # of the own view, which the graph has seen
+        self.of_mean = sum(_relative_squares(view.features, view.features) for view in views) / 2
+
+    def add(self, eps: float) -> None:
+        """Solve for one eps and keep the errors."""
+        parts, own_error = [], 0.0
+        for walk, own, other in self._pairs:
+            problem = walk.problem
+            solution = problem.solve(eps, start=walk.start(eps))
+            walk.add(solution)
+            assert isinstance(solution.plan, Plan)  # a cost in this process
+            average = _row_averages(solution.plan)
+            order = problem.cost.order
+            found = _relative_squares(_residual(average, other.features[order]), other.features)
+            parts.append(problem.in_given_order(found))
+            seen = _relative_squares(_residual(average, own.features[order]), own.features)
+            own_error += float(seen.mean()) / 2
+        self.errors[eps] = sum(parts) / 2
+        self.own[eps] = own_error
+
+    def search(self) -> Curve:
+        """Try values downward until the error has clearly risen, upward if the first is best."""
+        powers = [10.0 ** (k / STEPS_PER_DECADE) for k in range(SMALLEST, LARGEST + 1)]
+        first = FIRST - SMALLEST
+        for eps in powers[first::-1]:
+            self.add(eps)
+            if self._risen():
+                break
+        for eps in powers[first + 1 :]:
+            if self.best != max(self.errors):
+                break
+            self.add(eps)
+        return self.curve(interpolate=True)
+
+    def along(self, values: Sequence[float]) -> Curve:
+        """Try the given values and choose one of them."""
+        for eps in sorted(values, reverse=True):
+            self.add(float(eps))
+        return self.curve(interpolate=False)
+
+    @property
+    def best(self) -> float:
+        """The value with the smallest error."""
+        return min(self.errors, key=lambda eps: float(self.errors[eps].mean()))
+
+    def curve(self, *, interpolate: bool) -> Curve:
+        """All scores in the order of eps."""
+        grid = np.array(sorted(self.errors))
+        scores = np.array([self.errors[eps].mean() for eps in grid])
+        spread = np.array([self._standard_error(eps) for eps in grid])
+        best = _lowest_point(np.log(grid), scores) if interpolate else np.log(self.best)
+        return Curve(grid, scores, spread, float(np.exp(best)), self._doubt())
+
+    def _risen(self) -> bool:
+        """Whether the last two values are clearly worse than the best."""
+        last = list(self.errors)[-2:]
+        return len(last) == 2 and all(self._clearly_worse(eps) for eps in last)
+
+    def _clearly_worse(self, eps: float) -> bool:
+        difference = float((self.errors[eps] - self.errors[self.best]).mean())
+        return difference > CLEAR * self._standard_error(eps)
+
+    def _standard_error(self, eps: float) -> float:
+        return _standard_error(self.errors[eps] - self.errors[self.best])
+
+    def _doubt(self) -> Doubt:
+        best = self.best
+        gain = self.of_mean - self.errors[best]
+        if not gain.mean() > CLEAR * _standard_error(gain):
+            return Doubt.NO_SIGNAL
+        if self.errors[best].mean() > MOST_AMBIGUOUS * self.own[best]:
+            return Doubt.AMBIGUOUS
+        if not any(self._clearly_worse(eps) for eps in self.errors):
+            return Doubt.FLAT
+        if best in (min(self.errors), max(self.errors)):
+            return Doubt.AT_THE_END
+        return Doubt.NONE
+
+
+def _row_averages(plan: Plan) -> Any:
+    """The plan without self-loops, as a matrix whose rows sum to one."""
+    n = len(plan.degrees)
+    hollow = sp.csr_matrix((plan.weights, plan.indices, plan.indptr), shape=(n, n))
+    sums = np.asarray(hollow.sum(axis=1)).ravel()
+    return sp.diags(np.divide(1.0, sums, out=np.zeros(n), where=sums > 0.0)) @ hollow
+
+
+def _residual(average: Any, features: FloatArray) -> FloatArray:
+    return np.asarray(features - average @ features)
+
+
+def _relative_squares(residual: FloatArray, features: FloatArray) -> FloatArray:
+    """Squared norms of the rows, relative to the mean of those of the features."""
+    total = float(np.einsum("ij,ij->", features, features))
+    return np.einsum("ij,ij->i", residual, residual) * (len(features) / total if total else 0.0)
+
+
+def _standard_error(values: FloatArray) -> float:
+    return float(values.std() / np.sqrt(len(values)))
+
+
+def _lowest_point(x: FloatArray, y: FloatArray) -> float:
+    """Lowest point of the parabola through the lowest value and its neighbors."""
+    k = int(y.argmin())
+    if k in (0, len(x) - 1):
+        return float(x[k])
+    left, right = y[k - 1] - y[k], y[k + 1] - y[k]
+    step = x[k + 1] - x[k]
+    return float(x[k] + 0.5 * step * (left - right) / (left + right)) if left + right else float(x[k])
