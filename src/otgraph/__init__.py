@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         singlecell,
     )
     from otgraph.graphs import (
+        Doubt,
+        EpsChoice,
         EpsPath,
         Graph,
         TransportGraph,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from otgraph.methods import (
         Embedding,
         LabelSpread,
+        choose_eps,
         denoise,
         eigenmaps,
         spread_labels,
@@ -46,7 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "Doubt",
     "Embedding",
+    "EpsChoice",
     "EpsPath",
     "Graph",
     "LabelSpread",
@@ -55,6 +60,7 @@ __all__ = [
     "TransportGraph",
     "Verification",
     "__version__",
+    "choose_eps",
     "datasets",
     "denoise",
     "distributed",
@@ -90,7 +96,9 @@ _SUBMODULES = {
 }
 _HOME_OF = {
     "Certificate": "solvers",
+    "Doubt": "graphs",
     "Embedding": "methods",
+    "EpsChoice": "graphs",
     "EpsPath": "graphs",
     "Graph": "graphs",
     "LabelSpread": "methods",
@@ -98,6 +106,7 @@ _HOME_OF = {
     "Status": "solvers",
     "TransportGraph": "graphs",
     "Verification": "solvers",
+    "choose_eps": "methods",
     "denoise": "methods",
     "eigenmaps": "methods",
     "entropic_ot_graph": "graphs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from otgraph.graphs.choice import Doubt, EpsChoice
 from otgraph.graphs.entropic import entropic_ot_graph
 from otgraph.graphs.graph import Graph, TransportGraph
 from otgraph.graphs.io import load_graph
@@ -11,6 +12,8 @@ from otgraph.graphs.path import EpsPath, eps_path
 from otgraph.graphs.quadratic import quadratic_ot_graph
 
 __all__ = [
+    "Doubt",
+    "EpsChoice",
     "EpsPath",
     "Graph",
     "TransportGraph",

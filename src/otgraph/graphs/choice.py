@@ -5,8 +5,8 @@ neighbors that it found without the other, so it predicts the other honestly: to
 averages too little noise away, too large an eps blurs the signal. The sum of both errors is
 smallest where the graph is best.
 
-Values of eps are tried from above on two warm paths, until the error has clearly risen. A parabola
-through the best value and its neighbors gives the choice.
+Values of eps are tried on two warm paths, upward and downward from 1 until the error has clearly
+risen. A parabola through the best value and its neighbors gives the choice.
 
 Of many points a sample is enough. The best eps grows with their number n: in d dimensions a radius
 r costs a bias r⁴ and leaves a variance 1/(n rᵈ), so the best r goes like n^(-1/(d+4)), and eps like
@@ -28,7 +28,7 @@ from otgraph._validation import check_choice, check_mass, check_seed
 from otgraph.costs import check_input
 from otgraph.costs.restricted import Plan
 from otgraph.exceptions import argument_error
-from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE
+from otgraph.graphs.options import DEFAULT_MEAN_DEGREE
 from otgraph.graphs.path import WarmPath
 from otgraph.graphs.splits import Prepare, View, count_halves, feature_halves, obstacle, prepared
 from otgraph.graphs.transport import TransportProblem
@@ -44,15 +44,14 @@ SPLITS = ("features", "counts")
 
 # Values of eps are powers of 10^(1/3); the error changes little between two of them.
 STEPS_PER_DECADE = 3
-# The first value. It is above the best one on most data, and on a path it is better to come from
-# above.
-FIRST = 3
+# The search begins at 1, near the best value of most data. Larger values take longer.
+FIRST = 0
 SMALLEST, LARGEST = -9, 6  # limits, 0.001 and 100
 CLEAR = 2.0  # standard errors that make a difference clear
 FEWEST_POINTS = 20  # with fewer points standard errors mean nothing
-# If a view's graph predicts the other view this many times worse than its own, then it joins points
-# that are far apart: half of the features does not tell where a point is. Measured: 1.0 to 2.9 where
-# the choice is right, above 5 on spheres and tori in up to ten dimensions, where it is not.
+# If a view's graph predicts the other view this many times worse than its own, it joins points that
+# are far apart: half of the features does not tell where a point is. Measured: 1.0 to 3.8 where the
+# choice is right, 7 and more on circles, spheres and tori in up to ten dimensions.
 MOST_AMBIGUOUS = 4.0
 # Up to this many points all are used. Of more, a fifth is enough, up to a limit where the graphs of
 # large eps would be costly.
@@ -65,8 +64,8 @@ class Doubt(StrEnum):
     """Why a choice of eps is not to be trusted; empty if nothing speaks against it."""
 
     NONE = ""
-    NO_SIGNAL = "no graph predicts better than the mean of all points"
-    AMBIGUOUS = "half of the features does not tell where a point is; there are too few"
+    NO_SIGNAL = "no graph predicts better than a constant"
+    AMBIGUOUS = "half of the features does not tell where a point is"
     FLAT = "all values of eps predict equally well"
     AT_THE_END = "the best value is the last that was tried, and others may be better"
 
@@ -278,7 +277,9 @@ class _Trials:
         ]
         self.errors: dict[float, FloatArray] = {}  # per point, of the other view
         self.own: dict[float, float] = {}  # of the own view, which the graph has seen
-        self.of_mean = sum(_relative_squares(view.features, view.features) for view in views) / 2
+        self.of_mean = np.mean(
+            [_relative_squares(view.features, view.features) for view in views], axis=0
+        )
 
     def add(self, eps: float) -> None:
         """Solve for one eps and keep the errors."""
@@ -294,21 +295,19 @@ class _Trials:
             parts.append(problem.in_given_order(found))
             seen = _relative_squares(_residual(average, own.features[order]), own.features)
             own_error += float(seen.mean()) / 2
-        self.errors[eps] = sum(parts) / 2
+        self.errors[eps] = np.mean(parts, axis=0)
         self.own[eps] = own_error
 
     def search(self) -> Curve:
-        """Try values downward until the error has clearly risen, upward if the first is best."""
-        powers = [10.0 ** (k / STEPS_PER_DECADE) for k in range(SMALLEST, LARGEST + 1)]
-        first = FIRST - SMALLEST
-        for eps in powers[first::-1]:
-            self.add(eps)
-            if self._risen():
-                break
-        for eps in powers[first + 1 :]:
-            if self.best != max(self.errors):
-                break
-            self.add(eps)
+        """Try values upward and downward from the first until the error has clearly risen."""
+        upward = range(FIRST, LARGEST + 1)
+        downward = range(FIRST - 1, SMALLEST - 1, -1)
+        for powers in (upward, downward):
+            for power in powers:
+                eps = 10.0 ** (power / STEPS_PER_DECADE)
+                self.add(eps)
+                if self._clearly_worse(eps):
+                    break
         return self.curve(interpolate=True)
 
     def along(self, values: Sequence[float]) -> Curve:
@@ -327,25 +326,20 @@ class _Trials:
         grid = np.array(sorted(self.errors))
         scores = np.array([self.errors[eps].mean() for eps in grid])
         spread = np.array([self._standard_error(eps) for eps in grid])
-        best = _lowest_point(np.log(grid), scores) if interpolate else np.log(self.best)
-        return Curve(grid, scores, spread, float(np.exp(best)), self._doubt())
-
-    def _risen(self) -> bool:
-        """Whether the last two values are clearly worse than the best."""
-        last = list(self.errors)[-2:]
-        return len(last) == 2 and all(self._clearly_worse(eps) for eps in last)
+        best = lowest_point(grid, scores) if interpolate else self.best
+        return Curve(grid, scores, spread, best, self._doubt())
 
     def _clearly_worse(self, eps: float) -> bool:
         difference = float((self.errors[eps] - self.errors[self.best]).mean())
         return difference > CLEAR * self._standard_error(eps)
 
     def _standard_error(self, eps: float) -> float:
-        return _standard_error(self.errors[eps] - self.errors[self.best])
+        return standard_error(self.errors[eps] - self.errors[self.best])
 
     def _doubt(self) -> Doubt:
         best = self.best
         gain = self.of_mean - self.errors[best]
-        if not gain.mean() > CLEAR * _standard_error(gain):
+        if not gain.mean() > CLEAR * standard_error(gain):
             return Doubt.NO_SIGNAL
         if self.errors[best].mean() > MOST_AMBIGUOUS * self.own[best]:
             return Doubt.AMBIGUOUS
@@ -374,15 +368,18 @@ def _relative_squares(residual: FloatArray, features: FloatArray) -> FloatArray:
     return np.einsum("ij,ij->i", residual, residual) * (len(features) / total if total else 0.0)
 
 
-def _standard_error(values: FloatArray) -> float:
+def standard_error(values: FloatArray) -> float:
+    """Standard error of a mean."""
     return float(values.std() / np.sqrt(len(values)))
 
 
-def _lowest_point(x: FloatArray, y: FloatArray) -> float:
-    """Lowest point of the parabola through the lowest value and its neighbors."""
-    k = int(y.argmin())
-    if k in (0, len(x) - 1):
-        return float(x[k])
-    left, right = y[k - 1] - y[k], y[k + 1] - y[k]
-    step = x[k + 1] - x[k]
-    return float(x[k] + 0.5 * step * (left - right) / (left + right)) if left + right else float(x[k])
+def lowest_point(grid: FloatArray, scores: FloatArray) -> float:
+    """Lowest point of the parabola in log eps through the best value and its neighbors."""
+    k = int(scores.argmin())
+    if k in (0, len(grid) - 1):
+        return float(grid[k])
+    left, right = scores[k - 1] - scores[k], scores[k + 1] - scores[k]
+    if left + right == 0.0:
+        return float(grid[k])
+    steps = 0.5 * (left - right) / (left + right)  # steps of the grid, which are equal
+    return float(grid[k] * (grid[k + 1] / grid[k]) ** steps)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from otgraph._validation import check_choice, check_count, check_positive, check_seed
 from otgraph.costs import metric_name
@@ -27,7 +27,7 @@ Symmetrize: TypeAlias = Literal["union", "average"]
 # Used if neither `eps` nor `mean_degree` is given; the same number as in scanpy and UMAP.
 DEFAULT_MEAN_DEGREE = 15
 # The value of `eps` that asks for a choice.
-AUTO = "auto"
+AUTO: Final = "auto"
 
 
 def option(default: Any, meaning: str, check: Callable[[Any, str], Any] | None = None) -> Any:

@@ -1,11 +1,12 @@
 """Methods for a :class:`otgraph.Graph` or any symmetric sparse matrix.
 
-Nothing here knows how the graph was built.
+Nothing here knows how the graph was built, except the choice of eps, which tries many.
 """
 
 from __future__ import annotations
 
 from otgraph.methods.angles import subspace_angle
+from otgraph.methods.choice import choose_eps
 from otgraph.methods.diffusion import denoise, diffusion_time
 from otgraph.methods.entropy import perplexity
 from otgraph.methods.spectral import Embedding, eigenmaps
@@ -14,6 +15,7 @@ from otgraph.methods.spreading import LabelSpread, spread_labels
 __all__ = [
     "Embedding",
     "LabelSpread",
+    "choose_eps",
     "denoise",
     "diffusion_time",
     "eigenmaps",
