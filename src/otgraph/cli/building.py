@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from otgraph.graphs import Graph
 
 
-def builder(options: GraphOptions, run: RunOptions) -> Callable[[Points], Graph]:
-    """The function that builds the graph; options are checked here, before points are read."""
+def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
+    """The function that builds the graph; options are checked here, before points are read.
+
+    It takes the points, and keywords that replace the options.
+    """
     from otgraph.graphs.constructions import CONSTRUCTIONS
 
     given = options.given()
@@ -44,6 +47,9 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[[Points], Graph]
         there = [name for name in GraphOptions.__dataclass_fields__ if name in known]
         msg = f"{what} has no {as_options(unknown)}; it knows {as_options(there)}."
         raise ValueError(msg)
+    if options.chooses_eps and method is not Method.quadratic:
+        msg = f"--eps auto chooses for quadratic graphs only, not for --method {method.value}."
+        raise ValueError(msg)
     construction.options(**{n: v for n, v in given.items() if n in construction.options.names()})
     if method is Method.quadratic:
         from otgraph.graphs.quadratic import check_goal
@@ -53,13 +59,14 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[[Points], Graph]
     if "progress" in known:
         keywords["progress"] = run.shows_progress
 
-    def build(points: Points) -> Graph:
+    def build(points: Points, **changes: Any) -> Graph:
+        chosen = {**keywords, **changes}
         with blaming(X=f"{points.source}:"):
             if address is None:
-                return function(points.values, **keywords)
+                return function(points.values, **chosen)
             values = points.values if hasattr(points.values, "tocsr") else np.asarray(points.values)
             with _dask_client(address) as client:
-                return function(values, client=client, **keywords).to_graph()
+                return function(values, client=client, **chosen).to_graph()
 
     return build
 
@@ -73,14 +80,22 @@ def graph_from(
     *,
     weights: bool = False,
     aside: tuple[str, ...] = (),
+    choose: Callable[[Points], dict[str, Any]] | None = None,
 ) -> tuple[Graph, Points | None]:
-    """A graph from a graph file, or built from a file of points, with these points."""
+    """A graph from a graph file, or built from a file of points, with these points.
+
+    ``choose`` returns keywords that replace options when the points are known.
+    """
     if not (weights or is_graph_file(path)):
         build = builder(building, run)
         with report.stage("read"):
             points = read_points(path, reading, aside=aside)
+        changes = {}
+        if choose is not None:
+            with report.stage("choose"):
+                changes = choose(points)
         with report.stage("build"):
-            return build(points), points
+            return build(points, **changes), points
     if aside:
         msg = f"{path}: is a graph and has no column {aside[0]!r}; give the points instead."
         raise ValueError(msg)
@@ -100,6 +115,15 @@ def finished_graph(path: str, building: GraphOptions) -> Graph:
 def path_keywords(options: SolverOptions, run: RunOptions) -> dict[str, Any]:
     """Keywords of :func:`otgraph.eps_path`."""
     return {**_with_files_read(options.given()), "progress": run.shows_progress}
+
+
+def choice_keywords(options: GraphOptions) -> dict[str, Any]:
+    """Keywords of :func:`otgraph.choose_eps` among the options of a graph."""
+    from otgraph.graphs.options import QuadraticOptions
+
+    known = (*QuadraticOptions.names(), "mass", "n_jobs")
+    given = {name: value for name, value in options.given().items() if name in known}
+    return _with_files_read(given)
 
 
 def as_options(names: list[str]) -> str:

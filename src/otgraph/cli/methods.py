@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from otgraph.cli.building import builder, finished_graph, graph_from
+from otgraph.cli.building import builder, choice_keywords, finished_graph, graph_from
 from otgraph.cli.options import (
     FEATURES,
     LABEL_COLUMN,
@@ -158,7 +159,8 @@ def labels(
     """Spread a few known labels over all points, with probabilities.
 
     Labels are a column of the points (--label-column), or a table (--labels) with one row per
-    point, or with names of rows and labels. Empty cells and -1 are unknown labels.
+    point, or with names of rows and labels. Empty cells and -1 are unknown labels. --eps auto
+    chooses the eps that finds hidden labels best.
     """
     place = target(output, TABLES, what="a table of labels", run=run)
     if (labels is None) == (label_column is None):
@@ -171,11 +173,25 @@ def labels(
 
     report = Report("labels", streamed=place.streamed)
     aside = () if label_column is None else (label_column,)
-    graph, data = graph_from(points, reading, building, run, report, weights=weights, aside=aside)
-    if labels is not None:
-        known = read_labels(labels, data, graph.n)
-    elif data is not None and label_column is not None:  # a graph alone was refused before
-        known = group_names(data.aside[label_column])
+    known: Any = None
+
+    def read_known(data: Points | None, n: int) -> None:
+        nonlocal known
+        if known is None:  # standard input can be read only once
+            known = (
+                read_labels(labels, data, n) if labels is not None
+                else group_names(data.aside[label_column])  # type: ignore[union-attr, index]
+            )  # fmt: skip
+
+    def choose(data: Points) -> dict[str, Any]:
+        read_known(data, data.values.shape[0])
+        return _chosen_by_labels(report, data, known, **choice_keywords(building), **given(mu=mu))
+
+    graph, data = graph_from(
+        points, reading, building, run, report, weights=weights, aside=aside,
+        choose=choose if building.chooses_eps else None,
+    )  # fmt: skip
+    read_known(data, graph.n)
     with report.stage("spread"), blaming(tol="--spread-tol", max_iter="--spread-steps"):
         keywords = given(mu=mu, tol=spread_tol, max_iter=spread_steps)
         spread = otgraph.spread_labels(graph, known, **keywords)
@@ -197,6 +213,22 @@ def labels(
         "error": spread.error,
     }  # fmt: skip
     return report
+
+
+def _chosen_by_labels(report: Report, data: Points, known: Any, **keywords: Any) -> dict[str, Any]:
+    """The eps that finds hidden labels best; nothing if they do not tell."""
+    import otgraph
+    from otgraph.graphs.choice import GRAVE
+
+    with blaming(X=f"{data.source}:"):
+        choice = otgraph.choose_eps(data.values, known, **keywords)
+    if choice.doubt:
+        msg = f"--eps auto: labels do not tell the best eps, {choice.doubt.value}."
+        warnings.warn(msg, UserWarning, stacklevel=2)
+    if choice.doubt in GRAVE:
+        return {}
+    report.row("chosen eps", f"{choice.eps:.4g} by labels, {choice.scores.min():.1%} of them wrong")
+    return {"eps": choice.eps}
 
 
 def denoise(

@@ -199,8 +199,12 @@ class GraphOptions(SolverOptions):
 
     method: Annotated[Method | None, option("Kind of graph.", default="quadratic")] = None
     eps: Annotated[
-        float | None,
-        option("Regularization, or scale of a kernel; quadratic takes this or --mean-degree."),
+        str | None,
+        option(
+            "Regularization, or scale of a kernel; quadratic takes this or --mean-degree, and "
+            "chooses it if it is auto.",
+            metavar="FLOAT|auto",
+        ),
     ] = None
     mean_degree: Annotated[
         float | None,
@@ -237,6 +241,22 @@ class GraphOptions(SolverOptions):
     n_pca: Annotated[
         int | None, option("magic: principal components to use.", default="none", panel=OTHERS)
     ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Keywords that the user chose, as plain values."""
+        keywords = super().given()
+        if self.eps is not None and not self.chooses_eps:
+            try:
+                keywords["eps"] = float(self.eps)
+            except ValueError as error:
+                msg = f"--eps must be a positive number or auto, got {self.eps!r}."
+                raise ValueError(msg) from error
+        return keywords
+
+    @property
+    def chooses_eps(self) -> bool:
+        """Whether eps is to be chosen."""
+        return self.eps == "auto"
 
 
 @dataclass(frozen=True)

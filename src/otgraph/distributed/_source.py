@@ -64,7 +64,7 @@ def find_source(X: Any, metric: Any, *, cluster: Cluster) -> Source:
     if isinstance(X, str | os.PathLike):
         path = os.path.abspath(os.fspath(X))
         return Source(_two_dimensional(_shape_on_workers(path, cluster)), path=path)
-    if type(X).__module__.split(".")[0] == "dask":
+    if _is_dask(X):
         return _of_dask_array(X)
     if not sp.issparse(X) and not isinstance(X, np.ndarray):
         X = np.asarray(X)
@@ -72,6 +72,20 @@ def find_source(X: Any, metric: Any, *, cluster: Cluster) -> Source:
     rows = max(1, cluster.piece_entries // shape[1])
     pieces = [X[a:b] for a, b in row_blocks(shape[0], rows)]
     return Source(shape, pieces=pieces, sparse=sp.issparse(X))
+
+
+def read_rows(X: Any, rows: LongArray, *, metric: Any, cluster: Cluster) -> Any:
+    """Some of the points, checked, in this process."""
+    if isinstance(X, str | os.PathLike):
+        path = os.path.abspath(os.fspath(X))
+        return check_input(cluster.result(cluster.submit("rows", rows_of_file, path, rows)), metric)
+    if not _is_dask(X) and not sp.issparse(X):
+        X = np.asarray(X)
+    source = find_source(X[rows], metric, cluster=cluster)
+    pieces = source.pieces
+    if source.delayed:
+        pieces = cluster.gather(cluster.compute(list(pieces)))
+    return check_input(_joined(pieces), metric)
 
 
 def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
@@ -123,6 +137,12 @@ def join_cost(
     return euclidean_cost(
         scaled, exact=exact, seed=seed, workers=Workers(1), labels=np.concatenate(labels)
     )
+
+
+def rows_of_file(path: str, rows: LongArray) -> Any:
+    """Some of the points in a file."""
+    points = open_points(path)
+    return points[rows] if isinstance(points, np.ndarray) else points.oindex[rows]
 
 
 def _checked(path: str | None, pieces: Sequence[Any], metric: Any) -> Any:
@@ -187,6 +207,10 @@ def _of_dask_array(X: Any) -> Source:
         raise argument_error(ValueError, "X", msg)
     shape = _two_dimensional(X.shape)
     return Source(shape, pieces=X.rechunk({1: -1}).to_delayed().ravel().tolist(), delayed=True)
+
+
+def _is_dask(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] == "dask"
 
 
 def _two_dimensional(shape: Sequence[int]) -> tuple[int, int]:

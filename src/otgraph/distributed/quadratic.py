@@ -12,10 +12,11 @@ from otgraph.distributed._cluster import Cluster
 from otgraph.distributed._cost import DistributedCost
 from otgraph.distributed._pairs import DistributedPlan
 from otgraph.distributed._shuffle import shuffle
-from otgraph.distributed._source import find_source, submit_cost
+from otgraph.distributed._source import find_source, read_rows, submit_cost
 from otgraph.distributed._weights import join_weights, plan_entries
 from otgraph.distributed.graph import DistributedGraph
-from otgraph.graphs.options import QuadraticOptions
+from otgraph.graphs.choice import auto_eps
+from otgraph.graphs.options import AUTO, QuadraticOptions
 from otgraph.graphs.quadratic import check_goal
 from otgraph.graphs.transport import TransportProblem, report_duplicates
 
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
 
     from otgraph._parallel import Workers
     from otgraph.distributed._source import Source
-    from otgraph.graphs.options import Metric, OnFailure, Search
+    from otgraph.graphs.options import Eps, Metric, OnFailure, Search
     from otgraph.solvers import Solution
     from otgraph.typing import RandomState
 
 
 def quadratic_ot_graph(
     X: Any,
-    eps: float | None = None,
+    eps: Eps | None = None,
     *,
     client: Any = None,
     block_rows: int | None = None,
@@ -66,6 +67,7 @@ def quadratic_ot_graph(
         worker can read; or an array, which is sent to the workers.
     eps
         As in :func:`otgraph.quadratic_ot_graph`, like all parameters that are not listed here.
+        ``"auto"`` is chosen in this process, on a sample of the points.
     client
         A ``distributed.Client``; the current one by default. No cluster is ever started.
     block_rows
@@ -105,14 +107,26 @@ n_candidates, u0
     )  # fmt: skip
     cluster = Cluster(find_client(client), progress=bool(progress))
     with cluster.running():
+        value, choice = _resolved(eps, X, options, mass, cluster)
         problem = TransportProblem(
             X, options, mass=mass, progress=progress, n_jobs=n_jobs,
             check=partial(find_source, cluster=cluster),
             make_cost=partial(_make_cost, cluster=cluster, block_rows=block_rows),
         )  # fmt: skip
         points = X.copy() if isinstance(X, np.ndarray) else None
-        solution, found = problem.solve_goal(eps, mean_degree, u0)
-        return _graph(problem, solution, points, **found)
+        solution, found = problem.solve_goal(value, mean_degree, u0)
+        return _graph(problem, solution, points, **found, **choice)
+
+
+def _resolved(
+    eps: Eps | None, X: Any, options: QuadraticOptions, mass: Any, cluster: Cluster
+) -> tuple[float | None, dict[str, str]]:
+    """The eps to solve for, and what the graph records of its choice."""
+    if eps != AUTO:
+        return eps, {}
+    shape = find_source(X, options.metric, cluster=cluster).shape
+    read = partial(read_rows, X, metric=options.metric, cluster=cluster)
+    return auto_eps(shape, read, options, mass=mass, n_jobs=None)
 
 
 def _make_cost(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.graphs import Graph
-    from otgraph.graphs.options import Metric, OnFailure, Search, Symmetrize
+    from otgraph.graphs.options import Eps, Metric, OnFailure, Search, Symmetrize
     from otgraph.typing import RandomState, SparseMatrix
 
 
@@ -71,7 +71,8 @@ class QuadraticOTTransformer(_TransportTransformer):
     Parameters
     ----------
     eps
-        Regularization in units of the mean cost; larger values give more neighbors.
+        Regularization in units of the mean cost; larger values give more neighbors. ``"auto"``
+        chooses it by prediction.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
     metric, power, normalize, self_loops, tol, search, max_missing, n_candidates, max_iter, \
@@ -100,7 +101,7 @@ on_failure, n_jobs, random_state
 
     def __init__(
         self,
-        eps: float | None = None,
+        eps: Eps | None = None,
         *,
         mean_degree: float | None = None,
         metric: Metric = QuadraticOptions.metric,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._validation import check_choice, check_mass, check_seed
+from otgraph._validation import check_mass, check_seed
 from otgraph.costs import check_input
 from otgraph.costs.restricted import Plan
 from otgraph.exceptions import argument_error
@@ -34,10 +34,10 @@ from otgraph.graphs.splits import Prepare, View, count_halves, feature_halves, o
 from otgraph.graphs.transport import TransportProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from otgraph.graphs.options import QuadraticOptions
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, LongArray
 
 Kind: TypeAlias = Literal["features", "counts", "labels"]
 SPLITS = ("features", "counts")
@@ -155,30 +155,43 @@ class EpsChoice:
 def resolved_eps(
     eps: float | str | None, X: Any, options: QuadraticOptions, *, mass: Any, n_jobs: int | None
 ) -> tuple[float | None, dict[str, str]]:
-    """The eps to solve for, and what a graph records of the choice.
-
-    ``"auto"`` becomes the chosen value, or None with a warning if it is not to be trusted: then
-    the default mean degree is used.
-    """
+    """The eps to solve for, and what a graph records of its choice; see `auto_eps`."""
     if not isinstance(eps, str):
         return eps, {}
     X = check_input(X, options.metric)
-    reason = obstacle(X, options) or too_few(X.shape[0])
+    return auto_eps(X.shape, lambda rows: X[rows], options, mass=mass, n_jobs=n_jobs)
+
+
+def auto_eps(
+    shape: tuple[int, int],
+    read: Callable[[LongArray], Any],
+    options: QuadraticOptions,
+    *,
+    mass: Any,
+    n_jobs: int | None,
+) -> tuple[float | None, dict[str, str]]:
+    """The chosen eps, and what a graph records of the choice.
+
+    It is None, with a warning, if the choice is not to be trusted: then the default mean degree is
+    used. ``read`` returns some rows of the points, which may be elsewhere.
+    """
+    n, n_features = shape
+    reason = too_few(n) or obstacle(n_features, options)
     record = {}
     if reason is None:
-        choice = choose_by_prediction(X, options, mass=mass, n_jobs=n_jobs)
+        choice = choose_by_prediction(n, read, options, mass=mass, n_jobs=n_jobs)
         record = choice.record()
         if choice.doubt not in GRAVE:
             if choice.doubt:
                 msg = f"`eps='auto'` chose {choice.eps:.3g}, but {choice.doubt.value}."
-                warnings.warn(msg, UserWarning, stacklevel=3)
+                warnings.warn(msg, UserWarning, stacklevel=4)
             return choice.eps, record
         reason = choice.doubt.value
     msg = (
-        f"`eps='auto'` cannot choose: {reason}. The graph gets `mean_degree`="
-        f"{DEFAULT_MEAN_DEGREE:g} instead; pass `eps` or `mean_degree` to choose yourself."
+        f"`eps='auto'` cannot choose: {reason}. The graph gets a mean degree of "
+        f"{DEFAULT_MEAN_DEGREE:g}; pass `eps` or `mean_degree` to choose yourself."
     )
-    warnings.warn(msg, UserWarning, stacklevel=3)
+    warnings.warn(msg, UserWarning, stacklevel=4)
     return None, record
 
 
@@ -188,7 +201,8 @@ def too_few(n: int) -> str | None:
 
 
 def choose_by_prediction(
-    X: Any,
+    n: int,
+    read: Callable[[LongArray], Any],
     options: QuadraticOptions,
     *,
     split: str = "features",
@@ -197,14 +211,12 @@ def choose_by_prediction(
     eps: Sequence[float] | None = None,
     n_jobs: int | None = -1,
 ) -> EpsChoice:
-    """The eps whose graph predicts the other half best; X is checked."""
-    check_choice(split, "split", SPLITS)
-    n = X.shape[0]
+    """The eps whose graph predicts the other half best; ``read`` returns some of the n points."""
     mass = check_mass(mass, n, self_loops=options.self_loops)
     rng = np.random.default_rng(check_seed(options.random_state))
     n_points = min(n, max(ALL_POINTS, min(n // SHARE, MOST_POINTS)))
     rows = np.arange(n) if n_points == n else np.sort(rng.choice(n, n_points, replace=False))
-    X, mass = X[rows], mass[rows]
+    X, mass = read(rows), mass[rows]
     if split == "counts":
         views, view_options = count_halves(X, prepare, rng), options
         points = prepared(X, prepare)

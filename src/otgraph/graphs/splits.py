@@ -39,13 +39,13 @@ class View:
     features: FloatArray
 
 
-def obstacle(X: Any, options: QuadraticOptions) -> str | None:
+def obstacle(n_features: int, options: QuadraticOptions) -> str | None:
     """Why these points have no two halves of features; None if they have."""
     if is_precomputed(options.metric):
         return "costs have no features to split"
     if callable(options.metric) or options.metric == "haversine":
         return "this metric needs all features at once"
-    if X.shape[1] < 2:
+    if n_features < 2:
         return "one feature has no two halves"
     return None
 

@@ -126,13 +126,15 @@ def choose_eps(
             **keywords,
         )  # fmt: skip
     X = check_points(X)
-    reason = too_few(X.shape[0]) or (obstacle(X, options) if split == "features" else None)
+    n, n_features = X.shape
+    reason = too_few(n) or (obstacle(n_features, options) if split == "features" else None)
     if reason is not None:
         msg = f"`X` does not allow to choose `eps`: {reason}. Pass labels, or choose it yourself."
         raise argument_error(ValueError, "X", msg)
     return choose_by_prediction(
-        X, options, split=split, prepare=prepare, mass=mass, eps=values, n_jobs=n_jobs
-    )
+        n, lambda rows: X[rows], options,
+        split=split, prepare=prepare, mass=mass, eps=values, n_jobs=n_jobs,
+    )  # fmt: skip
 
 
 def _checked_options(keywords: dict[str, Any]) -> QuadraticOptions:

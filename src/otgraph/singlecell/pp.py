@@ -15,6 +15,7 @@ from otgraph.singlecell._slots import Keys, write_slots
 
 if TYPE_CHECKING:
     from otgraph.graphs import Graph
+    from otgraph.graphs.options import Eps
 
 __all__ = ["neighbors"]
 
@@ -24,7 +25,7 @@ METHODS = tuple(CONSTRUCTIONS)
 def neighbors(
     adata: Any,
     *,
-    eps: float | None = None,
+    eps: Eps | None = None,
     mean_degree: float | None = None,
     n_pcs: int | None = None,
     use_rep: str | None = None,
@@ -43,7 +44,8 @@ def neighbors(
     adata
         Annotated data, normalized as for scanpy.
     eps
-        Regularization; larger values spread the mass over more neighbors.
+        Regularization; larger values spread the mass over more neighbors. ``"auto"`` chooses the
+        value whose graph predicts unseen features best (``method="quadratic"`` only).
     mean_degree
         Wanted mean number of neighbors; cells get more or fewer according to the density around
         them. 15 by default, if `eps` is not given either.
