@@ -77,7 +77,7 @@ OPTIONS = {
     "foreign": (["--method", "magic", "--tol", 1, "--mass", "m"],
                 r"--method magic has no --mass, --tol; it knows .*--thresh"),
     "unknown": (["--eps", 1, "--epsilon", 2], r"No such option.*--epsilon.* Try `otgraph graph"),
-    "number": (["--eps", "one"], r"Invalid value for '--eps'"),
+    "number": (["--eps", "one"], r"--eps must be a positive number or auto, got 'one'"),
     "choice": (["--method", "umap"], r"Invalid value for '--method'.*quadratic"),
     "mass": (["--eps", 1, "--mass", "nowhere.csv"], r"nowhere\.csv: no such file"),
     "dask": (["--method", "knn", "--dask", "tcp://x"], r"--dask computes quadratic graphs"),

@@ -219,14 +219,15 @@ def choose_by_prediction(
     X, mass = read(rows), mass[rows]
     if split == "counts":
         views, view_options = count_halves(X, prepare, rng), options
-        points = prepared(X, prepare)
     else:
         views, view_options = feature_halves(X, options, rng)
-        points = X
     with warnings.catch_warnings():  # about graphs that nobody gets to see
         warnings.simplefilter("ignore")
         view_options = replace(view_options, normalize=True, on_failure="warn")
-        unit = 1.0 if options.normalize else _mean_cost(points, options, mass, n_jobs)
+        unit = 1.0
+        if not options.normalize:
+            points = prepared(X, prepare) if split == "counts" else X
+            unit = _mean_cost(points, options, mass, n_jobs)
         tried = _Trials(views, view_options, mass, n_jobs)
         curve = tried.along([value / unit for value in eps]) if eps is not None else tried.search()
         growth = 1.0
@@ -288,27 +289,23 @@ class _Trials:
             for own, other in ((first, second), (second, first))
         ]
         self.errors: dict[float, FloatArray] = {}  # per point, of the other view
-        self.own: dict[float, float] = {}  # of the own view, which the graph has seen
+        self._best_averages: list[Any] = []
         self.of_mean = np.mean(
             [_relative_squares(view.features, view.features) for view in views], axis=0
         )
 
     def add(self, eps: float) -> None:
         """Solve for one eps and keep the errors."""
-        parts, own_error = [], 0.0
-        for walk, own, other in self._pairs:
-            problem = walk.problem
-            solution = problem.solve(eps, start=walk.start(eps))
+        parts, averages = [], []
+        for walk, _, other in self._pairs:
+            solution = walk.problem.solve(eps, start=walk.start(eps))
             walk.add(solution)
             assert isinstance(solution.plan, Plan)  # a cost in this process
-            average = _row_averages(solution.plan)
-            order = problem.cost.order
-            found = _relative_squares(_residual(average, other.features[order]), other.features)
-            parts.append(problem.in_given_order(found))
-            seen = _relative_squares(_residual(average, own.features[order]), own.features)
-            own_error += float(seen.mean()) / 2
+            averages.append(_row_averages(solution.plan))
+            parts.append(_errors(averages[-1], other.features, walk.problem))
         self.errors[eps] = np.mean(parts, axis=0)
-        self.own[eps] = own_error
+        if eps == self.best:
+            self._best_averages = averages
 
     def search(self) -> Curve:
         """Try values upward and downward from the first until the error has clearly risen."""
@@ -348,12 +345,25 @@ class _Trials:
     def _standard_error(self, eps: float) -> float:
         return standard_error(self.errors[eps] - self.errors[self.best])
 
+    def _own_error(self) -> float:
+        """Error of the best graphs in the view that they were built on."""
+        return float(
+            np.mean(
+                [
+                    _errors(average, own.features, walk.problem)
+                    for average, (walk, own, _) in zip(
+                        self._best_averages, self._pairs, strict=True
+                    )
+                ]
+            )
+        )
+
     def _doubt(self) -> Doubt:
         best = self.best
         gain = self.of_mean - self.errors[best]
         if not gain.mean() > CLEAR * standard_error(gain):
             return Doubt.NO_SIGNAL
-        if self.errors[best].mean() > MOST_AMBIGUOUS * self.own[best]:
+        if self.errors[best].mean() > MOST_AMBIGUOUS * self._own_error():
             return Doubt.AMBIGUOUS
         if not any(self._clearly_worse(eps) for eps in self.errors):
             return Doubt.FLAT
@@ -370,8 +380,11 @@ def _row_averages(plan: Plan) -> Any:
     return sp.diags(np.divide(1.0, sums, out=np.zeros(n), where=sums > 0.0)) @ hollow
 
 
-def _residual(average: Any, features: FloatArray) -> FloatArray:
-    return np.asarray(features - average @ features)
+def _errors(average: Any, features: FloatArray, problem: TransportProblem) -> FloatArray:
+    """Relative squared error of every point if its neighbors' average predicts it."""
+    sorted_features = features[problem.cost.order]
+    residual = sorted_features - average @ sorted_features
+    return problem.in_given_order(_relative_squares(residual, features))
 
 
 def _relative_squares(residual: FloatArray, features: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from otgraph.plots.choice import plot_choice
 from otgraph.plots.convergence import plot_convergence
 from otgraph.plots.degrees import plot_degrees
 from otgraph.plots.embedding import plot_embedding
@@ -12,6 +13,7 @@ from otgraph.plots.path import plot_path
 __all__ = [
     "draw_graph",
     "explore",
+    "plot_choice",
     "plot_convergence",
     "plot_degrees",
     "plot_embedding",
