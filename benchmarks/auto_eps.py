@@ -173,9 +173,9 @@ def seconds(work: Callable[[], Any]) -> float:
 
 def transfer() -> None:
     """Print what the choice on a sample costs in accuracy, for growing numbers of points."""
-    print(
-        f"{'sample':<28} {'points':>6} {'growth':>6} {'eps':>7} {'best at':>8} {'ratio':>6} solves"
-    )
+    names = ("points", "growth", "eps", "best at", "ratio", "solves")
+    print(f"{'sample':<27}" + "".join(f"{name:>8}" for name in names))
+    grid = GRID[(GRID > 0.3) & (GRID < 20)][::2]
     for dim in (1, 2, 5):
         for n in (2000, 8000):
             case = manifold(dim, 0.3, n)
