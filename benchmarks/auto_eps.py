@@ -176,7 +176,7 @@ def transfer() -> None:
     names = ("points", "growth", "eps", "best at", "ratio", "solves")
     print(f"{'sample':<27}" + "".join(f"{name:>8}" for name in names))
     grid = GRID[(GRID > 0.3) & (GRID < 20)][::2]
-    for dim in (1, 2, 5):
+    for dim in (2, 3, 5):
         for n in (2000, 8000):
             case = manifold(dim, 0.3, n)
             choice = case.choose()

@@ -54,6 +54,39 @@ def test_starts_from_potentials(cli, points):
     assert vector.json["certificate"] == again.json["certificate"]
 
 
+class TestAuto:
+    @pytest.fixture
+    def manifold(self, tmp_path):
+        X = otgraph.datasets.noisy_manifold(200, dim=20, intrinsic_dim=2).X
+        np.save(tmp_path / "manifold.npy", X)
+        return X
+
+    def test_is_the_choice_of_the_function(self, cli, manifold):
+        done = cli("graph", "manifold.npy", "-o", "g.otg", "--eps", "auto")
+        assert (done.code, done.err) == (0, "")
+        expected = otgraph.quadratic_ot_graph(manifold, "auto")
+        assert otgraph.load_graph("g.otg").params == expected.params
+
+    def test_options_take_part(self, cli, manifold):
+        cli("graph", "manifold.npy", "-o", "g.otg", "--eps", "auto", "--no-normalize")
+        expected = otgraph.quadratic_ot_graph(manifold, "auto", normalize=False)
+        assert otgraph.load_graph("g.otg").params == expected.params
+
+    def test_fallback_is_a_warning(self, cli, points):
+        done = cli("graph", points, "-o", "g.otg", "--eps", "auto")
+        assert done.code == 0
+        assert "--eps" in done.err
+        assert "cannot choose" in done.err
+
+    @pytest.mark.parametrize("method", ["entropic", "gaussian", "knn"])
+    def test_other_methods_have_none(self, cli, points, method):
+        done = cli("graph", points, "-o", "g.otg", "--eps", "auto", "--method", method)
+        assert done.code == 1
+        assert (
+            f"--eps auto chooses for quadratic graphs only, not for --method {method}" in done.err
+        )
+
+
 class TestDask:
     def test_is_the_same_graph(self, cli, points, X):
         from distributed import LocalCluster

@@ -116,6 +116,26 @@ class TestLabels:
         done = cli("labels", partly, "--label-column", "kind", "-o", "out.csv", "--eps", 1)
         self.check(done, expected)
 
+    @pytest.mark.parametrize("stdin", [False, True])
+    def test_eps_by_labels(self, cli, stdin):
+        arms = otgraph.datasets.spiral_arms(40, n_arms=3, dim=20, noise=0.3)
+        known = otgraph.datasets.label_mask(arms.labels, 0.2, random_state=0)
+        labels = np.where(known, arms.labels, -1)
+        np.save("arms.npy", arms.X)
+        pd.Series(labels, name="arm").to_csv("labels.csv", index=False)
+        text = Path("labels.csv").read_bytes() if stdin else None
+        source = "-" if stdin else "labels.csv"
+        options = ("-o", "out.csv", "--eps", "auto", "--json", "--force")
+        done = cli("labels", "arms.npy", "--labels", source, *options, stdin=text)
+        assert done.code == 0, done.err
+        choice = otgraph.choose_eps(arms.X, labels)
+        assert done.json["params"]["eps"] == choice.eps
+
+    def test_labels_that_do_not_tell(self, cli, partly):
+        done = cli("labels", partly, "--label-column", "kind", "-o", "out.csv", "--eps", "auto")
+        assert done.code == 0
+        assert "labels do not tell the best eps" in done.err
+
     def test_table_by_name(self, cli, table, partly, expected):
         labels = pd.read_csv(partly, index_col=0, keep_default_na=False)["kind"]
         labels.iloc[:5][::-1].to_csv("labels.csv")  # the order does not matter

@@ -109,6 +109,17 @@ def test_copies_of_a_cell_keep_their_edge(adata):
     assert adata.obsp["connectivities"][0, 1] == 1.0
 
 
+def test_eps_is_chosen(tmp_path):
+    X = otgraph.datasets.noisy_manifold(200, dim=20, intrinsic_dim=2).X
+    adata = anndata.AnnData(X)
+    ogs.pp.neighbors(adata, eps="auto")
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    read = ogs.read_graph(anndata.read_h5ad(tmp_path / "cells.h5ad"))
+    assert read.params["eps"] == otgraph.choose_eps(X).eps
+    kept = otgraph.EpsChoice.from_params(read.params)
+    np.testing.assert_array_equal(kept.scores, otgraph.choose_eps(X).scores)
+
+
 def test_fifteen_neighbors_unless_told(adata):
     ogs.pp.neighbors(adata)
     assert ogs.read_graph(adata).mean_degree == pytest.approx(15, rel=0.05)
