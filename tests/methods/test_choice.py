@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -148,3 +151,11 @@ def test_refused(case, rng):
     with pytest.raises(kind, match=message) as caught:
         otgraph.choose_eps(X, **options)
     assert caught.value.argument
+
+
+def test_examples_of_the_page_run():
+    page = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text()
+    names: dict[str, object] = {}
+    for example in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(example, names)
+    assert names["choice"].kind == "counts"

@@ -317,26 +317,25 @@ class _Trials:
                 self.add(eps)
                 if self._clearly_worse(eps):
                     break
-        return self.curve(interpolate=True)
+        return self.curve()
 
     def along(self, values: Sequence[float]) -> Curve:
-        """Try the given values and choose one of them."""
+        """Try the given values."""
         for eps in sorted(values, reverse=True):
             self.add(float(eps))
-        return self.curve(interpolate=False)
+        return self.curve()
 
     @property
     def best(self) -> float:
         """The value with the smallest error."""
         return min(self.errors, key=lambda eps: float(self.errors[eps].mean()))
 
-    def curve(self, *, interpolate: bool) -> Curve:
+    def curve(self) -> Curve:
         """All scores in the order of eps."""
         grid = np.array(sorted(self.errors))
         scores = np.array([self.errors[eps].mean() for eps in grid])
         spread = np.array([self._standard_error(eps) for eps in grid])
-        best = lowest_point(grid, scores) if interpolate else self.best
-        return Curve(grid, scores, spread, best, self._doubt())
+        return Curve(grid, scores, spread, lowest_point(grid, scores), self._doubt())
 
     def _clearly_worse(self, eps: float) -> bool:
         difference = float((self.errors[eps] - self.errors[self.best]).mean())
@@ -403,8 +402,7 @@ def lowest_point(grid: FloatArray, scores: FloatArray) -> float:
     k = int(scores.argmin())
     if k in (0, len(grid) - 1):
         return float(grid[k])
-    left, right = scores[k - 1] - scores[k], scores[k + 1] - scores[k]
-    if left + right == 0.0:
-        return float(grid[k])
-    steps = 0.5 * (left - right) / (left + right)  # steps of the grid, which are equal
-    return float(grid[k] * (grid[k + 1] / grid[k]) ** steps)
+    x, y = np.log(grid[k - 1 : k + 2] / grid[k]), scores[k - 1 : k + 2] - scores[k]
+    bend = x[2] * y[0] - x[0] * y[2]
+    shift = 0.5 * (x[2] ** 2 * y[0] - x[0] ** 2 * y[2]) / bend if bend > 0.0 else 0.0
+    return float(grid[k] * np.exp(shift))

@@ -68,8 +68,8 @@ def choose_eps(
     labels
         One label per point; -1 means unknown, as in :func:`otgraph.spread_labels`.
     eps
-        Values to choose from. By default they are searched without labels, and lie between 0.001
-        and 10 times the mean cost with labels.
+        Values to try; the choice may lie between them. By default they are searched without
+        labels, and lie between 0.001 and 10 times the mean cost with labels.
     split
         ``"features"`` suits measurements whose noise is independent between features. ``"counts"``
         suits single cells: each molecule goes to one of two halves at random, so that the halves
@@ -149,7 +149,7 @@ def _checked_options(keywords: dict[str, Any]) -> QuadraticOptions:
 def _checked_values(eps: Any) -> list[float]:
     values = np.unique(np.asarray(eps, dtype=np.float64))
     if len(values) < 2:
-        msg = f"`eps` must hold at least two values to choose from, got {eps!r}."
+        msg = f"`eps` must hold at least two values to try, got {eps!r}."
         raise argument_error(ValueError, "eps", msg)
     return [check_positive(float(value), "eps") for value in values]
 
@@ -196,7 +196,7 @@ def _by_labels(
     else:
         doubt = Doubt.AT_THE_END if best in (0, len(path) - 1) else Doubt.NONE
     grid = path.eps * unit
-    chosen = lowest_point(grid, smooth) if values is None else float(grid[best])
+    chosen = lowest_point(grid, smooth)
     return EpsChoice(chosen, grid, scores, spread, "labels", doubt, path[0].n)
 
 
