@@ -66,6 +66,9 @@ class TestAuto:
         assert (done.code, done.err) == (0, "")
         expected = otgraph.quadratic_ot_graph(manifold, "auto")
         assert otgraph.load_graph("g.otg").params == expected.params
+        described = cli("info", "g.otg").out
+        assert f"chosen eps  {expected.eps:.4g} by features" in described
+        assert "standard_errors" not in described
 
     def test_options_take_part(self, cli, manifold):
         cli("graph", "manifold.npy", "-o", "g.otg", "--eps", "auto", "--no-normalize")

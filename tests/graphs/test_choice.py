@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import otgraph
 from otgraph import datasets
 from otgraph.graphs import choice as module
+from otgraph.graphs import splits
 from otgraph.graphs.choice import Doubt, EpsChoice, lowest_point
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, QuadraticOptions
 from otgraph.graphs.splits import count_halves, feature_halves
@@ -92,7 +93,8 @@ def test_halves_keep_all_distances(rng):
     )
 
 
-def test_halves_of_other_metrics_are_columns(rng):
+def test_halves_of_other_metrics_and_large_sparse_points_are_columns(rng, monkeypatch):
+    monkeypatch.setattr(splits, "DENSE_ENTRIES", 100)
     X = rng.normal(size=(30, 6))
     for points, metric in ((X, "manhattan"), (sp.csr_matrix(X), "euclidean")):
         (a, b), _ = feature_halves(points, QuadraticOptions(metric=metric), rng)
@@ -100,10 +102,16 @@ def test_halves_of_other_metrics_are_columns(rng):
         np.testing.assert_allclose(np.sort(np.hstack(halves), axis=1), np.sort(X, axis=1))
 
 
+def test_sparse_points_choose_as_dense_ones(manifold):
+    X = np.where(manifold.X > 0.05, manifold.X, 0.0)
+    sparse = otgraph.quadratic_ot_graph(sp.csr_matrix(X), "auto")
+    assert sparse.params["eps"] == pytest.approx(otgraph.choose_eps(X).eps, rel=1e-9)
+
+
 def test_halves_of_counts_sum_to_the_counts(rng):
     counts = rng.poisson(3.0, (50, 8)).astype(float)
     a, b = count_halves(counts, None, rng)
-    np.testing.assert_array_equal((a.points + b.points).toarray(), counts)
+    np.testing.assert_array_equal(a.points + b.points, counts)
     assert abs(a.points.sum() / counts.sum() - 0.5) < 0.1
     # Halves of Poisson counts are independent.
     assert abs(np.corrcoef(a.features.ravel(), b.features.ravel())[0, 1]) < 0.2

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 # Default range of eps: from a few neighbors to very many, on most data.
 EPS_MIN, EPS_MAX, EPS_STEPS = 0.03, 30.0, 25
 JSON_SUFFIX = ".json"
+ELSEWHERE = ("method", "choice")  # parameters that the description of a graph gives in other rows
 
 
 def graph(
@@ -227,7 +228,7 @@ def _describe_graph_file(report: Report, file: str) -> Graph:
     if graph.points is not None:
         shape = list(graph.points.shape)
         held.append(f"points in {shape[1]:,} dimensions")
-    params = [f"{name}={value!r}" for name, value in graph.params.items() if name != "method"]
+    params = [f"{name}={value!r}" for name, value in graph.params.items() if name not in ELSEWHERE]
     report.facts |= {"kind": "graph", "points": shape}
     report.row("graph", f"{graph.n:,} points, {graph.params.get('method')}")
     report.row("built by", ", ".join(params))

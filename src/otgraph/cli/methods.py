@@ -227,7 +227,7 @@ def _chosen_by_labels(report: Report, data: Points, known: Any, **keywords: Any)
         warnings.warn(msg, UserWarning, stacklevel=2)
     if choice.doubt in GRAVE:
         return {}
-    report.row("chosen eps", f"{choice.eps:.4g} by labels, {choice.scores.min():.1%} of them wrong")
+    report.row("chosen eps", choice.summary())
     return {"eps": choice.eps}
 
 

@@ -91,6 +91,10 @@ class Report:
             self.not_converged |= certificate.status == "not_converged"
         else:
             self.row("graph", _listed_params(graph))
+        if "choice" in graph.params:
+            from otgraph.graphs.choice import EpsChoice
+
+            self.row("chosen eps", EpsChoice.from_params(graph.params).summary())
         loops = f", and {n_loops:,} self-loops" if n_loops else ""
         self.row("edges", f"{n_edges:,}{loops}")
         degree = {

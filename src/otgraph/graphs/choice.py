@@ -123,8 +123,12 @@ class EpsChoice:
 
     def __repr__(self) -> str:
         """Summary in one line."""
+        return f"EpsChoice({self.summary()})"
+
+    def summary(self) -> str:
+        """What was chosen, and what speaks against it."""
         doubt = f", but {self.doubt.value}" if self.doubt else ""
-        return f"EpsChoice(eps={self.eps:.3g} by {self.kind}, {len(self.grid)} values{doubt})"
+        return f"{self.eps:.4g} by {self.kind}, of {len(self.grid)} values tried{doubt}"
 
     def record(self) -> dict[str, str]:
         """The choice as plain text, for the parameters of a graph."""

@@ -29,6 +29,8 @@ Prepare: TypeAlias = Callable[[Any], Any]
 # Columns of what is predicted. A random projection onto this many keeps squared errors to a few
 # percent in each point, and far better in the mean over the points.
 MOST_COLUMNS = 256
+# Sparse points of up to this many entries (256 MB) become dense, which makes their graphs faster.
+DENSE_ENTRIES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +58,12 @@ def feature_halves(
     """Views of checked points by two halves of their features, and the options for their graphs.
 
     Features are mixed by a random rotation first, which leaves Euclidean distances as they are.
-    Both halves then hold the same share of signal and noise on average. Sparse points and other
-    metrics would not survive it; their columns are split as they are.
+    Both halves then hold the same share of signal and noise on average. Other metrics, and sparse
+    points that would be too large if dense, are split by columns as they are.
     """
     if options.metric == "cosine":  # 1 - cos is half the squared distance of unit vectors
         X, options = unit_rows(X), replace(options, metric="sqeuclidean")
+    X = _dense_if_small(X)
     if is_euclidean(options.metric) and not sp.issparse(X):
         X = _rotated(X, rng)
     columns = rng.permutation(X.shape[1])
@@ -86,12 +89,18 @@ def count_halves(
     second.data = counts.data - first.data
     for half in (first, second):
         half.eliminate_zeros()
-    return _view(prepared(first, prepare), rng), _view(prepared(second, prepare), rng)
+    points = [_dense_if_small(prepared(half, prepare)) for half in (first, second)]
+    return _view(points[0], rng), _view(points[1], rng)
 
 
 def prepared(counts: Any, prepare: Prepare | None) -> Any:
     """Points from counts."""
     return check_points(counts if prepare is None else prepare(counts))
+
+
+def _dense_if_small(X: Any) -> Any:
+    small = X.shape[0] * X.shape[1] <= DENSE_ENTRIES
+    return X.toarray() if sp.issparse(X) and small else X
 
 
 def _rotated(X: Any, rng: np.random.Generator) -> FloatArray:
