@@ -207,6 +207,21 @@ def test_sample_of_many_points(monkeypatch):
     assert 0.5 < some.eps / everything.eps < 2.0
 
 
+def test_given_values_are_tried_on_all_points(monkeypatch, manifold):
+    monkeypatch.setattr(module, "ALL_POINTS", 100)
+    found = otgraph.choose_eps(manifold.X, eps=[0.3, 3.0, 30.0])
+    assert (found.n_points, found.growth, list(found.grid)) == (400, 1.0, [0.3, 3.0, 30.0])
+
+
+def test_heavy_point_in_a_sample(monkeypatch, manifold):
+    """A mass that the others can take together may be too heavy for those of a sample."""
+    monkeypatch.setattr(module, "ALL_POINTS", 200)
+    mass = np.ones(400)
+    mass[7] = 390.0
+    for seed in range(3):  # the point is in some of the samples
+        assert otgraph.choose_eps(manifold.X, mass=mass, random_state=seed).eps > 0
+
+
 def test_growth_is_that_of_the_theory():
     assert module._growth(1.0, 4.0**0.4, 10.0) == pytest.approx(10.0**0.4)
     assert module._growth(2.0, 1.0, 10.0) == 1.0

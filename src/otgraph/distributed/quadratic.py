@@ -126,7 +126,7 @@ def _resolved(
         return eps, {}
     shape = find_source(X, options.metric, cluster=cluster).shape
     read = partial(read_rows, X, metric=options.metric, cluster=cluster)
-    return auto_eps(shape, read, options, mass=mass, n_jobs=None)
+    return auto_eps(shape, read, options, mass=mass, n_jobs=-1)
 
 
 def _make_cost(

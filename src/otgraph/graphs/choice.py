@@ -50,8 +50,8 @@ SMALLEST, LARGEST = -9, 6  # limits, 0.001 and 100
 CLEAR = 2.0  # standard errors that make a difference clear
 FEWEST_POINTS = 20  # with fewer points standard errors mean nothing
 # If a view's graph predicts the other view this many times worse than its own, it joins points that
-# are far apart: half of the features does not tell where a point is. Measured: 1.0 to 3.8 where the
-# choice is right, 7 and more on circles, spheres and tori in up to ten dimensions.
+# are far apart: one half does not tell where a point is in the other. Measured: 1.0 to 3.8 where
+# the choice is right, 7 and more on circles, spheres and tori in up to ten dimensions.
 MOST_AMBIGUOUS = 4.0
 # Up to this many points all are used. Of more, a fifth is enough, up to a limit where the graphs of
 # large eps would be costly.
@@ -65,7 +65,7 @@ class Doubt(StrEnum):
 
     NONE = ""
     NO_SIGNAL = "no graph predicts better than a constant"
-    AMBIGUOUS = "half of the features does not tell where a point is"
+    AMBIGUOUS = "one half does not tell where a point is in the other"
     FLAT = "all values of eps predict equally well"
     AT_THE_END = "the best value is the last that was tried, and others may be better"
 
@@ -215,12 +215,15 @@ def choose_by_prediction(
     eps: Sequence[float] | None = None,
     n_jobs: int | None = -1,
 ) -> EpsChoice:
-    """The eps whose graph predicts the other half best; ``read`` returns some of the n points."""
+    """The eps whose graph predicts the other half best; ``read`` returns some of the n points.
+
+    Given values of eps are tried on all points, because they need not suit a sample.
+    """
     mass = check_mass(mass, n, self_loops=options.self_loops)
     rng = np.random.default_rng(check_seed(options.random_state))
-    n_points = min(n, max(ALL_POINTS, min(n // SHARE, MOST_POINTS)))
+    n_points = n if eps is not None else min(n, max(ALL_POINTS, min(n // SHARE, MOST_POINTS)))
     rows = np.arange(n) if n_points == n else np.sort(rng.choice(n, n_points, replace=False))
-    X, mass = read(rows), mass[rows]
+    X, mass = read(rows), _mass_of_part(mass, rows)
     if split == "counts":
         views, view_options = count_halves(X, prepare, rng), options
     else:
@@ -237,7 +240,8 @@ def choose_by_prediction(
         growth = 1.0
         if n_points < n:
             part = np.sort(rng.permutation(n_points)[: n_points // 4])
-            fewer = _Trials([_rows(view, part) for view in views], view_options, mass[part], n_jobs)
+            few_views, few_mass = [_rows(view, part) for view in views], _mass_of_part(mass, part)
+            fewer = _Trials(few_views, view_options, few_mass, n_jobs)
             growth = _growth(fewer.search().best, curve.best, n / n_points)
     return EpsChoice(
         eps=curve.best * growth * unit,
@@ -255,6 +259,12 @@ def _growth(of_quarter: float, of_all: float, factor: float) -> float:
     """How much eps grows with this factor of points, from its growth with four times as many."""
     power = np.log(of_all / of_quarter) / np.log(4.0)
     return float(factor ** np.clip(power, 0.0, MOST_GROWTH))
+
+
+def _mass_of_part(mass: FloatArray, rows: LongArray) -> FloatArray:
+    """Masses of some points; among few, one that outweighs the others would be infeasible."""
+    part = mass[rows]
+    return part if len(rows) == len(mass) else np.minimum(part, part.sum() / FEWEST_POINTS)
 
 
 def _rows(view: View, rows: Any) -> View:

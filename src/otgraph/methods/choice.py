@@ -69,7 +69,8 @@ def choose_eps(
         One label per point; -1 means unknown, as in :func:`otgraph.spread_labels`.
     eps
         Values to try; the choice may lie between them. By default they are searched without
-        labels, and lie between 0.001 and 10 times the mean cost with labels.
+        labels, and lie between 0.001 and 10 times the mean cost with labels. Given values are
+        tried on all points, however many.
     split
         ``"features"`` suits measurements whose noise is independent between features. ``"counts"``
         suits single cells: each molecule goes to one of two halves at random, so that the halves
