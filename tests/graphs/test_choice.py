@@ -102,6 +102,14 @@ def test_halves_of_other_metrics_and_large_sparse_points_are_columns(rng, monkey
         np.testing.assert_allclose(np.sort(np.hstack(halves), axis=1), np.sort(X, axis=1))
 
 
+def test_signal_of_one_feature_is_in_both_halves(rng):
+    X = np.zeros((40, 8))
+    X[:, 2] = rng.normal(size=40)
+    (a, b), _ = feature_halves(X, QuadraticOptions(), rng)
+    assert a.features.std() > 0.1 * X.std()
+    assert b.features.std() > 0.1 * X.std()
+
+
 def test_sparse_points_choose_as_dense_ones(manifold):
     X = np.where(manifold.X > 0.05, manifold.X, 0.0)
     sparse = otgraph.quadratic_ot_graph(sp.csr_matrix(X), "auto")
