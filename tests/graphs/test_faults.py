@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -562,12 +563,12 @@ def test_fault_27_small_indices(X, self_loops):
 # 28, 29, 30: threads and processes -----------------------------------------------------------
 
 
-def test_fault_28_four_threads(rng, monkeypatch):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+def test_fault_28_four_threads(rng):
     clouds = [problems.random(rng, 300) for _ in range(8)]
-    expected = [digest(quadratic_ot_graph(X, 0.5, n_jobs=1)) for X in clouds]
+    expected = [digest(problems.graph_with(problems.CELLS, X, 0.5, n_jobs=1)) for X in clouds]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda X: digest(quadratic_ot_graph(X, 0.5)), clouds))
+        built = pool.map(partial(problems.graph_with, problems.CELLS, eps=0.5), clouds)
+        found = [digest(graph) for graph in built]
     assert found == expected
 
 
@@ -579,10 +580,9 @@ def test_fault_28_no_thread_stays_behind(X):
     assert len(left) <= 2  # of a pool that is shared or about to end, not one per call
 
 
-def test_fault_29_number_of_threads(rng, monkeypatch):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-    X = problems.random(rng, 900)
-    assert len({digest(quadratic_ot_graph(X, 0.5, n_jobs=n)) for n in (1, 2, 5, None)}) == 1
+def test_fault_29_number_of_threads(rng):
+    build = partial(problems.graph_with, problems.CELLS, problems.random(rng, 900), 0.5)
+    assert len({digest(build(n_jobs=n)) for n in (1, 2, 5, None)}) == 1
 
 
 def test_fault_30_other_processes(X):
