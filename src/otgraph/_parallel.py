@@ -142,14 +142,15 @@ class ErrorBar:
     """Progress of an iteration: decimal digits gained of those that are wanted."""
 
     def __init__(self, label: str, goal: float, *, shown: bool) -> None:
-        digits = max(1.0, -math.log10(goal)) if goal > 0 else 16.0
-        self._bar = tqdm(
-            desc=label,
-            total=round(digits, 1),
-            leave=False,
-            disable=not shown,
-            bar_format="{desc}: {bar} {postfix} [{elapsed}]",
-        )
+        self._bar: Any = None
+        if shown:  # even a disabled bar would start the monitor thread of tqdm
+            digits = max(1.0, -math.log10(goal)) if goal > 0 else 16.0
+            self._bar = tqdm(
+                desc=label,
+                total=round(digits, 1),
+                leave=False,
+                bar_format="{desc}: {bar} {postfix} [{elapsed}]",
+            )
 
     def __enter__(self) -> ErrorBar:
         """The bar itself."""
@@ -157,10 +158,13 @@ class ErrorBar:
 
     def __exit__(self, *_: object) -> None:
         """Remove the bar, even after an error or Ctrl-C."""
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def update(self, error: float) -> None:
         """Show the error that was reached."""
+        if self._bar is None:
+            return
         digits = -math.log10(error) if error > 0 else self._bar.total
         self._bar.n = min(max(digits, 0.0), self._bar.total)
         self._bar.set_postfix_str(f"marginal error {error:.1e}")

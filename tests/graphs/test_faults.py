@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import shutil
 import signal
@@ -285,16 +286,17 @@ def test_fault_18_outlier(rng, options):
 
 
 def test_fault_18_outlier_and_mean_degree(rng):
-    """Where rounding alone exceeds the tolerance, the result is close and says how close."""
+    """Where rounding alone exceeds the tolerance, the result is close and says how close.
+
+    The costs of the outlier are n/2 = 250 times the mean cost, and so is its potential. The eps
+    of ten neighbors is 1e-10. The rounding of the potential, divided by eps, is 2e-4.
+    """
     X = rng.normal(size=(500, 3))
     X[3] = 1e6
-    try:
+    with pytest.warns(ConvergenceWarning, match="off by up to"):
         graph = quadratic_ot_graph(X, mean_degree=10)
-        assert graph.certificate.status == "exact"
-    except ConvergenceWarning:
-        with pytest.warns(ConvergenceWarning, match="off by up to"):
-            graph = quadratic_ot_graph(X, mean_degree=10)
-        assert graph.certificate.marginal_error < 1e-2
+    assert graph.certificate.status == "not_converged"
+    assert 1e-6 < graph.certificate.marginal_error < 1e-2
     assert graph.mean_degree == pytest.approx(10, rel=0.05)
     assert np.all(np.isfinite(graph.potentials))
 
@@ -439,7 +441,7 @@ def test_fault_23_booleans(rng):
 
 @pytest.mark.parametrize("points", [np.ones((5, 2)) * 1j, np.full((5, 2), "a"), [["a", "b"]] * 4])
 def test_fault_23_not_numbers(points):
-    with pytest.raises((TypeError, ValueError)):
+    with pytest.raises(ValueError, match="`X` must hold points, one per row"):
         quadratic_ot_graph(points, 1.0)
 
 
@@ -572,12 +574,16 @@ def test_fault_28_four_threads(rng):
     assert found == expected
 
 
-def test_fault_28_no_thread_stays_behind(X):
+def test_fault_28_no_thread_stays_behind(rng):
+    X = problems.random(rng, 6000)  # enough rows for threads to share
     before = set(threading.enumerate())
-    for _ in range(3):
-        quadratic_ot_graph(X, 1.0, n_jobs=2)
-    left = [t for t in threading.enumerate() if t not in before and t.is_alive()]
-    assert len(left) <= 2  # of a pool that is shared or about to end, not one per call
+    graph = quadratic_ot_graph(X, 1.0, n_jobs=2)
+    gc.collect()  # a pool ends with its last reference; the graph holds none
+    started = set(threading.enumerate()) - before
+    for thread in started:
+        thread.join(timeout=10.0)
+    assert not [thread for thread in started if thread.is_alive()]
+    assert graph.n == 6000
 
 
 def test_fault_29_number_of_threads(rng):
@@ -668,11 +674,10 @@ from otgraph import quadratic_ot_graph
 X = np.random.default_rng(0).normal(size=(60_000, 200))
 print("go", flush=True)
 try:
-    quadratic_ot_graph(X, 1.0)
+    while True:  # a fast machine is interrupted in a later call
+        quadratic_ot_graph(X, 1.0)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
-else:
-    print("finished", flush=True)
 """
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -684,4 +689,4 @@ else:
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()
-    assert out.strip() in ("interrupted", "finished"), err
+    assert out.strip() == "interrupted", err
