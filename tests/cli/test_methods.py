@@ -1,3 +1,5 @@
+"""The commands that compute on a graph: coordinates, labels, denoised features."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Denoising equals powers of the random walk, for data of any kind."""
+
 from __future__ import annotations
 
 import tracemalloc

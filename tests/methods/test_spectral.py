@@ -1,3 +1,5 @@
+"""Eigenvectors of the random walk, against known spectra and LAPACK."""
+
 from __future__ import annotations
 
 import resource
