@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     Block: TypeAlias = tuple[int, int, IndexArray]
 
 BATCH_CELLS = 64  # cells per batch
-BATCH_ROWS = 8192
+BATCH_ROWS = 8192  # rows whose products with the cells of a batch are in memory at once
 SHARE_ROWS = 2048  # sample size for the share of (point, cell) combinations that remain
-FLOAT32_UNIT = 2.0**-24
-LIST_LENGTH = 1 << 18
+FLOAT32_UNIT = 2.0**-24  # relative rounding error of one operation
+LIST_LENGTH = 1 << 18  # combinations that are listed at once
 
 
 class AllPairs:

@@ -181,7 +181,7 @@ class EuclideanCost(DistancePowers):
     def _choose_blocks(
         self, reach: FloatArray, rows: LongArray | None
     ) -> AllPairs | NearCells | NotExcluded:
-        """How to cut the pairs into blocks."""
+        """How to divide the pairs into blocks."""
         plain = AllPairs(self.n, self.sizes.plain_columns, rows)
         if self._cells.n_cells == 1:
             return plain

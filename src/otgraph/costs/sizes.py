@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class SearchSizes:
     """When a search uses a tree or cells, and how much it processes at once.
 
-    The result of an exact search does not depend on them. Tests use small values, which lead few
-    points along the ways of many.
+    The result of an exact search does not depend on them. With small values, tests of few points
+    use the methods for many points.
 
     Parameters
     ----------
