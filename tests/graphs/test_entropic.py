@@ -194,8 +194,7 @@ class TestHardCases:
             entropic_ot_graph(X, 0.05, max_iter=3, on_failure="raise")
 
     def test_hopeless_eps_ends(self, X):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with pytest.warns(ConvergenceWarning, match="more than `tol`"):
             graph = entropic_ot_graph(X, 1e-14, max_iter=300)
         assert graph.certificate.n_steps <= 330
         assert np.all(np.isfinite(graph.potentials))

@@ -169,9 +169,12 @@ def test_fault_10_11_too_little(shape, match):
         quadratic_ot_graph(np.zeros(shape), 1.0)
 
 
-@pytest.mark.parametrize("points", [5.0, np.ones(5), np.ones((2, 2, 2))])
-def test_fault_10_wrong_dimensions(points):
-    with pytest.raises(ValueError, match=r"2D array|dim 3"):
+@pytest.mark.parametrize(
+    ("points", "match"),
+    [(5.0, "2D array"), (np.ones(5), "2D array"), (np.ones((2, 2, 2)), "dim 3")],
+)
+def test_fault_10_wrong_dimensions(points, match):
+    with pytest.raises(ValueError, match=match):
         quadratic_ot_graph(points, 1.0)
 
 
@@ -264,7 +267,7 @@ def test_fault_17_huge_eps_is_refused_before_memory_is_taken(rng, monkeypatch):
     quadratic_ot_graph(X, 0.1)  # fits
     taken = []
     monkeypatch.setattr(points.EuclideanCost, "screen", lambda *a, **k: taken.append(a))
-    with pytest.raises(MemoryLimitError, match=r"GB|MB.*may be used.*Lower `eps`") as caught:
+    with pytest.raises(MemoryLimitError, match=r"(GB|MB).*may be used.*Lower `eps`") as caught:
         quadratic_ot_graph(X, 1e6)
     assert not taken
     assert isinstance(caught.value, MemoryError)
