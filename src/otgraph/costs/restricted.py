@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Rows per task. Handing a task to a thread takes about 20 µs, so tasks should not be small; they
 # must be small enough for two cores to share a few thousand points.
 BLOCK_ROWS = 2048
-MOST_BLOCKS = 64
+MOST_BLOCKS = 64  # with more points, blocks have more rows
 
 
 class RestrictedProblem(Restricted):

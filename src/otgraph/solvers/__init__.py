@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.degree import solve_for_degree
+from otgraph.solvers.rounds import solve
 from otgraph.solvers.screening import Screener
-from otgraph.solvers.solve import solve
 from otgraph.solvers.state import Goal, Solution, State, first_state
 from otgraph.solvers.verification import Verification
 

@@ -11,7 +11,7 @@ import numpy as np
 from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.certify import certify
 from otgraph.solvers.newton import newton
-from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, approach, looking_further
+from otgraph.solvers.rounds import LOOSE_STEPS, LOOSE_TOL, approach, looking_further
 from otgraph.solvers.state import Effort, first_state
 
 if TYPE_CHECKING:

@@ -37,7 +37,9 @@ def excess_ratio(cost: Cost, u: FloatArray, target: FloatArray) -> float:
     return float(np.sum(cost.excess(rows, u))) / float(np.sum(target[rows]))
 
 
-def missing_pairs(cost: Cost, u: FloatArray, plan: TransportPlan, seed: int) -> Missing:
+def missing_pairs(
+    cost: Cost, u: FloatArray, plan: TransportPlan, seed: int, n_rows: int = MISSING_ROWS
+) -> Missing:
     """Estimate, one-sided 95 % bound, and the number of pairs looked at.
 
     For random rows, every pair with u_i + u_j > c_ij is counted, and the pairs of the plan are
@@ -47,7 +49,7 @@ def missing_pairs(cost: Cost, u: FloatArray, plan: TransportPlan, seed: int) -> 
     """
     n = cost.n
     rng = np.random.default_rng(seed)
-    rows = np.sort(rng.choice(n, min(MISSING_ROWS, n), replace=False))
+    rows = np.sort(rng.choice(n, min(n_rows, n), replace=False))
     wanted = cost.count_below(rows, u)
     lacking = np.maximum(wanted - plan.degrees[rows], 0.0)
     pairs_per_row = 0.5 * n / len(rows)
