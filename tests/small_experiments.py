@@ -21,7 +21,7 @@ def run_small(experiment, parameters, *, seeds=2, variant="text"):
         assert picture.caption
         picture.figure.savefig(io.BytesIO(), format="png", dpi=40)
     names = [picture.name for picture in pictures]
-    return scores, experiment.summarize(scores, parameters), names
+    return scores, experiment.summarize_all(scores, parameters), names
 
 
 def frame(rows):

@@ -10,15 +10,16 @@ import pytest
 import otgraph
 from otgraph import datasets
 from otgraph.experiments import arms, density
-from otgraph.experiments._framework import KNN_OPTIONS, graph_at
 from otgraph.experiments._framework.labels import authors_accuracy, authors_labels, with_known
-from otgraph.experiments._framework.style import (
+from otgraph.experiments._framework.methods import (
     ENTROPIC,
     HOLLOW,
     HOLLOW_ENTROPIC,
     KNN,
     KNN_GAUSSIAN,
+    KNN_OPTIONS,
     QUADRATIC,
+    graph_at,
 )
 from small_experiments import frame, run_small, verdicts
 

@@ -29,19 +29,16 @@ from otgraph.experiments._cells_data import (
     prepared,
     with_data,
 )
-from otgraph.experiments._framework import Claim, Experiment, Picture, Summary
-from otgraph.experiments._framework.figures import new_figure
-from otgraph.experiments._framework.style import ENTROPIC, HOLLOW, MAGIC, METHOD_STYLES
+from otgraph.experiments._framework import figures
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
+from otgraph.experiments._framework.methods import ENTROPIC, HOLLOW, MAGIC, METHOD_STYLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from otgraph import Graph
-    from otgraph.experiments._framework import Task
-    from otgraph.experiments._framework.experiment import Row, Scores
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores
     from otgraph.typing import FloatArray
-
-__all__ = ["EXPERIMENT"]
 
 LAZY = "quadratic OT, self-share of MAGIC"
 MATCHED = "entropic OT, same perplexity"
@@ -84,13 +81,13 @@ COLOR_QUANTILES = (0.01, 0.99)  # of what is shown: single cells do not stretch 
 QUICK = Parameters(max_cells=200, max_genes=100)
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """The three graphs of the paper, three more for comparison, and none."""
     for method in (MATCHED, ENTROPIC, HOLLOW, LAZY, MAGIC, WIDER, RAW):
         yield method, {}
 
 
-def run(task: Task, parameters: Parameters) -> Iterator[Row]:
+def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """How far every denoised matrix is from that of MAGIC, and what is left in it."""
     X = expression(parameters)
     shown = compared_columns(X, parameters)
@@ -98,12 +95,9 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
     own = None if task.method == RAW else graph(task.method, X, parameters)
     for t in parameters.t:
         denoised = shown if own is None else otgraph.denoise(own, shown, t)
-        reference = otgraph.denoise(magic, shown, t)
-        for score, value in compare(denoised, reference, shown).items():
-            yield {"t": t, "score": score, "value": value}
+        yield {"t": t}, compare(denoised, otgraph.denoise(magic, shown, t), shown)
     if own is not None:
-        for score, value in describe(own).items():
-            yield {"t": 0, "score": score, "value": value}
+        yield {"t": 0}, describe(own)
 
 
 def compare(denoised: FloatArray, reference: FloatArray, raw: FloatArray) -> dict[str, float]:
@@ -275,7 +269,7 @@ def _nearly_identical(scores: Scores, parameters: Parameters, t: int) -> Claim:
         f"{mean[LAZY]:.3f}, 5 % of the genes below {low:.3f}, lowest {lowest:.3f}. As the authors "
         f"run it, without own values: {mean[HOLLOW]:.3f}. MAGIC with twice as many neighbors: "
         f"{mean[WIDER]:.3f}. Without denoising: {mean[RAW]:.3f}.",
-        reason=reason,
+        reason,
     )
 
 
@@ -319,7 +313,7 @@ def _loses_geometry(scores: Scores, parameters: Parameters) -> Claim:
         f"{_course(scores, HOLLOW, GENE_CORRELATION)} in the mean; {numbers}. With the perplexity "
         f"of quadratic OT, entropic OT has {_course(scores, MATCHED, DISTANCES)} and "
         f"{_course(scores, MATCHED, GENE_CORRELATION)}.",
-        reason="Confirmed if entropic OT is farther from MAGIC than quadratic OT in genes and in "
+        "Confirmed if entropic OT is farther from MAGIC than quadratic OT in genes and in "
         "distances, for every t. Both plans are hollow here, as in the authors' script.",
     )
 
@@ -353,16 +347,18 @@ def _progression(graphs: dict[str, Graph], parameters: Parameters) -> Any:
     panels = {(m, t): otgraph.denoise(of, values, t) for m, of in graphs.items() for t in steps}
     denoised = np.concatenate([found for (_, t), found in panels.items() if t])
     low, high = np.quantile(denoised[:, 2], COLOR_QUANTILES)
-    figure = new_figure(2.5 * len(steps) + 1.4, 2.3 * len(graphs))
-    axes = figure.subplots(len(graphs), len(steps), squeeze=False)
+    look = {"s": 6, "vmin": low, "vmax": high, "cmap": "viridis", "linewidths": 0}
+    n_rows, n_columns = len(graphs), len(steps)
+    figure, axes = figures.subplots(
+        2.5 * n_columns + 1.4, 2.3 * n_rows, n_rows, n_columns, squeeze=False
+    )
     x, y, color = parameters.genes
     for row, method in zip(axes, graphs, strict=True):
         for ax, t in zip(row, steps, strict=True):
             shown = panels[method, t]
-            # Cells with high expression of the third gene are few, so they are drawn on top.
-            order = np.argsort(shown[:, 2], kind="stable")
-            points = ax.scatter(*shown[order, :2].T, c=shown[order, 2], s=6, vmin=low, vmax=high,
-                                cmap="viridis", linewidths=0)  # fmt: skip
+            # Cells with high expression of the third gene are few. They are drawn on top.
+            shown = shown[np.argsort(shown[:, 2], kind="stable")]
+            points = ax.scatter(*shown[:, :2].T, c=shown[:, 2], **look)
             limits = _limits(denoised if t else values)
             ax.set(xlim=limits[0], ylim=limits[1])
             ax.tick_params(labelsize=7)
@@ -384,14 +380,14 @@ def _limits(values: FloatArray) -> list[tuple[float, float]]:
 
 
 def _correlations(graphs: dict[str, Graph], X: FloatArray, parameters: Parameters) -> Any:
-    figure = new_figure(3.6 * len(parameters.t), 3.8)
-    axes = figure.subplots(1, len(parameters.t), sharex=True, sharey=True, squeeze=False)[0]
+    n = len(parameters.t)
+    figure, axes = figures.subplots(3.6 * n, 3.8, 1, n, sharex=True, sharey=True, squeeze=False)
     looks = {
         HOLLOW: (METHOD_STYLES[HOLLOW]["color"], "--"), LAZY: ("#b5123b", "-"),
         ENTROPIC: (METHOD_STYLES[ENTROPIC]["color"], "--"), MATCHED: ("#a87400", ":"),
         WIDER: (METHOD_STYLES[MAGIC]["color"], "-."),
     }  # fmt: skip
-    for ax, t in zip(axes, parameters.t, strict=True):
+    for ax, t in zip(axes[0], parameters.t, strict=True):
         reference = otgraph.denoise(graphs[MAGIC], X, t)
         for method, (line, dashes) in looks.items():
             found = np.sort(gene_correlations(otgraph.denoise(graphs[method], X, t), reference))
@@ -399,24 +395,15 @@ def _correlations(graphs: dict[str, Graph], X: FloatArray, parameters: Parameter
             ax.plot(found, share, color=line, linestyle=dashes, linewidth=2, label=method)
         ax.axvline(NEARLY_IDENTICAL, color="0.4", linestyle=":", linewidth=1)
         ax.set(title=f"t = {t}", xlabel="correlation with MAGIC", xlim=(0, 1), ylim=(0, 1))
-        ax.grid(color="0.92", linewidth=0.6)
-    axes[0].set_ylabel("share of genes below")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        figures.light_grid(ax)
+    axes[0, 0].set_ylabel("share of genes below")
+    figures.legend_below(figure, axes[0], 3)
     return figure
 
 
 EXPERIMENT = Experiment(
-    name="cells",
-    title="Denoised gene expression of single cells",
-    source="section 3.3",
-    parameters=Parameters(),
-    quick=QUICK,
-    methods=methods,
-    run=run,
-    summarize=summarize,
-    draw=draw,
+    name="cells", title="Denoised gene expression of single cells", source="section 3.3",
+    parameters=Parameters(), quick=QUICK, methods=methods, run=run, summarize=summarize, draw=draw,
     variants=("text",),  # the text names no settings; all are those of the authors' scripts
-    seeded=False,
-    with_data=with_data,
-)
+    seeded=False, with_data=with_data,
+)  # fmt: skip

@@ -19,55 +19,41 @@ from scipy.linalg import eigh
 
 import otgraph
 from otgraph import datasets, plots
-from otgraph.experiments._framework import (
-    KNN_OPTIONS,
-    Claim,
-    Experiment,
-    Picture,
-    Summary,
-    Task,
-    at_best,
-    best_of,
-    best_per_seed,
-    circle_variations,
-    graph_at,
-    graphs_along,
-    log_grid,
-    share_within,
-    spread,
-    table_of_best,
-)
-from otgraph.experiments._framework.figures import (
-    DRAWN_SEED,
-    NEGLIGIBLE_SHARE,
-    DrawnEdges,
-    color_bar,
-    draw_embeddings,
-    equal_ink,
-    new_figure,
-    principal_plane,
-)
-from otgraph.experiments._framework.style import (
+from otgraph.experiments._framework import figures
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
+from otgraph.experiments._framework.figures import DRAWN_SEED
+from otgraph.experiments._framework.methods import (
     ENTROPIC,
     GAUSSIAN,
     HOLLOW,
     HOLLOW_ENTROPIC,
     KNN_GAUSSIAN,
+    KNN_OPTIONS,
     MAGIC,
     QUADRATIC,
-    mark_open,
-    plot_spread,
+    graph_at,
+    graphs_along,
+    log_grid,
+)
+from otgraph.experiments._framework.statistics import (
+    at_best,
+    best_of,
+    best_per_seed,
+    by_method,
+    circle_variations,
+    listing,
+    share_within,
+    spread,
+    table_of_best,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from otgraph import Graph
-    from otgraph.experiments._framework import Best
-    from otgraph.experiments._framework.experiment import Row, Scores
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores
+    from otgraph.experiments._framework.statistics import Best
     from otgraph.typing import BoolArray, FloatArray
-
-__all__ = ["EXPERIMENT"]
 
 ANGLE = "mean angle"
 RADIUS_VARIATION = "radius variation"
@@ -94,9 +80,7 @@ EVEN_AS_RANDOM = 1.0
 # next method.
 COMPARABLE = 0.2
 NOISY_QUANTILE = 0.75  # points noisier than this one are the high-noise region
-# One lobe of the star in the plane of the principal components, where noise is largest.
-ZOOM = (0.7, 1.7, -0.5, 0.5)
-ZOOM_BOUNDS = (1.02, 0.2, 0.6, 0.6)
+ZOOM_BOUNDS = (1.02, 0.2, 0.6, 0.6)  # of the enlarged lobe, beside its panel
 
 
 @dataclass(frozen=True)
@@ -118,11 +102,13 @@ QUICK = Parameters(
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """In the order of the tables; nearest neighbors have a task for each k."""
     for method in SHOWN:
-        for k in parameters.k if method in (KNN_GAUSSIAN, MAGIC) else (None,):
-            yield method, {} if k is None else {"k": k}
+        if method in (KNN_GAUSSIAN, MAGIC):
+            yield from ((method, {"k": k}) for k in parameters.k)
+        else:
+            yield method, {}
 
 
 def sample(parameters: Parameters, seed: int) -> datasets.Sample:
@@ -130,32 +116,28 @@ def sample(parameters: Parameters, seed: int) -> datasets.Sample:
     return datasets.noisy_spiral(parameters.n, dim=parameters.dim, random_state=seed)
 
 
-def run(task: Task, parameters: Parameters) -> Iterator[Row]:
+def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """Angle to the reference for every graph, its circle, and where its weight goes."""
     spiral = sample(parameters, task.seed)
     n_vectors = parameters.n_eigenvectors
     reference = leading_modes(reference_graph(spiral, task.variant, parameters), n_vectors)
     quadratic = task.method in (QUADRATIC, HOLLOW)
-    grid = graphs_along(
-        task.method,
-        spiral.X,
-        eps=parameters.quadratic_eps if quadratic else parameters.kernel_eps,
-        k=(task.params["k"],) if "k" in task.params else (),
-        **KNN_OPTIONS[task.variant],
-    )
-    for at, graph in grid:
+    eps = parameters.quadratic_eps if quadratic else parameters.kernel_eps
+    k, knn = (task.params.get("k", 0),), KNN_OPTIONS[task.variant]
+    for at, graph in graphs_along(task.method, spiral.X, eps=eps, k=k, **knn):
         modes = leading_modes(graph, n_vectors)
         radius, gaps = circle_variations(modes.vectors[:, :2])
-        values = {
-            ANGLE: otgraph.subspace_angle(modes.vectors, reference.vectors),
-            RADIUS_VARIATION: radius,
-            GAP_VARIATION: gaps,
-            KEPT: share_within(graph, noisiest(spiral)),
-            DETERMINED: float(modes.determined),
-            "components": float(graph.n_connected),
-        }
-        for score, value in values.items():
-            yield {**at, "score": score, "value": value}
+        yield (
+            at,
+            {
+                ANGLE: otgraph.subspace_angle(modes.vectors, reference.vectors),
+                RADIUS_VARIATION: radius,
+                GAP_VARIATION: gaps,
+                KEPT: share_within(graph, noisiest(spiral)),
+                DETERMINED: float(modes.determined),
+                "components": float(graph.n_connected),
+            },
+        )
 
 
 def reference_graph(spiral: datasets.Sample, variant: str, parameters: Parameters) -> Graph:
@@ -199,29 +181,27 @@ def leading_modes(graph: Graph, n_vectors: int) -> Modes:
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Best graph of each method and seed, and what the paper says about them."""
     best = best_per_seed(scores, ANGLE, largest=False)
-    claims = []
-    for variant in scores["variant"].unique():
-        mine = scores[scores["variant"] == variant]
-        angles = {
-            method: group["value"].to_numpy()
-            for method, group in best[best["variant"] == variant].groupby("method")
-        }
-        claims += [
-            _order(angles, variant),
-            _comparable(angles, variant),
-            _noisy_region(mine, variant),
-            _circle(mine, variant),
-            _diagonal(angles, variant),
-            _aim(angles, variant),
-        ]
+    angles = by_method(best)
+    claims = [
+        _order(angles),
+        _comparable(angles),
+        _noisy_region(_at_best_angle(scores, KEPT)),
+        _circle(_at_best_angle(scores, RADIUS_VARIATION), _at_best_angle(scores, GAP_VARIATION)),
+        _diagonal(angles),
+        _aim(angles),
+    ]
     return Summary(table_of_best(best), claims)
 
 
-def _listed(values: Mapping[str, FloatArray], chosen: tuple[str, ...]) -> str:
-    return "; ".join(f"{method} {spread(values[method])}" for method in chosen)
+def _at_best_angle(scores: Scores, score: str) -> dict[str, FloatArray]:
+    """A score of every method at the parameters with its best angle."""
+    return {
+        method: at_best(scores, method, ANGLE, score, largest=False)
+        for method in scores["method"].unique()
+    }
 
 
-def _order(best: Mapping[str, FloatArray], variant: str) -> Claim:
+def _order(best: Mapping[str, FloatArray]) -> Claim:
     sparse = np.minimum(best[KNN_GAUSSIAN], best[MAGIC])
     worst_sparse = np.maximum(best[KNN_GAUSSIAN], best[MAGIC])
     dense = np.minimum(best[ENTROPIC], best[GAUSSIAN])
@@ -231,15 +211,14 @@ def _order(best: Mapping[str, FloatArray], variant: str) -> Claim:
         "OT and the Gaussian kernel perform the worst, and there are no parameter settings for "
         "which they perform well.",
         bool(first.all() and last.all()),
-        f"Best mean angle over the grid: {_listed(best, PAPERS)}.",
-        variant,
+        f"Best mean angle over the grid: {listing(best, PAPERS)}.",
         f"Quadratic OT is ahead of both in {first.sum()} of {len(first)} seeds, and the two dense "
         f"kernels are behind all others in {last.sum()}. Without self-loops entropic OT does not "
         "belong to the worst: see the claim about the diagonal.",
     )
 
 
-def _comparable(best: Mapping[str, FloatArray], variant: str) -> Claim:
+def _comparable(best: Mapping[str, FloatArray]) -> Claim:
     knn, magic = best[KNN_GAUSSIAN].mean(), best[MAGIC].mean()
     between = abs(knn - magic)
     others = [best[method].mean() for method in PAPERS if method not in (KNN_GAUSSIAN, MAGIC)]
@@ -247,40 +226,27 @@ def _comparable(best: Mapping[str, FloatArray], variant: str) -> Claim:
     return Claim(
         "kNN and MAGIC perform comparably.",
         bool(between <= COMPARABLE * to_next),
-        f"Best mean angle: {_listed(best, (KNN_GAUSSIAN, MAGIC))}.",
-        variant,
+        f"Best mean angle: {listing(best, (KNN_GAUSSIAN, MAGIC))}.",
         f"Their means differ by {between:.3f}, {between / to_next:.0%} of the distance to the next "
         f"method ({to_next:.3f}); up to {COMPARABLE:.0%} counts as comparable.",
     )
 
 
-def _noisy_region(scores: Scores, variant: str) -> Claim:
-    kept = {
-        method: at_best(scores, method, ANGLE, KEPT, largest=False)
-        for method in scores["method"].unique()
-    }
+def _noisy_region(kept: Mapping[str, FloatArray]) -> Claim:
     ahead, leaving = kept[QUADRATIC] > kept[MAGIC], kept[MAGIC] < 0.5
     return Claim(
         "MAGIC forms few edges between points in the high-noise region, with most branching away "
         "into the low-noise region; quadratic OT forms appreciably stronger connections there.",
         bool(ahead.all() and leaving.all()),
         "Share of its weight that the noisiest quarter of the points keeps to itself, loops not "
-        f"counted, at the best parameters: {_listed(kept, SHOWN)}.",
-        variant,
+        f"counted, at the best parameters: {listing(kept, SHOWN)}.",
         f"Less than half of MAGIC's weight stays in {leaving.sum()} of {len(leaving)} seeds, and "
         f"quadratic OT keeps more than MAGIC in {ahead.sum()}, "
         f"{kept[QUADRATIC].mean() / kept[MAGIC].mean():.1f} times as much in the mean.",
     )
 
 
-def _circle(scores: Scores, variant: str) -> Claim:
-    radius, gaps = (
-        {
-            method: at_best(scores, method, ANGLE, score, largest=False)
-            for method in scores["method"].unique()
-        }
-        for score in (RADIUS_VARIATION, GAP_VARIATION)
-    )
+def _circle(radius: Mapping[str, FloatArray], gaps: Mapping[str, FloatArray]) -> Claim:
     near_perfect = {
         method: (radius[method] < ROUND) & (gaps[method] < EVEN_AS_RANDOM) for method in radius
     }
@@ -296,7 +262,6 @@ def _circle(scores: Scores, variant: str) -> Claim:
         bool(ours.all() and not others),
         "Coefficients of variation of the radius and of the angular gaps in the best "
         f"two-dimensional embedding: {numbers}.",
-        variant,
         f"Near-perfect is below {ROUND:g}, and below {EVEN_AS_RANDOM:g}, that of random points on "
         f"a circle. Quadratic OT is in {ours.sum()} of {len(ours)} seeds; of the paper's other "
         f"methods {', '.join(others) if others else 'none'} is in any. Hollow entropic OT, which "
@@ -304,28 +269,26 @@ def _circle(scores: Scores, variant: str) -> Claim:
     )
 
 
-def _diagonal(best: Mapping[str, FloatArray], variant: str) -> Claim:
+def _diagonal(best: Mapping[str, FloatArray]) -> Claim:
     sparse = np.minimum(best[KNN_GAUSSIAN], best[MAGIC])
     well, behind = best[HOLLOW_ENTROPIC] < sparse, best[HOLLOW] < best[HOLLOW_ENTROPIC]
     return Claim(
         "Beyond the paper: what spoils entropic OT here is its diagonal. Without self-loops it "
         "performs better than kNN and MAGIC, and quadratic OT stays ahead of it.",
         bool(well.all() and behind.all()),
-        f"Best mean angle: {_listed(best, (ENTROPIC, HOLLOW_ENTROPIC, QUADRATIC, HOLLOW))}.",
-        variant,
+        f"Best mean angle: {listing(best, (ENTROPIC, HOLLOW_ENTROPIC, QUADRATIC, HOLLOW))}.",
         f"Hollow entropic OT is ahead of kNN and MAGIC in {well.sum()} of {len(well)} seeds, and "
         f"hollow quadratic OT ahead of it in {behind.sum()}.",
     )
 
 
-def _aim(best: Mapping[str, FloatArray], variant: str) -> Claim:
+def _aim(best: Mapping[str, FloatArray]) -> Claim:
     angle, ratio = best[QUADRATIC], best[QUADRATIC] / best[KNN_GAUSSIAN]
     return Claim(
         f"Aim: the best mean angle of quadratic OT is at most {LARGEST_ANGLE:.2f}, and at most a "
         "third of that of the best kNN graph.",
         bool(angle.mean() <= LARGEST_ANGLE and ratio.mean() <= LARGEST_RATIO),
-        f"{_listed(best, (QUADRATIC, HOLLOW, KNN_GAUSSIAN))}; ratio {spread(ratio)}.",
-        variant,
+        f"{listing(best, (QUADRATIC, HOLLOW, KNN_GAUSSIAN))}; ratio {spread(ratio)}.",
         f"Its mean is {angle.mean():.3f}, and that of the ratio {ratio.mean():.3f}.",
     )
 
@@ -353,7 +316,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         "Graphs at the parameters with the best eigenvectors, over the first two principal "
         f"components of the noisy points (seed {DRAWN_SEED}). The zoom shows where noise is "
         "largest. All graphs are drawn with the same amount of ink; edges with less than "
-        f"{NEGLIGIBLE_SHARE:.0%} of the typical weight are left out.",
+        f"{figures.NEGLIGIBLE_SHARE:.0%} of the typical weight are left out.",
     )
     yield Picture(
         "errors",
@@ -372,9 +335,9 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
 
 
 def _dataset(spiral: datasets.Sample) -> Any:
-    figure = new_figure(5, 2.9)
+    figure, ax = figures.subplots(5, 2.9, subplot_kw={"projection": "3d"})
     figure.set_layout_engine("none")  # it leaves room that axes in space do not use
-    ax = figure.add_axes((0, 0, 0.86, 1), projection="3d")
+    ax.set_position((0, 0, 0.86, 1))
     shown = ax.scatter(*spiral.clean.T, c=spiral.noise_level, cmap="viridis", s=7, depthshade=False)
     ax.set(xlabel="x", ylabel="y", zlabel="z")
     ax.set_box_aspect(np.ptp(spiral.clean, axis=0), zoom=1.3)
@@ -386,37 +349,32 @@ def _dataset(spiral: datasets.Sample) -> Any:
 
 
 def _graphs(found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datasets.Sample) -> Any:
-    figure = new_figure(19, 5.6)
-    axes = figure.subplots(2, 4)
-    plane = principal_plane(spiral.X)
-    panels = {"noisy points": DrawnEdges(sp.csr_matrix((len(plane), len(plane))), 1.0)}
-    panels |= {f"{m}\n{best[m]}": equal_ink(graph, plane) for m, graph in found.items()}
-    for ax, (title, edges) in zip(axes.ravel(), panels.items(), strict=True):
-        plots.draw_graph(
-            edges.weights, plane, color=spiral.noise_level, ax=ax, zoom=ZOOM,
-            zoom_bounds=ZOOM_BOUNDS, legend=False, edge_strength=edges.strength, title=title,
-        )  # fmt: skip
-    color_bar(figure, axes, spiral.noise_level, "size of the noise")
+    figure, axes = figures.subplots(19, 5.6, 2, 4)
+    plane = figures.principal_plane(spiral.X)
+    look: dict[str, Any] = {
+        "color": spiral.noise_level,
+        "zoom": figures.SPIRAL_ZOOM,
+        "zoom_bounds": ZOOM_BOUNDS,
+    }
+    points, *others = axes.ravel()
+    no_edges = sp.csr_matrix((len(plane), len(plane)))
+    plots.draw_graph(no_edges, plane, ax=points, legend=False, title="noisy points", **look)
+    for ax, (method, graph) in zip(others, found.items(), strict=True):
+        figures.draw_with_equal_ink(ax, graph, plane, title=f"{method}\n{best[method]}", **look)
+    figures.color_bar(figure, axes, spiral.noise_level, "size of the noise")
     return figure
 
 
 def _errors(scores: Scores) -> Any:
-    figure = new_figure(7.2, 4.4)
-    ax = figure.subplots()
+    figure, ax = figures.subplots(7.2, 4.4)
+    undetermined = scores[(scores["score"] == DETERMINED) & (scores["value"] == 0)]
     for method in WITH_EPS:
-        mine = scores[scores["method"] == method]
-        best = best_per_seed(mine, ANGLE, largest=False, by=("seed", "eps"))
-        plot_spread(ax, best, "eps", method)
-        determined = mine[mine["score"] == DETERMINED]
-        mark_open(ax, best, determined[determined["value"] == 0], "eps", method)
+        figures.plot_best(ax, scores, ANGLE, "eps", method, largest=False, hollow=undetermined)
     magic = scores[scores["method"] == MAGIC]
-    plot_spread(ax, best_per_seed(magic, ANGLE, largest=False, by=("seed",)), None, MAGIC)
-    ax.set(
-        xscale="log",
-        xlabel="ε",
-        ylabel="mean principal angle (radians)",
-        ylim=(0, 1.05 * np.pi / 2),
-    )
+    best = best_per_seed(magic, ANGLE, largest=False, by=("seed",))
+    figures.plot_spread(ax, best, None, MAGIC)
+    ax.set(xscale="log", xlabel="ε", ylabel="mean principal angle (radians)")
+    ax.set(ylim=(0, 1.05 * np.pi / 2))
     figure.legend(loc="outside right center", frameon=False)
     return figure
 
@@ -424,24 +382,17 @@ def _errors(scores: Scores) -> Any:
 def _embeddings(
     found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datasets.Sample
 ) -> Any:
-    figure = new_figure(11, 5.9)
+    figure, axes = figures.subplots(11, 5.9, 2, 4)
     angles = {name: f"({each.value:.3f})" for name, each in best.items()}
     planes = {
         f"{name}\n{angles.get(name, '')}": leading_modes(graph, 2).vectors
         for name, graph in found.items()
     }
-    draw_embeddings(figure.subplots(2, 4).ravel(), planes, spiral.t)
+    figures.draw_embeddings(axes.ravel(), planes, spiral.t)
     return figure
 
 
 EXPERIMENT = Experiment(
-    name="spiral",
-    title="Eigenvectors of a noisy spiral in 100 dimensions",
-    source="section 3.1",
-    parameters=Parameters(),
-    quick=QUICK,
-    methods=methods,
-    run=run,
-    summarize=summarize,
-    draw=draw,
-)
+    name="spiral", title="Eigenvectors of a noisy spiral in 100 dimensions", source="section 3.1",
+    parameters=Parameters(), quick=QUICK, methods=methods, run=run, summarize=summarize, draw=draw,
+)  # fmt: skip

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Row = Mapping[str, Any]  # parameters, then "score" and "value"
+Params = Mapping[str, Any]  # such as {"k": 5, "eps": 0.1}
+Scored = tuple[Params, Mapping[str, float]]  # parameters of a graph, and its scores by name
 Scores = Any  # a pandas data frame, one row per score; pandas is loaded by the first run
 P = TypeVar("P")  # the dataclass with the sizes and grids of an experiment
 
@@ -36,7 +37,7 @@ class Task:
     variant: str
     seed: int
     method: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -65,17 +66,17 @@ class Claim:
         The verdict. True and False mean confirmed and not confirmed.
     sentence
         What was measured, with mean and spread, without a verdict.
-    variant
-        The variant it was measured on; empty if there are several.
     reason
         The reason of the verdict: the criterion and the numbers.
+    variant
+        The variant it was measured on. A run sets it if the experiment has several variants.
     """
 
     text: str
     verdict: Verdict | bool
     sentence: str
-    variant: str = ""
     reason: str = ""
+    variant: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.verdict, Verdict):
@@ -102,13 +103,8 @@ class Claim:
 class Summary:
     """Summary of the scores: a small table, and the claims.
 
-    Attributes
-    ----------
-    table
-        Rows of plain values with the same keys. A key ``"mean"`` is printed together with
-        ``"std"``.
-    claims
-        In the order in which they are reported.
+    Rows of the table hold plain values under the same keys. A key ``"mean"`` is printed together
+    with ``"std"``. Claims are reported in their order.
     """
 
     table: list[dict[str, Any]]
@@ -140,13 +136,13 @@ class Experiment(Generic[P]):
         ``methods(parameters, variant)`` gives pairs of a method's name and the part of the
         grid: one task for each, seed and variant. Small tasks spread better over the cores.
     run
-        ``run(task, parameters)`` gives the scores of a task as rows. It runs in a process of
-        its own and may use one thread only (``n_jobs=1``).
+        ``run(task, parameters)`` gives pairs for a task: the parameters of a graph, and its
+        scores by name. It runs in a process of its own and may use one thread only
+        (``n_jobs=1``).
     summarize
-        ``summarize(scores, parameters)`` gives table and claims.
+        ``summarize(scores, parameters)`` gives table and claims, from the scores of one variant.
     draw
-        ``draw(scores, parameters)`` yields the pictures. It is called once for each variant, with
-        the scores of that variant only.
+        ``draw(scores, parameters)`` yields the pictures, from the scores of one variant.
     variants
         The variants to run; ``("text",)`` if the authors' code does not differ.
     seeded
@@ -161,8 +157,8 @@ class Experiment(Generic[P]):
     source: str
     parameters: P
     quick: P
-    methods: Callable[[P, str], Iterable[tuple[str, Mapping[str, Any]]]]
-    run: Callable[[Task, P], Iterable[Row]]
+    methods: Callable[[P, str], Iterable[tuple[str, Params]]]
+    run: Callable[[Task, P], Iterable[Scored]]
     summarize: Callable[[Scores, P], Summary]
     draw: Callable[[Scores, P], Iterator[Picture]]
     variants: tuple[str, ...] = ("text", "code")
@@ -178,9 +174,12 @@ class Experiment(Generic[P]):
             for method, params in self.methods(parameters, variant)
         ]
 
-    def settings(self, parameters: P) -> dict[str, Any]:
-        """Parameters as plain values that survive a round trip through JSON."""
-        assert dataclasses.is_dataclass(parameters)
-        assert not isinstance(parameters, type)
-        settings: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(parameters)))
-        return settings
+    def summarize_all(self, scores: Scores, parameters: P) -> Summary:
+        """The summaries of all variants as one; claims tell their variant if there are several."""
+        table, claims = [], []
+        for variant, mine in scores.groupby("variant", sort=False):
+            summary = self.summarize(mine, parameters)
+            table += summary.table
+            named = {"variant": variant} if len(self.variants) > 1 else {}
+            claims += [dataclasses.replace(claim, **named) for claim in summary.claims]
+        return Summary(table, claims)

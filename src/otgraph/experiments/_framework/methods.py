@@ -1,4 +1,7 @@
-"""Grids of parameters, and the graphs along them."""
+"""The graphs that are compared: names, styles, and the graphs of each over a grid.
+
+Colors, dashes and markers are distinct in gray and when color-blind.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,41 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import otgraph
-from otgraph.experiments._framework.style import (
-    ENTROPIC,
-    GAUSSIAN,
-    HOLLOW,
-    HOLLOW_ENTROPIC,
-    KNN,
-    KNN_GAUSSIAN,
-    MAGIC,
-    QUADRATIC,
-)
+from otgraph.graphs.constructions import CONSTRUCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
+    from otgraph.experiments._framework.experiment import Params
     from otgraph.typing import PointsLike
 
-# Digits of grid values, so that values printed in a table give the same graphs.
+QUADRATIC, ENTROPIC, KNN, GAUSSIAN, MAGIC = (
+    CONSTRUCTIONS[name].title for name in ("quadratic", "entropic", "knn", "gaussian", "magic")
+)
+HOLLOW = f"{QUADRATIC}, hollow"  # without self-loops
+HOLLOW_ENTROPIC = f"{ENTROPIC}, hollow"
+CORRECTED = f"{QUADRATIC}, density divided out"
+KNN_GAUSSIAN = f"{KNN} + {GAUSSIAN}"
+
+# From dark to light, each with its own dashes and marker, to be distinct in print.
+METHOD_STYLES: dict[str, dict[str, Any]] = {
+    KNN: {"color": "#5b7db1", "linestyle": (0, (6, 1.5)), "marker": "X"},
+    KNN_GAUSSIAN: {"color": "#14213d", "linestyle": "-", "marker": "s"},
+    QUADRATIC: {"color": "#b5123b", "linestyle": "-", "marker": "o"},
+    CORRECTED: {"color": "#6a2f99", "linestyle": "-.", "marker": "*"},
+    GAUSSIAN: {"color": "#4c8c2b", "linestyle": ":", "marker": "v"},
+    MAGIC: {"color": "#00a6a6", "linestyle": "-.", "marker": "^"},
+    HOLLOW: {"color": "#ee8fa3", "linestyle": "--", "marker": "o"},
+    ENTROPIC: {"color": "#f2a900", "linestyle": "--", "marker": "D"},
+    HOLLOW_ENTROPIC: {"color": "#a87400", "linestyle": (0, (2, 1)), "marker": "d"},
+}
+# Digits of grid values. Values printed in a table then give the same graphs.
 GRID_DIGITS = 6
 # The authors count a point among its own neighbors, and average the two directions.
 KNN_OPTIONS: dict[str, dict[str, Any]] = {
     "text": {},
     "code": {"include_self": True, "symmetrize": "average"},
 }
-WITH_LOOPS = (QUADRATIC, ENTROPIC, GAUSSIAN)
 
 
 def log_grid(low: float, high: float, n: int) -> tuple[float, ...]:
@@ -61,40 +75,31 @@ def graphs_along(
 ) -> Iterator[tuple[dict[str, Any], otgraph.Graph]]:
     """All graphs of a method over its grid, each with its parameters.
 
-    Parameters
-    ----------
-    method
-        Name of the method, as in tables and legends.
-    X
-        The points.
-    eps, k
-        The grid; a method uses the parameters that it has.
-    **knn
-        Options of the nearest-neighbor graphs, such as ``KNN_OPTIONS["code"]``.
+    A method uses the parameters that it has. `knn` are options of the nearest-neighbor graphs,
+    such as ``KNN_OPTIONS["code"]``.
     """
-    loops = method in WITH_LOOPS
     if method in (QUADRATIC, HOLLOW):
-        for graph in otgraph.eps_path(X, tuple(eps), self_loops=loops, n_jobs=1):
+        for graph in otgraph.eps_path(X, tuple(eps), self_loops=method == QUADRATIC, n_jobs=1):
             yield {"eps": graph.params["eps"]}, graph
     elif method in (ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN):
         build = otgraph.gaussian_graph if method == GAUSSIAN else otgraph.entropic_ot_graph
         for value in eps:
-            yield {"eps": value}, build(X, value, self_loops=loops, n_jobs=1)
+            yield {"eps": value}, build(X, value, self_loops=method != HOLLOW_ENTROPIC, n_jobs=1)
     elif method == KNN_GAUSSIAN:
         values = tuple(eps)
         for count in k:
             for nearest in knn_gaussian_path(X, count, values, n_jobs=1, **knn):
                 yield {"k": count, "eps": nearest.params["eps"]}, nearest
-    else:
+    elif method == KNN:
         for count in k:
-            if method == KNN:
-                yield {"k": count}, otgraph.knn_gaussian_graph(X, count, None, n_jobs=1, **knn)
-            else:
-                assert method == MAGIC
-                yield {"k": count}, otgraph.magic_graph(X, count, n_jobs=1)
+            yield {"k": count}, otgraph.knn_gaussian_graph(X, count, None, n_jobs=1, **knn)
+    else:
+        assert method == MAGIC
+        for count in k:
+            yield {"k": count}, otgraph.magic_graph(X, count, n_jobs=1)
 
 
-def graph_at(method: str, X: PointsLike, params: Mapping[str, Any], **knn: Any) -> otgraph.Graph:
+def graph_at(method: str, X: PointsLike, params: Params, **knn: Any) -> otgraph.Graph:
     """The one graph of a method at given parameters, such as the best of a grid."""
     eps = (float(params["eps"]),) if "eps" in params else ()
     k = (int(params["k"]),) if "k" in params else ()
