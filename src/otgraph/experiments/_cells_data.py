@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
 PAPER = "bmmc"
-PAPER_FILE = "BMMC_myeloid.csv.gz"  # under which a local copy is recognized
+PAPER_FILE = "BMMC_myeloid.csv.gz"  # name of a local copy
 # Two genes to plot against each other, and one for the color.
 GENES = {
     PAPER: ("Mpo", "Klf1", "Ifitm1"),  # the authors': two branches and where they part
     "pbmc68k_reduced": ("LYZ", "CD3D", "NKG7"),  # monocytes, T cells, natural killer cells
     "emt_subset.csv": ("VIM", "CDH1", "ZEB1"),  # of MAGIC's paper: mesenchymal, epithelial, driver
 }
-# What is known by name, in words.
+# Descriptions of the data that are known by name.
 ABOUT = {
     PAPER: "the paper's cells",
     "pbmc68k_reduced": "not the paper's cells, but blood cells that come with scanpy",
@@ -41,7 +41,7 @@ class Parameters:
     data, genes
         What to load, and the three genes to show.
     n_cells, n_genes, total
-        Size and sum of the prepared data, so that scores of a changed file are not mixed in.
+        Size and sum of the prepared data. Scores of a file that has changed are not mixed in.
     eps, entropic_eps
         Values of the authors, for costs that are not normalized. None on other data, whose
         distances have a different size. Quadratic OT then gets the mean degree of the MAGIC
@@ -107,7 +107,7 @@ def is_papers(data: str) -> bool:
 
 
 def prepared(data: str, max_cells: int | None) -> datasets.Cells:
-    """Counts, prepared like the authors do; values that are not counts are not changed."""
+    """Counts, prepared as the authors do; values that are not counts are not changed."""
     file = Path(data)
     changed = file.stat().st_mtime_ns if file.is_file() else 0
     return _prepared(data, max_cells, changed)

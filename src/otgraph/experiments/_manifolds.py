@@ -44,7 +44,7 @@ LARGEST_ORDER = 5  # waves around the second angle; more of them have larger eig
 
 @dataclass(frozen=True)
 class Manifold:
-    """A manifold and how much of its spectrum is looked at.
+    """A manifold, and the part of its spectrum that is compared.
 
     Attributes
     ----------

@@ -3,8 +3,8 @@
 The authors' code halves the noise, draws points at random instead of at equal distances
 (:data:`DATA_OPTIONS`), counts a point among its own neighbors, and spreads labels by another
 weight (:func:`~otgraph.experiments._framework.labels.authors_labels`). Entropic OT and plans
-without self-loops are not in the paper here; they have grids of their own, which reach below the
-paper's because they are best there.
+without self-loops are not in this section of the paper. Their grids reach below those of the
+paper, because smaller eps are best for them.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ ACCURACY = "accuracy"
 BETWEEN_ARMS = "edges between arms"
 METHODS = (QUADRATIC, HOLLOW, ENTROPIC, HOLLOW_ENTROPIC, KNN_GAUSSIAN)
 
-SCRIPT_K = 10  # the largest k of the authors' script; with "code", only multiples of it beyond
+SCRIPT_K = 10  # the largest k of the authors' script; "code" takes only multiples beyond it
 SIGNIFICANT = 0.05  # level of the paired test
-SMALLEST_LEAD = 0.05  # in every seed: what this reproduction must reach with the text's noise
-MOSTLY = 0.9  # share of right labels that deserves the paper's "mostly correctly"
+SMALLEST_LEAD = 0.05  # lead in every seed that the aim asks for, with the text's noise
+MOSTLY = 0.9  # share of right labels that counts as the paper's "mostly correctly"
 
-# Ten arms, none gray (which means unlabeled) and no two alike; neighbors on the circle differ most.
+# One color per arm. None is gray, which means unlabeled. Arms next to each other differ most.
 ARM_COLORS = (
     "#1f6fd6", "#ff8c1a", "#0f9b4c", "#e0218a", "#f2d11b", "#7b2fbe", "#8bd42d", "#c1121f",
     "#19c3d6", "#5c2e0b",
 )  # fmt: skip
 POINT_SIZE = 14.0
-CURVES_OF_K = (1, 2, 5, 10, 20, 50)  # of fifty, evenly on a logarithmic scale
+CURVES_OF_K = (1, 2, 5, 10, 20, 50)  # values to draw out of fifty, evenly on a logarithmic scale
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ QUICK = Parameters(
 
 
 def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
-    """A task for each plan, and one for each k: of those beyond the authors' script only some."""
+    """A task for each plan, and one for each k."""
     for method in (ENTROPIC, HOLLOW_ENTROPIC, QUADRATIC, HOLLOW):
         yield method, {}
     for k in reversed(parameters.k):
@@ -214,7 +214,7 @@ def _few_between_arms(scores: Scores) -> Claim:
 
 
 def _hollow(best: dict[str, FloatArray]) -> Claim:
-    """How much of the difference is the diagonal, and how much the regularizer."""
+    """Without self-loops on either side, only the regularizers differ."""
     verdict, reason = judged_lead(best[HOLLOW] - best[HOLLOW_ENTROPIC])
     return Claim(
         "Beyond the paper: quadratic OT is more accurate than entropic OT also where neither has "

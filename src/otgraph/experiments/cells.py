@@ -1,8 +1,8 @@
 """Section 3.3: denoising the expression of genes in single cells.
 
-MAGIC leaves a share of each cell's own noisy values in place with every step, a plan without
-self-loops nothing. The two are therefore compared twice: as the authors run them, and with a plan
-that keeps the same share (:data:`LAZY`).
+In every step MAGIC keeps a share of each cell's own noisy values. A plan without self-loops keeps
+none of them. The two are therefore compared twice: as the authors run them, and with a plan that
+keeps the same share (:data:`LAZY`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 LAZY = "quadratic OT, self-share of MAGIC"
 MATCHED = "entropic OT, same perplexity"
-WIDER = "MAGIC, twice the neighbors"  # a negligible change, for comparison
-RAW = "no denoising"  # what the numbers are before anything is done
+WIDER = "MAGIC, twice the neighbors"  # a small change, as a yardstick for the others
+RAW = "no denoising"  # scores of the data as they are
 
 GENE_CORRELATION = "correlation with MAGIC"
 LOWEST_CORRELATION = "correlation with MAGIC, lowest gene"
@@ -65,18 +65,18 @@ IN_TABLE = (
 
 # Cells whose pairs are compared; a rank correlation of 1e5 distances is accurate to 1e-2.
 CELLS_IN_DISTANCES = 500
-ENTROPIC_SHARE = 0.5 / 30  # of the authors' two eps
+ENTROPIC_SHARE = 0.5 / 30  # ratio of the authors' two eps
 PERPLEXITY_RTOL = 0.01
 MOST_HALVINGS = 30
 EPS_RANGE = (1e-3, 1.0)  # of the mean distance: from single neighbors to most of all cells
 
-# Mean correlation over the genes that deserves the word; without denoising it is far below.
+# Mean correlation over the genes that counts as nearly identical; without denoising it is lower.
 NEARLY_IDENTICAL = 0.95
-# What the authors' preparation leaves of their data.
+# Cells and genes that the authors' preparation leaves.
 PAPER_SHAPE = (2416, 10782)
 
 SHOWN = (MAGIC, HOLLOW, ENTROPIC, MATCHED)
-COLOR_QUANTILES = (0.01, 0.99)  # of what is shown: single cells do not stretch the color scale
+COLOR_QUANTILES = (0.01, 0.99)  # ends of the color scale, which a few cells would stretch otherwise
 
 QUICK = Parameters(max_cells=200, max_genes=100)
 
@@ -115,7 +115,7 @@ def compare(denoised: FloatArray, reference: FloatArray, raw: FloatArray) -> dic
 
 
 def describe(of: Graph) -> dict[str, float]:
-    """What the graph itself is like: how wide, how even, in how many pieces."""
+    """Properties of the graph: how wide its rows are, how even, how many components."""
     P = of.transition()
     own = P.diagonal()
     received = np.sort(np.asarray(P.sum(axis=0)).ravel() - own)[::-1]
@@ -147,7 +147,7 @@ def distance_correlation(A: FloatArray, B: FloatArray) -> float:
 
 
 def graph(method: str, X: FloatArray, parameters: Parameters) -> Graph:
-    """A graph with the authors' settings, or what :class:`Parameters` says about other data."""
+    """A graph with the authors' settings, or those for other data (see :class:`Parameters`)."""
     if method in (MAGIC, WIDER):
         n_pca = min(parameters.n_pca, min(X.shape) - 1)
         k = parameters.magic_k * (2 if method == WIDER else 1)
@@ -168,7 +168,7 @@ def graph(method: str, X: FloatArray, parameters: Parameters) -> Graph:
 
 
 def lazy(plan: Graph, like: Graph) -> Graph:
-    """A plan whose rows keep the mean share on the diagonal that another graph has."""
+    """A plan with self-loops, which get the mean share that they have in another graph."""
     share = float(like.transition().diagonal().mean())
     loops = sp.identity(plan.n, format="csr")
     return otgraph.Graph.from_weights((1 - share) * plan.weights + share * loops)
@@ -196,7 +196,7 @@ def _entropic(distances: FloatArray, eps: float) -> Graph:
 
 
 def _of_perplexity(X: FloatArray, wanted: float) -> Graph:
-    """Entropic OT with as many effective neighbors: halve the interval of log eps."""
+    """Entropic OT with the wanted number of effective neighbors, by bisection of log eps."""
     distances = _distances(X)
     low, high = np.log(distances.mean() * np.array(EPS_RANGE))
     for _ in range(MOST_HALVINGS):
@@ -274,7 +274,7 @@ def _nearly_identical(scores: Scores, parameters: Parameters, t: int) -> Claim:
 
 
 def _hubs(scores: Scores) -> str:
-    """Why the two differ: in a plan no cell can be more popular than another."""
+    """Why the two differ: in a plan all cells receive the same weight."""
 
     def of(method: str, score: str) -> float:
         return float(_at(scores, method, score)[0])

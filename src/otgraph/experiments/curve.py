@@ -2,7 +2,7 @@
 
 The text gives no numbers for this figure. The authors' script does, and is followed: the outline
 of an elephant, 200 noisy points at von Mises angles, kNN with k = 15, quadratic OT with ε = 1 and
-self-loops. A peanut without noise is added, on which every short cut is the graph's own fault.
+self-loops. A peanut without noise is added, where no short cut can be due to noise.
 
 An edge is spurious if it is a short cut: the way along the curve between its ends is longer than
 the distance of its ends by more than a tenth. Such edges appear where points are sparse, because
@@ -23,14 +23,7 @@ import otgraph
 from otgraph import datasets
 from otgraph._optional import require
 from otgraph.experiments._framework import figures
-from otgraph.experiments._framework.experiment import (
-    Claim,
-    Experiment,
-    Picture,
-    Summary,
-    Task,
-    Verdict,
-)
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.figures import DRAWN_SEED
 from otgraph.experiments._framework.methods import (
     CORRECTED,
@@ -54,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph import Graph
-    from otgraph.experiments._framework.experiment import Params, Scored, Scores
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores, Verdict
     from otgraph.typing import BoolArray, FloatArray, SparseMatrix
 
 CURVES = ELEPHANT, PEANUT = "elephant", "peanut"
@@ -72,8 +65,8 @@ OF_RIVAL = " of kNN"
 PARAMETER = {QUADRATIC: "eps", HOLLOW: "eps", CORRECTED: "eps", KNN: "k"}
 SHORT_CUT = "#b5123b"
 EMBEDDED = {KNN: KNN, QUADRATIC: QUADRATIC, CORRECTED: "density divided out"}
-CURVE_INK = 0.5  # per point; on a curve lines lie upon each other
-OUTLINE_MARGIN = 5.0  # of the neighborhood around its edges; two standard deviations of the noise
+CURVE_INK = 0.5  # per point; more than elsewhere, because lines on a curve overlap
+OUTLINE_MARGIN = 5.0  # of the outline around a neighborhood; two standard deviations of the noise
 
 
 @dataclass(frozen=True)
@@ -112,7 +105,7 @@ def _outline(name: str, parameters: Parameters) -> Outline:
 
 
 def places(name: str, curve: datasets.Sample, parameters: Parameters) -> Places:
-    """Where the points of a sample lie."""
+    """Positions of the points of a sample along its curve."""
     return _outline(name, parameters).places(curve)
 
 
@@ -125,7 +118,7 @@ def short_cuts(graph: Graph, clean: FloatArray, at: Places) -> BoolArray:
 
 
 def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
-    """Edges and short cuts of every graph, and how far its eigenvectors are from the curve's."""
+    """Edges and short cuts of every graph, and the angle of its eigenvectors to the curve's."""
     name = task.params["curve"]
     curve = sample(name, parameters, task.seed)
     at = places(name, curve, parameters)
@@ -138,20 +131,18 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
         i, j, _ = graph.edges()
         spurious = short_cuts(graph, curve.clean, at)
         sparse = at.sparse[i] | at.sparse[j]
-        yield (
-            params,
-            {
-                MEAN_DEGREE: 2 * len(i) / graph.n,  # loops do not count
-                "components": float(graph.n_connected),
-                SPURIOUS: float(np.count_nonzero(spurious & sparse)),
-                ELSEWHERE: float(np.count_nonzero(spurious & ~sparse)),
-                ANGLE: otgraph.subspace_angle(embedding(task.method, graph), eigenfunctions(at)),
-            },
-        )
+        scores = {
+            MEAN_DEGREE: 2 * len(i) / graph.n,  # loops do not count
+            "components": float(graph.n_connected),
+            SPURIOUS: float(np.count_nonzero(spurious & sparse)),
+            ELSEWHERE: float(np.count_nonzero(spurious & ~sparse)),
+            ANGLE: otgraph.subspace_angle(embedding(task.method, graph), eigenfunctions(at)),
+        }
+        yield params, scores
 
 
 def embedding(method: str, graph: Graph) -> FloatArray:
-    """First two eigenvectors; a curve has dimension one, for which the density is divided out."""
+    """First two eigenvectors; the density is divided out for dimension one, that of a curve."""
     weights: Graph | SparseMatrix = graph
     if method == CORRECTED and isinstance(graph, otgraph.TransportGraph):
         weights = corrected(graph, 1)
@@ -201,7 +192,8 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
         _geometry(scores),
         _divided_out(scores),
     ]
-    return Summary([row for curve in CURVES for row in _rows(scores, curve)], claims)
+    table = [row for curve in CURVES for row in _rows(scores, curve)]
+    return Summary(table, [replace(claim, variant="text") for claim in claims])
 
 
 def _rows(scores: Scores, curve: str) -> Iterator[dict[str, Any]]:
@@ -241,7 +233,6 @@ def _more_spurious(scores: Scores, curve: str) -> Claim:
         f"{(lead > 0).sum()}, as many in {(lead == 0).sum()} and fewer in {(lead < 0).sum()}.",
         f"Fewer spurious edges among as many: quadratic OT is {reason} With k = {PAPERS_K} kNN has "
         f"more of them in {worse} of {len(shown)} seeds, though fewer edges in all.",
-        variant="text",
     )
 
 
@@ -257,7 +248,6 @@ def _free_of_them(scores: Scores) -> Claim:
         verdict,
         f"Largest mean degree without a spurious edge: {numbers}.",
         f"Quadratic OT is {reason}",
-        variant="text",
     )
 
 
@@ -286,7 +276,6 @@ def _geometry(scores: Scores) -> Claim:
         "the order of the points: its eigenvectors are waves in their rank, a circle at any "
         "density, but not that of the curve.",
         reason,
-        variant="text",
     )
 
 
@@ -308,20 +297,19 @@ def _divided_out(scores: Scores) -> Claim:
         verdict,
         f"Angle to Laplace-Beltrami at ε = {PAPERS_EPS:g}: {'; '.join(sentences)}.",
         reason,
-        variant="text",
     )
 
 
 def _on_both(leads: Mapping[str, ArrayLike]) -> tuple[Verdict, str]:
     """One verdict from the leads on both curves: the less favorable one."""
-    order = (Verdict.CONFIRMED, Verdict.TIE, Verdict.NOT_CONFIRMED)
+    order = ("confirmed", "a tie", "not confirmed")
     judged = {curve: judged_lead(lead) for curve, lead in leads.items()}
     reasons = (f"{curve.capitalize()}: {reason}" for curve, (_, reason) in judged.items())
     return max((verdict for verdict, _ in judged.values()), key=order.index), " ".join(reasons)
 
 
 def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
-    """Figure 1 as the authors drew it, the peanut, both in numbers, and what eigenvectors see."""
+    """Figure 1 as the authors drew it, the peanut, spurious edges, and embeddings of both."""
     elephant, peanut = (sample(name, parameters, DRAWN_SEED) for name in CURVES)
     yield Picture(
         "figure-1",

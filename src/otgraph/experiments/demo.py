@@ -1,4 +1,4 @@
-"""The paper's noisy spiral in one minute: its graph, what is certain about it, a picture.
+"""The paper's noisy spiral in one minute: its graph, its certificate, and a picture.
 
 Run it with ``python -m otgraph.experiments.demo``.
 """
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def run() -> tuple[str, Figure]:
-    """What there is to say and to see."""
+    """The report as text, and the figure."""
     spiral = datasets.noisy_spiral()
     start = time.perf_counter()
     graph = otgraph.quadratic_ot_graph(spiral.X, eps=EPS, self_loops=False)
@@ -86,7 +86,7 @@ def findings(graph: Graph, spiral: datasets.Sample) -> str:
 
 
 def steps_along_curve(i: IntArray, j: IntArray, n: int) -> IntArray:
-    """How many points lie between two on the loop; they are numbered along it."""
+    """Steps from one point to another on the loop; points are numbered along it."""
     steps = np.abs(i - j)
     return np.asarray(np.minimum(steps, n - steps))
 

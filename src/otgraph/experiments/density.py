@@ -33,7 +33,7 @@ ACCURACY = "accuracy"
 PARAMETER = {QUADRATIC: "eps", KNN: "k"}
 SYMBOL = {QUADRATIC: "ε", KNN: "k"}
 PAPERS_EPS = 1.0  # the caption calls it optimal
-MOST_ERRORS = 1.0  # a loss within its standard error over the seeds does not count
+MOST_ERRORS = 1.0  # in standard errors over the seeds; a smaller loss does not count
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _labeled_arms(parameters: Parameters, n_per_arm: int, seed: int) -> LabeledA
 
 
 class OneForAll(NamedTuple):
-    """How a method fares with the best parameter of each density, and with one for all.
+    """Accuracy with the best parameter of each density, and with one parameter for all.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def one_for_all(scores: Scores, method: str) -> OneForAll:
 
 
 def _paired(loss: Any) -> tuple[float, float]:
-    """Statistic and p-value; a loss that is the same in all samples is certain, or none."""
+    """Statistic and p-value. A loss that is equal in all samples is zero, or certain."""
     if np.ptp(loss) == 0:
         return (0.0, 1.0) if loss.iloc[0] == 0 else (np.inf, 0.0)
     test = stats.ttest_1samp(loss, 0.0, alternative="greater")

@@ -39,7 +39,7 @@ from otgraph.experiments._framework.statistics import (
 from otgraph.experiments._manifolds import MANIFOLDS, Manifold, corrected, mode_values, modes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from otgraph.experiments._framework.experiment import Params, Scored, Scores
     from otgraph.typing import FloatArray, SparseMatrix
@@ -55,10 +55,10 @@ STEP_RATIO = "first eigenvalue over theory"
 BOTH = {EIGENVALUES: "eigenvalues", EIGENFUNCTIONS: "eigenfunctions"}
 OWN = {OWN_EIGENVALUES: "eigenvalues", OWN_EIGENFUNCTIONS: "eigenfunctions"}
 
-REFERENCE_N = 500  # where `degree` holds
-# Sampling noise is a few percent, so more digits would be useless.
+REFERENCE_N = 500  # number of points for which `degree` is given
+# Sampling noise is a few percent: more digits would be useless.
 EIGENVECTOR_TOL = 1e-8
-# Smaller weights are dropped. Rows sum to one, so thousands of them are below the tolerance.
+# Smaller weights are dropped. Rows sum to one: thousands of them are below the tolerance.
 NEGLIGIBLE_WEIGHT = 1e-13
 # Allowed distance from the asymptotic ratio of eigenvalues at the largest n.
 STEP_TOLERANCE = 0.03
@@ -71,7 +71,7 @@ RANK_EFFECT = (
 
 STYLES: dict[str, dict[str, Any]] = {
     HOLLOW: METHOD_STYLES[HOLLOW],
-    # Nearly equal to the line above, so it gets rings behind the points.
+    # Nearly equal to the line above, hence rings behind the points.
     FIXED: {
         **METHOD_STYLES[QUADRATIC], "linestyle": ":", "markerfacecolor": "white", "markersize": 7,
         "zorder": 1.5,
@@ -87,7 +87,7 @@ ROOM_BELOW = 3.0  # factor by which panels reach below the errors, for the legen
 
 @dataclass(frozen=True)
 class Parameters:
-    """Sizes; `degree` is that of quadratic OT on 500 even points, `dense_n` ends entropic OT."""
+    """Sizes; `degree` is the mean of quadratic OT on 500 points; entropic OT ends at `dense_n`."""
 
     n: tuple[int, ...] = (500, 1000, 2000, 4000, 8000)
     dense_n: int = 4000
@@ -107,8 +107,7 @@ def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]
                 at = {"manifold": manifold, "density": density, "n": n}
                 if n <= parameters.dense_n:
                     yield HOLLOW_ENTROPIC, at
-                for method in (HOLLOW, CORRECTED, KNN):
-                    yield method, at
+                yield from ((method, at) for method in (HOLLOW, CORRECTED, KNN))
                 if density == EVEN:
                     yield FIXED, at
 
@@ -135,7 +134,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
 
     step, of_values, of_functions = errors_against(0.0, 0.0)
     scores = {EIGENVALUES: of_values, EIGENFUNCTIONS: of_functions}
-    if kappa and task.method != CORRECTED:  # that one should divide the density out
+    if kappa and task.method != CORRECTED:  # whose limit is Laplace-Beltrami
         q = density_exponent(task.method, manifold.dim)
         _, scores[OWN_EIGENVALUES], scores[OWN_EIGENFUNCTIONS] = errors_against(kappa, q)
     if not kappa and task.method != CORRECTED:  # whose step is arbitrary
@@ -170,84 +169,77 @@ def graph(method: str, X: FloatArray, manifold: Manifold, radius: float) -> Spar
 
 
 def density_exponent(method: str, dim: int) -> float:
-    """The q of the limit operator."""
+    """The exponent q in the limit of a method (see ``_manifolds``)."""
     return {HOLLOW: 2 / (dim + 2), KNN: 2 / dim, HOLLOW_ENTROPIC: 0.0}[method]
 
 
 def fitted_step(steps: FloatArray, eigenvalues: FloatArray, n_first: int) -> tuple[float, float]:
-    """Ratio 1 - λ : eigenvalue by the first group, and the mean relative error of the others."""
+    """Ratio of 1 - λ to the first eigenvalues, and mean relative error of the others."""
     step = steps[:n_first].mean() / eigenvalues[:n_first].mean()
     return float(step), float(np.abs(steps[n_first:] / step / eigenvalues[n_first:] - 1).mean())
 
 
-def errors(scores: Scores, score: str, method: str, manifold: str, density: str) -> Scores:
-    """Errors of one method, one row per seed and one column per n."""
-    wanted = {"score": score, "method": method, "manifold": manifold, "density": density}
+def errors(scores: Scores, score: str, method: str, density: str) -> dict[str, Scores]:
+    """Errors of one method by manifold, one row per seed and one column per n."""
+    wanted = {"score": score, "method": method, "density": density}
     chosen = scores[(scores[list(wanted)] == list(wanted.values())).all(axis=1)]
-    return chosen.pivot_table(index="seed", columns="n", values="value")
+    return {
+        manifold: rows.pivot_table(index="seed", columns="n", values="value")
+        for manifold, rows in chosen.groupby("manifold", sort=False)
+    }
 
 
-def at_largest_n(
-    scores: Scores, score: str, method: str, manifolds: Iterable[str], density: str
-) -> dict[str, Any]:
-    """Errors of one method at the largest n, by manifold, one per seed."""
-    tables = {name: errors(scores, score, method, name, density) for name in manifolds}
-    return {name: table[table.columns[-1]] for name, table in tables.items()}
+def at_largest_n(scores: Scores, score: str, method: str, density: str) -> dict[str, Any]:
+    """Errors of one method at the largest n by manifold, one per seed."""
+    tables = errors(scores, score, method, density)
+    return {manifold: table[table.columns[-1]] for manifold, table in tables.items()}
 
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Errors at the largest n and rates of every method, and the verdicts."""
-    manifolds = parameters.manifolds
     n = max(n for n in parameters.n if n <= parameters.dense_n)
+    closer = "Quadratic OT is closer to Laplace-Beltrami than kNN and entropic OT graphs with the "
+    divided = "With the density divided out it is closer than both in every comparison: a random "
     claims = [
-        _converges(scores, manifolds),
-        _step(scores, manifolds),
+        _converges(scores),
+        _step(scores),
         _against_others(
-            scores, manifolds, n, HOLLOW,
-            "Quadratic OT is closer to Laplace-Beltrami than kNN and entropic OT graphs with the "
-            "same mean square step (evenly sampled).",
+            scores, n, HOLLOW, f"{closer}same mean square step (evenly sampled)."
         ),
         _against_others(
-            scores, manifolds, n, CORRECTED,
-            "With the density divided out it is closer than both in every comparison: a random "
-            "sample is uneven by chance, and that is divided out, too (evenly sampled).",
+            scores, n, CORRECTED,
+            f"{divided}sample is uneven by chance, and that is divided out, too (evenly sampled).",
         ),
-        _fixed_eps(scores, manifolds),
-        _own_limit(scores, manifolds),
-        _divided_out(scores, manifolds),
+        _fixed_eps(scores),
+        _own_limit(scores),
+        _divided_out(scores),
     ]  # fmt: skip
     return Summary(list(_table(scores)), claims)
 
 
-def _table(scores: Scores) -> Iterable[dict[str, Any]]:
-    groups = scores[scores["score"] == EIGENVALUES].groupby(
-        ["density", "manifold", "method"], sort=False
-    )
+def _table(scores: Scores) -> Iterator[dict[str, Any]]:
+    columns = ["density", "manifold", "method"]
+    groups = scores[scores["score"] == EIGENVALUES].groupby(columns, sort=False)
     for (density, manifold, method), group in groups:
         row = {"sampling": density, "manifold": manifold, "method": method}
         row["largest n"] = int(group["n"].max())
         for score in (*BOTH, *OWN):
-            table = errors(scores, score, method, manifold, density)
-            row[score] = None if table.empty else float(table[table.columns[-1]].mean())
-            row[f"rate of {score}"] = None if table.empty else rate(table)[0]
+            table = errors(scores, score, method, density).get(manifold)
+            row[score] = None if table is None else float(table[table.columns[-1]].mean())
+            row[f"rate of {score}"] = None if table is None else rate(table)[0]
         yield row
 
 
 def _courses(
-    scores: Scores, names: dict[str, str], method: str, manifolds: Iterable[str], density: str
+    scores: Scores, names: dict[str, str], method: str, density: str
 ) -> tuple[bool, str, str]:
     """Whether all errors fall; how, in words; and how many do, as a reason."""
-    tables = {
-        (word, manifold): errors(scores, score, method, manifold, density)
-        for score, word in names.items()
-        for manifold in manifolds
-    }
-    sentences = [
-        f"{word}: "
-        + ", ".join(f"{manifold} {course(tables[word, manifold])}" for manifold in manifolds)
-        for word in names.values()
-    ]
-    falling = [falls(table) for table in tables.values()]
+    sentences, falling = [], []
+    for score, word in names.items():
+        tables = errors(scores, score, method, density)
+        courses = ", ".join(f"{manifold} {course(table)}" for manifold, table in tables.items())
+        sentences.append(f"{word}: {courses}")
+        falling += [falls(table) for table in tables.values()]
     reason = (
         f"The {CONFIDENCE:.0%} interval of the exponent lies below zero in {sum(falling)} of "
         f"{len(falling)} cases."
@@ -255,9 +247,11 @@ def _courses(
     return all(falling), "; ".join(sentences), reason
 
 
-def _converges(scores: Scores, manifolds: Iterable[str]) -> Claim:
-    confirmed, sentence, reason = _courses(scores, BOTH, HOLLOW, manifolds, EVEN)
-    expected = ", ".join(f"{name} {-2 / (MANIFOLDS[name].dim + 4):.2f}" for name in manifolds)
+def _converges(scores: Scores) -> Claim:
+    confirmed, sentence, reason = _courses(scores, BOTH, HOLLOW, EVEN)
+    expected = ", ".join(
+        f"{name} {-2 / (MANIFOLDS[name].dim + 4):.2f}" for name in scores["manifold"].unique()
+    )
     return Claim(
         "The operator of quadratic OT may plausibly converge to that of Laplace-Beltrami (evenly "
         "sampled manifolds).",
@@ -268,8 +262,8 @@ def _converges(scores: Scores, manifolds: Iterable[str]) -> Claim:
     )
 
 
-def _step(scores: Scores, manifolds: Iterable[str]) -> Claim:
-    last = at_largest_n(scores, STEP_RATIO, HOLLOW, manifolds, EVEN)
+def _step(scores: Scores) -> Claim:
+    last = at_largest_n(scores, STEP_RATIO, HOLLOW, EVEN)
     largest = max(abs(ratio.mean() - 1) for ratio in last.values())
     return Claim(
         "1 - λ is r²/(2(d + 4)) times the eigenvalue of Laplace-Beltrami, where the support has "
@@ -280,17 +274,13 @@ def _step(scores: Scores, manifolds: Iterable[str]) -> Claim:
     )
 
 
-def _against_others(
-    scores: Scores, manifolds: Iterable[str], n: int, method: str, text: str
-) -> Claim:
+def _against_others(scores: Scores, n: int, method: str, text: str) -> Claim:
     """A method against kNN and entropic OT on evenly sampled manifolds."""
     parts, lost = [], []
     for score, word in BOTH.items():
-        for manifold in manifolds:
-            at = {
-                each: errors(scores, score, each, manifold, EVEN)[n]
-                for each in (method, KNN, HOLLOW_ENTROPIC)
-            }
+        tables = {m: errors(scores, score, m, EVEN) for m in (method, KNN, HOLLOW_ENTROPIC)}
+        for manifold in tables[method]:
+            at = {each: table[manifold][n] for each, table in tables.items()}
             if at[method].mean() >= min(at[KNN].mean(), at[HOLLOW_ENTROPIC].mean()):
                 lost.append(f"{word} of the {manifold}")
             parts.append(f"{word}, {manifold}: {listing(at)}")
@@ -302,8 +292,8 @@ def _against_others(
     return Claim(text, not lost, f"At n = {n}: {'. '.join(parts)}.", reason)
 
 
-def _fixed_eps(scores: Scores, manifolds: Iterable[str]) -> Claim:
-    confirmed, sentence, reason = _courses(scores, BOTH, FIXED, manifolds, EVEN)
+def _fixed_eps(scores: Scores) -> Claim:
+    confirmed, sentence, reason = _courses(scores, BOTH, FIXED, EVEN)
     return Claim(
         "Eps need not be adapted to n: at a fixed eps (costs not depending on n) radii shrink and "
         "degrees grow by themselves, and errors fall as well.",
@@ -313,14 +303,14 @@ def _fixed_eps(scores: Scores, manifolds: Iterable[str]) -> Claim:
     )
 
 
-def _own_limit(scores: Scores, manifolds: Iterable[str]) -> Claim:
-    falling, sentence, reason = _courses(scores, OWN, HOLLOW, manifolds, UNEVEN)
+def _own_limit(scores: Scores) -> Claim:
+    falling, sentence, reason = _courses(scores, OWN, HOLLOW, UNEVEN)
     plain, own = (
-        at_largest_n(scores, score, HOLLOW, manifolds, UNEVEN)
+        at_largest_n(scores, score, HOLLOW, UNEVEN)
         for score in (EIGENFUNCTIONS, OWN_EIGENFUNCTIONS)
     )
-    closer = [bool((own[name] < plain[name]).all()) for name in manifolds]
-    numbers = [f"{name} {spread(plain[name])} against {spread(own[name])}" for name in manifolds]
+    closer = [bool((own[name] < plain[name]).all()) for name in plain]
+    numbers = [f"{name} {spread(plain[name])} against {spread(own[name])}" for name in plain]
     return Claim(
         "Unevenly sampled with density p, the limit is not Laplace-Beltrami but "
         "div(p^(d/(d+2)) grad f) / p, between that of entropic OT, div(p grad f) / p, and that of "
@@ -333,13 +323,12 @@ def _own_limit(scores: Scores, manifolds: Iterable[str]) -> Claim:
     )
 
 
-def _divided_out(scores: Scores, manifolds: Iterable[str]) -> Claim:
-    falling, sentence, reason = _courses(scores, BOTH, CORRECTED, manifolds, UNEVEN)
+def _divided_out(scores: Scores) -> Claim:
+    falling, sentence, reason = _courses(scores, BOTH, CORRECTED, UNEVEN)
     mine, plain = (
-        at_largest_n(scores, EIGENFUNCTIONS, method, manifolds, UNEVEN)
-        for method in (CORRECTED, HOLLOW)
+        at_largest_n(scores, EIGENFUNCTIONS, method, UNEVEN) for method in (CORRECTED, HOLLOW)
     )
-    closer = [bool((mine[name] < plain[name]).all()) for name in manifolds]
+    closer = [bool((mine[name] < plain[name]).all()) for name in plain]
     return Claim(
         "Unevenly sampled, Laplace-Beltrami is reached if the density, known from the potentials "
         "as u^(-(d+2)/2), is divided out; this needs the dimension.",
@@ -352,14 +341,13 @@ def _divided_out(scores: Scores, manifolds: Iterable[str]) -> Claim:
 
 def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     """One picture for even sampling, two for uneven."""
-    manifolds = parameters.manifolds
     rows = {
         EIGENVALUES: "eigenvalues\n(relative error)",
         EIGENFUNCTIONS: "eigenfunctions\n(mean angle, radians)",
     }
     yield Picture(
         "even",
-        _figure(scores, manifolds, EVEN, rows),
+        _figure(scores, EVEN, rows),
         "Evenly sampled manifolds: distance of the leading eigenvalues and eigenfunctions from "
         "those of Laplace-Beltrami (mean over the seeds, range shaded). The legends give the "
         "fitted rates, the dotted line that of the radius squared. On the circle the unweighted "
@@ -378,14 +366,15 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         }
         yield Picture(
             name,
-            _figure(scores, manifolds, UNEVEN, rows),
+            _figure(scores, UNEVEN, rows),
             f"Unevenly sampled manifolds: above, the distance from Laplace-Beltrami, {remark}. "
             "Below, the distance from the limit that theory gives for each construction.",
         )
 
 
-def _figure(scores: Scores, manifolds: Sequence[str], density: str, rows: Mapping[str, str]) -> Any:
+def _figure(scores: Scores, density: str, rows: Mapping[str, str]) -> Any:
     """A row of panels for every score, under its label."""
+    manifolds = scores["manifold"].unique()
     figure, axes = figures.subplots(
         3.6 * len(manifolds) + 0.6, 7.2, len(rows), len(manifolds), sharey="row", squeeze=False
     )
@@ -405,8 +394,8 @@ def _panel(ax: Any, scores: Scores, score: str, manifold: str, density: str) -> 
     """Lines of all methods, with the rates in a legend."""
     lines, rates, starts = [], [], []
     for method, style in STYLES.items():
-        table = errors(scores, score, method, manifold, density)
-        if table.empty:
+        table = errors(scores, score, method, density).get(manifold)
+        if table is None:
             continue
         n = table.columns.to_numpy(dtype=float)
         look = {"markersize": 4.5, "linewidth": 1.6, **style}

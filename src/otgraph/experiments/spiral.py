@@ -4,8 +4,8 @@ Graphs of the noisy points are judged by their ten leading eigenvectors, compare
 graph of the clean points: the mean principal angle between the two spaces. The text and the
 authors' code differ in the nearest-neighbor graphs only.
 
-The paper runs quadratic and entropic OT with self-loops. Both are run here without them as well,
-because the diagonal turns out to matter more to entropic OT than its entropy does.
+The paper runs quadratic and entropic OT with self-loops. Both are also run without them here: for
+entropic OT the diagonal matters more than the entropy.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ WITH_EPS = tuple(method for method in SHOWN if method != MAGIC)
 # ten vectors, are then arbitrary. This happens for graphs with more than eleven components, and for
 # graphs with self-loops whose edges underflow.
 SMALLEST_GAP = 1e-10
-# What this reproduction must reach (radians, and the ratio to the best kNN graph).
+# The aim of this reproduction, in radians and relative to the best kNN graph.
 LARGEST_ANGLE = 0.10
 LARGEST_RATIO = 1 / 3
 # A circle is near-perfect if its radius varies by less than a twentieth and its gaps vary less than
@@ -127,17 +127,15 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     for at, graph in graphs_along(task.method, spiral.X, eps=eps, k=k, **knn):
         modes = leading_modes(graph, n_vectors)
         radius, gaps = circle_variations(modes.vectors[:, :2])
-        yield (
-            at,
-            {
-                ANGLE: otgraph.subspace_angle(modes.vectors, reference.vectors),
-                RADIUS_VARIATION: radius,
-                GAP_VARIATION: gaps,
-                KEPT: share_within(graph, noisiest(spiral)),
-                DETERMINED: float(modes.determined),
-                "components": float(graph.n_connected),
-            },
-        )
+        scores = {
+            ANGLE: otgraph.subspace_angle(modes.vectors, reference.vectors),
+            RADIUS_VARIATION: radius,
+            GAP_VARIATION: gaps,
+            KEPT: share_within(graph, noisiest(spiral)),
+            DETERMINED: float(modes.determined),
+            "components": float(graph.n_connected),
+        }
+        yield at, scores
 
 
 def reference_graph(spiral: datasets.Sample, variant: str, parameters: Parameters) -> Graph:

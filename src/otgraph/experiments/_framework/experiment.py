@@ -20,24 +20,12 @@ P = TypeVar("P")  # the dataclass with the sizes and grids of an experiment
 
 @dataclass(frozen=True)
 class Task:
-    """The unit of work: one method on one sample.
+    """The unit of work: one method on one sample."""
 
-    Attributes
-    ----------
-    variant
-        ``"text"``: as the paper describes it. ``"code"``: as the authors' scripts do it.
-    seed
-        Number of the sample.
-    method
-        Name of the graph, as it appears in tables and legends.
-    params
-        The part of the grid that this task covers, such as ``{"k": 5}``; becomes columns.
-    """
-
-    variant: str
-    seed: int
-    method: str
-    params: Params = field(default_factory=dict)
+    variant: str  # "text": as the paper describes it; "code": as the authors' scripts do it
+    seed: int  # number of the sample
+    method: str  # name of the graph, as it appears in tables and legends
+    params: Params = field(default_factory=dict)  # part of the grid that this task covers
 
     @property
     def key(self) -> str:
@@ -58,24 +46,13 @@ class Verdict(StrEnum):
 class Claim:
     """A claim of the paper, or an aim, and the result of the run.
 
-    Attributes
-    ----------
-    text
-        The claim, in the paper's words if they are short enough.
-    verdict
-        The verdict. True and False mean confirmed and not confirmed.
-    sentence
-        What was measured, with mean and spread, without a verdict.
-    reason
-        The reason of the verdict: the criterion and the numbers.
-    variant
-        The variant it was measured on. A run sets it if the experiment has several variants.
+    A run sets the variant if the experiment has several.
     """
 
-    text: str
-    verdict: Verdict | bool
-    sentence: str
-    reason: str = ""
+    text: str  # in the paper's words if they are short enough
+    verdict: Verdict | bool  # True and False mean confirmed and not confirmed
+    sentence: str  # what was measured, with mean and spread, without a verdict
+    reason: str = ""  # of the verdict: the criterion and the numbers
     variant: str = ""
 
     def __post_init__(self) -> None:
@@ -85,7 +62,7 @@ class Claim:
 
     @property
     def confirmed(self) -> bool:
-        """Whether every number agrees."""
+        """Whether the verdict is "confirmed"."""
         return self.verdict is Verdict.CONFIRMED
 
     def without_verdict(self) -> Claim:
@@ -129,27 +106,25 @@ class Experiment(Generic[P]):
     name, title, source
         Short name for the command, one line, and the place in the paper (empty if none).
     parameters, quick
-        Sizes and grids as a frozen dataclass of numbers, strings, None and tuples: those of
-        the paper, and smaller ones for tests. They are stored with the scores, so scores of
-        different parameters are never mixed.
+        Sizes and grids of the paper, and smaller ones for tests: a frozen dataclass of numbers,
+        strings, None and tuples. They are stored with the scores. Scores of different parameters
+        are therefore never mixed.
     methods
-        ``methods(parameters, variant)`` gives pairs of a method's name and the part of the
-        grid: one task for each, seed and variant. Small tasks spread better over the cores.
+        ``methods(parameters, variant)`` gives the methods of one sample, each with a part of the
+        grid. Each is a task. Small tasks spread better over the cores.
     run
-        ``run(task, parameters)`` gives pairs for a task: the parameters of a graph, and its
-        scores by name. It runs in a process of its own and may use one thread only
-        (``n_jobs=1``).
-    summarize
-        ``summarize(scores, parameters)`` gives table and claims, from the scores of one variant.
-    draw
-        ``draw(scores, parameters)`` yields the pictures, from the scores of one variant.
+        ``run(task, parameters)`` gives the parameters and the scores of every graph of a task. It
+        runs in a process of its own with one thread (``n_jobs=1``).
+    summarize, draw
+        ``summarize(scores, parameters)`` gives table and claims, and ``draw(scores, parameters)``
+        the pictures, from the scores of one variant.
     variants
         The variants to run; ``("text",)`` if the authors' code does not differ.
     seeded
         False if there is only one sample, with seed 0.
     with_data
-        ``with_data(parameters, data, genes)``: parameters for the user's own data, which it
-        checks; None if the experiment makes its data.
+        ``with_data(parameters, data, genes)`` checks the user's data and gives parameters for
+        them; None if the experiment makes its data.
     """
 
     name: str

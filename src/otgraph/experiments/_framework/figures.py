@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -102,15 +102,10 @@ def draw_embeddings(axes: Sequence[Any], planes: Mapping[str, FloatArray], color
         ax.set(aspect="equal", title=title)
 
 
-class DrawnEdges(NamedTuple):
-    """Weights of the edges to draw, and the opacity of the heaviest."""
-
-    weights: SparseMatrix
-    strength: float
-
-
-def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -> DrawnEdges:
-    """The edges to draw, with the same amount of ink for every graph of these points.
+def equal_ink(
+    graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT
+) -> tuple[SparseMatrix, float]:
+    """Weights of the edges to draw, and the opacity of the heaviest, for a given amount of ink.
 
     Ink is opacity times length, in units of the width of the picture. Lines of dense graphs are
     therefore fainter, without a setting for each method.
@@ -124,7 +119,7 @@ def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -
     opacity = np.clip(weight / heaviest, FAINTEST, 1.0)
     spent = float(opacity @ lengths) / np.ptp(positions[:, 0]) / graph.n
     upper = sp.coo_matrix((weight, (i, j)), shape=(graph.n, graph.n))
-    return DrawnEdges((upper + upper.T).tocsr(), min(1.0, ink / spent))
+    return (upper + upper.T).tocsr(), min(1.0, ink / spent)
 
 
 def draw_with_equal_ink(
