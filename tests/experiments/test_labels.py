@@ -10,7 +10,7 @@ import pytest
 import otgraph
 from otgraph import datasets
 from otgraph.experiments import arms, density
-from otgraph.experiments._framework.labels import authors_accuracy, authors_labels, with_known
+from otgraph.experiments._framework.labels import accuracy, authors_labels, with_known
 from otgraph.experiments._framework.methods import (
     ENTROPIC,
     HOLLOW,
@@ -63,7 +63,7 @@ def test_labels_of_the_authors_are_the_series_of_their_walk():
     found = authors_labels(graph, known)
     reached = F.any(axis=1)
     np.testing.assert_array_equal(found[reached], F[reached].argmax(axis=1))
-    assert authors_accuracy(graph, known) == np.mean(found == known.truth)  # labeled ones count
+    assert accuracy(graph, known, "code") == np.mean(found == known.truth)  # labeled ones count
 
 
 def test_labels_of_the_authors_on_a_plan_are_those_of_mu_two():

@@ -17,7 +17,7 @@ from scipy import stats
 
 from otgraph import datasets
 from otgraph._optional import require
-from otgraph.experiments._framework import figures, labels
+from otgraph.experiments._framework import figures, labels, statistics
 from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.figures import DRAWN_SEED, LINE, plot_spread
 from otgraph.experiments._framework.methods import (
@@ -31,17 +31,7 @@ from otgraph.experiments._framework.methods import (
     graphs_along,
     log_grid,
 )
-from otgraph.experiments._framework.statistics import (
-    at_best,
-    best_of,
-    best_per_seed,
-    by_method,
-    judged_lead,
-    listing,
-    paired_sentence,
-    spread,
-    table_of_best,
-)
+from otgraph.experiments._framework.statistics import judged_lead, listing, paired_sentence, spread
 from otgraph.plots.colors import UNKNOWN, PointColors
 
 if TYPE_CHECKING:
@@ -107,12 +97,11 @@ def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]
 def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """Accuracy, and how many edges join different arms."""
     arms = labeled_arms(parameters, task.variant, task.seed)
-    accuracy = labels.accuracy if task.variant == "text" else labels.authors_accuracy
     eps, k = grid(task.method, parameters), (task.params.get("k", 0),)
     knn = KNN_OPTIONS[task.variant]
     for at, graph in graphs_along(task.method, arms.sample.X, eps=eps, k=k, **knn):
-        crossing = share_between_arms(graph, arms)
-        yield at, {ACCURACY: accuracy(graph, arms), BETWEEN_ARMS: crossing}
+        accuracy = labels.accuracy(graph, arms, task.variant)
+        yield at, {ACCURACY: accuracy, BETWEEN_ARMS: share_between_arms(graph, arms)}
 
 
 def labeled_arms(parameters: Parameters, variant: str, seed: int) -> LabeledArms:
@@ -143,12 +132,12 @@ def share_between_arms(graph: Graph, arms: LabeledArms) -> float:
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Best graph of each method and seed, and what the paper says about them."""
     text = scores["variant"].iloc[0] == "text"
-    rows = best_per_seed(scores, ACCURACY, largest=True)
-    best = by_method(rows)
+    rows = statistics.best_per_seed(scores, ACCURACY, largest=True)
+    best = statistics.by_method(rows)
     ends = "".join(_end_of_grid(rows, method, parameters) for method in METHODS)
     claims = [_outperforms(best, ends), _mostly_correct(best, text=text)]
     claims += [_few_between_arms(scores), _hollow(best)]
-    return Summary(table_of_best(rows), [*claims, _aim(best)] if text else claims)
+    return Summary(statistics.table_of_best(rows), [*claims, _aim(best)] if text else claims)
 
 
 def _end_of_grid(best: Scores, method: str, parameters: Parameters) -> str:
@@ -201,7 +190,8 @@ def _mostly_correct(best: dict[str, FloatArray], *, text: bool) -> Claim:
 
 def _few_between_arms(scores: Scores) -> Claim:
     crossing = {
-        method: at_best(scores, method, ACCURACY, BETWEEN_ARMS, largest=True) for method in METHODS
+        method: statistics.at_best(scores, method, ACCURACY, BETWEEN_ARMS, largest=True)
+        for method in METHODS
     }
     return Claim(
         "At its best, the graph of quadratic OT has very few edges between spiral arms, that of "
@@ -284,7 +274,7 @@ def _accuracy(scores: Scores) -> Any:
     left.set(xscale="log", xlabel="ε", ylabel="accuracy", ylim=(0, 1), title="optimal transport")
     left.legend(frameon=False, fontsize="small")
     knn = scores[scores["method"] == KNN_GAUSSIAN]
-    best = best_per_seed(knn, ACCURACY, largest=True, by=("seed", "eps"))
+    best = statistics.best_per_seed(knn, ACCURACY, largest=True, by=("seed", "eps"))
     plot_spread(right, best, "eps", KNN_GAUSSIAN, "best k for each ε")
     shown = [k for k in CURVES_OF_K if (knn["k"] == k).any()]
     hues = require("matplotlib", "plots").colormaps["viridis"](np.linspace(0.05, 0.92, len(shown)))
@@ -302,12 +292,11 @@ def _labels(scores: Scores, arms: LabeledArms, variant: str) -> Any:
     shown = (QUADRATIC, HOLLOW, KNN_GAUSSIAN)
     figure, axes = figures.subplots(14, 5.2, 1, len(shown))
     plane = figures.principal_plane(arms.sample.X)
-    infer = labels.inferred_labels if variant == "text" else labels.authors_labels
     ring = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.5}
     for ax, method in zip(axes, shown, strict=True):
-        best = best_of(scores, ACCURACY, method, largest=True, seed=DRAWN_SEED)
+        best = statistics.best_of(scores, ACCURACY, method, largest=True, seed=DRAWN_SEED)
         graph = graph_at(method, arms.sample.X, best.params, **KNN_OPTIONS[variant])
-        found = infer(graph, arms)
+        found = labels.inferred_labels(graph, arms, variant)
         color = PointColors(_label_colors(found))
         figures.draw_with_equal_ink(
             ax, graph, plane, color=color, point_size=POINT_SIZE, edge_width=0.8

@@ -25,17 +25,10 @@ from otgraph.estimators import GraphLabelSpreading, QuadraticOTTransformer
 from otgraph.exceptions import ConvergenceWarning
 from otgraph.experiments import _comparison as comparison
 from otgraph.experiments._comparison import CONTENDERS, NMI, OURS, Grids
-from otgraph.experiments._framework import figures
+from otgraph.experiments._framework import figures, statistics
 from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.methods import KNN, MAGIC, METHOD_STYLES, log_grid
-from otgraph.experiments._framework.statistics import (
-    as_title,
-    judged_lead,
-    listing,
-    mean_and_std,
-    paired_sentence,
-    spread,
-)
+from otgraph.experiments._framework.statistics import judged_lead, listing, paired_sentence, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -176,7 +169,7 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
     clusters = {method: chosen(scores, method, by=NMI, score=NMI) for method in CONTENDERS}
     table = [
         {
-            "method": method, "score": ACCURACY, **mean_and_std(found),
+            "method": method, "score": ACCURACY, **statistics.mean_and_std(found),
             "chosen on other draws": where,
             "best of the grid": best_mean(scores, method),
             "NMI": spread(clusters[method][0]) if method in clusters else None,
@@ -197,7 +190,7 @@ def chosen(scores: Scores, method: str, *, by: str, score: str) -> tuple[FloatAr
     names = _used(judged)
     best = np.atleast_1d(tuning.groupby(names)["value"].mean().idxmax())
     kept = (judged[names] == list(best)).all(axis=1)
-    where = as_title(dict(zip(names, best, strict=True)))
+    where = statistics.as_title(dict(zip(names, best, strict=True)))
     return judged[kept].sort_values("seed")["value"].to_numpy(), where
 
 

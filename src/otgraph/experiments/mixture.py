@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from otgraph import datasets
 from otgraph.experiments import _comparison as comparison
 from otgraph.experiments._comparison import COMPONENTS, CONTENDERS, NMI, OURS, Grids
-from otgraph.experiments._framework import figures
+from otgraph.experiments._framework import figures, statistics
 from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.figures import DRAWN_SEED
 from otgraph.experiments._framework.methods import (
@@ -30,15 +30,7 @@ from otgraph.experiments._framework.methods import (
     graph_at,
     log_grid,
 )
-from otgraph.experiments._framework.statistics import (
-    as_title,
-    best_of,
-    best_per_seed,
-    by_method,
-    listing,
-    mean_and_std,
-    spread,
-)
+from otgraph.experiments._framework.statistics import listing, spread
 from otgraph.plots.colors import GROUPS
 
 if TYPE_CHECKING:
@@ -92,9 +84,14 @@ def _sample(parameters: Parameters, dim: int, seed: int) -> tuple[Any, IntArray]
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Best of each method in each dimension, and at one parameter for all."""
-    best = best_per_seed(scores, NMI, largest=True, by=("dim", "method", "seed"))
+    best = statistics.best_per_seed(scores, NMI, largest=True, by=("dim", "method", "seed"))
     table = [
-        {"dimensions": int(dim), "method": method, "score": NMI, **mean_and_std(group["value"])}
+        {
+            "dimensions": int(dim),
+            "method": method,
+            "score": NMI,
+            **statistics.mean_and_std(group["value"]),
+        }
         for (dim, method), group in best.groupby(["dim", "method"])
     ]
     claims = [
@@ -106,7 +103,7 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
 
 
 def _highest_dimension(best: Scores, dim: int) -> Claim:
-    values = by_method(best[best["dim"] == dim])
+    values = statistics.by_method(best[best["dim"] == dim])
     quadratic = np.minimum(values[QUADRATIC], values[HOLLOW])
     entropic = np.maximum(values[ENTROPIC], values[HOLLOW_ENTROPIC])
     neighbors = np.maximum(values[KNN], values[KNN_GAUSSIAN])
@@ -127,7 +124,7 @@ def _highest_dimension(best: Scores, dim: int) -> Claim:
 def _every_dimension(best: Scores) -> Claim:
     sentences, leads = [], []
     for dim, rows in best.groupby("dim"):
-        values = by_method(rows)
+        values = statistics.by_method(rows)
         ours = np.maximum(values[QUADRATIC], values[HOLLOW])
         rivals = {m: v for m, v in values.items() if m not in OURS}
         name = max(rivals, key=lambda method: rivals[method].mean())
@@ -165,7 +162,7 @@ def _worst_at_one_value(scores: Scores, method: str) -> tuple[float, str]:
     at = [name for name in ("k", "eps") if name in mine and mine[name].notna().all()]
     means = mine.groupby([*at, "dim"])["value"].mean().groupby(at).min()
     values = np.atleast_1d(means.idxmax())
-    where = as_title(dict(zip(at, values, strict=True)))
+    where = statistics.as_title(dict(zip(at, values, strict=True)))
     return float(means.max()), where
 
 
@@ -208,7 +205,7 @@ def _clusters(scores: Scores, dim: int, parameters: Parameters) -> Any:
     figure, axes = figures.subplots(7.6, 6, 2, 3, sharex=True, sharey=True)
     panels: list[tuple[str, Any]] = [("true groups", truth)]
     for method in DRAWN:
-        best = best_of(scores, NMI, method, largest=True, seed=DRAWN_SEED)
+        best = statistics.best_of(scores, NMI, method, largest=True, seed=DRAWN_SEED)
         graph = graph_at(method, X, best.params)
         found = comparison.clusters(graph, N_GROUPS, seed=DRAWN_SEED)
         panels.append((f"{method}\nNMI {best.value:.2f}", _aligned(found, truth)))

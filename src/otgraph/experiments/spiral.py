@@ -19,7 +19,7 @@ from scipy.linalg import eigh
 
 import otgraph
 from otgraph import datasets, plots
-from otgraph.experiments._framework import figures
+from otgraph.experiments._framework import figures, statistics
 from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.figures import DRAWN_SEED
 from otgraph.experiments._framework.methods import (
@@ -35,17 +35,7 @@ from otgraph.experiments._framework.methods import (
     graphs_along,
     log_grid,
 )
-from otgraph.experiments._framework.statistics import (
-    at_best,
-    best_of,
-    best_per_seed,
-    by_method,
-    circle_variations,
-    listing,
-    share_within,
-    spread,
-    table_of_best,
-)
+from otgraph.experiments._framework.statistics import listing, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -126,12 +116,12 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     k, knn = (task.params.get("k", 0),), KNN_OPTIONS[task.variant]
     for at, graph in graphs_along(task.method, spiral.X, eps=eps, k=k, **knn):
         modes = leading_modes(graph, n_vectors)
-        radius, gaps = circle_variations(modes.vectors[:, :2])
+        radius, gaps = statistics.circle_variations(modes.vectors[:, :2])
         scores = {
             ANGLE: otgraph.subspace_angle(modes.vectors, reference.vectors),
             RADIUS_VARIATION: radius,
             GAP_VARIATION: gaps,
-            KEPT: share_within(graph, noisiest(spiral)),
+            KEPT: statistics.share_within(graph, noisiest(spiral)),
             DETERMINED: float(modes.determined),
             "components": float(graph.n_connected),
         }
@@ -178,8 +168,8 @@ def leading_modes(graph: Graph, n_vectors: int) -> Modes:
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Best graph of each method and seed, and what the paper says about them."""
-    best = best_per_seed(scores, ANGLE, largest=False)
-    angles = by_method(best)
+    best = statistics.best_per_seed(scores, ANGLE, largest=False)
+    angles = statistics.by_method(best)
     claims = [
         _order(angles),
         _comparable(angles),
@@ -188,13 +178,13 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
         _diagonal(angles),
         _aim(angles),
     ]
-    return Summary(table_of_best(best), claims)
+    return Summary(statistics.table_of_best(best), claims)
 
 
 def _at_best_angle(scores: Scores, score: str) -> dict[str, FloatArray]:
     """A score of every method at the parameters with its best angle."""
     return {
-        method: at_best(scores, method, ANGLE, score, largest=False)
+        method: statistics.at_best(scores, method, ANGLE, score, largest=False)
         for method in scores["method"].unique()
     }
 
@@ -296,7 +286,8 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     variant = scores["variant"].iloc[0]
     spiral = sample(parameters, DRAWN_SEED)
     best = {
-        method: best_of(scores, ANGLE, method, largest=False, seed=DRAWN_SEED) for method in SHOWN
+        method: statistics.best_of(scores, ANGLE, method, largest=False, seed=DRAWN_SEED)
+        for method in SHOWN
     }
     found = {
         method: graph_at(method, spiral.X, each.params, **KNN_OPTIONS[variant])
@@ -369,7 +360,7 @@ def _errors(scores: Scores) -> Any:
     for method in WITH_EPS:
         figures.plot_best(ax, scores, ANGLE, "eps", method, largest=False, hollow=undetermined)
     magic = scores[scores["method"] == MAGIC]
-    best = best_per_seed(magic, ANGLE, largest=False, by=("seed",))
+    best = statistics.best_per_seed(magic, ANGLE, largest=False, by=("seed",))
     figures.plot_spread(ax, best, None, MAGIC)
     ax.set(xscale="log", xlabel="ε", ylabel="mean principal angle (radians)")
     ax.set(ylim=(0, 1.05 * np.pi / 2))
