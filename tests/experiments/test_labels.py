@@ -116,8 +116,8 @@ class TestArmsClaims:
     def test_the_words_of_the_text_need_its_picture(self):
         claim = self.summary().claims[1]
         assert not claim.confirmed
-        assert "fail with the text's noise" in claim.reason
-        assert "fail" not in self.summary(variant="code").claims[1].reason
+        assert "With the text's noise no graph here reaches it" in claim.reason
+        assert "noise" not in self.summary(variant="code").claims[1].reason
         assert self.judged(quadratic=(0.95, 0.96), knn=(0.92, 0.93))[1] is False
 
     def test_hollow_for_hollow(self):
@@ -172,7 +172,7 @@ class TestDensityClaims:
             [[(0.6, 0.6), (0.5, 0.5)], [(0.7, 0.7), (0.9, 0.9)]],
         )
         assert verdicts(summary) == [True, False, False]
-        assert "1.5 of them at most" in summary.claims[1].sentence
+        assert "at most 1.5 standard errors" in summary.claims[1].sentence
 
     def test_both_move(self):
         summary = self.judged(

@@ -175,10 +175,8 @@ def _mostly_correct(best: dict[str, FloatArray], *, text: bool) -> Claim:
     confirmed = bool(best[QUADRATIC].mean() >= MOSTLY)
     if text and not confirmed:
         nobody = all(values.mean() < MOSTLY for values in best.values())
-        reason += (
-            f" The text's own words fail with the text's noise{', for every graph here' * nobody}; "
-            "the authors' script halves the noise (code)."
-        )
+        failing = "no graph here reaches it" if nobody else "quadratic OT does not reach it"
+        reason += f" With the text's noise {failing}; the authors' script halves the noise (code)."
     return Claim(
         "Quadratic OT appears to have mostly correctly assigned labels, kNN many incorrect ones.",
         confirmed and bool(best[KNN_GAUSSIAN].mean() < MOSTLY),

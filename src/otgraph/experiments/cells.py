@@ -329,9 +329,9 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     yield Picture(
         "progression",
         _progression({method: graphs[method] for method in SHOWN}, parameters),
-        f"{x} against {y}, colored by {color}, after t steps of diffusion on each graph; on the "
-        "left before any, on axes of its own. All other panels share axes and colors. The last row "
-        "is not in the paper: entropic OT with as many effective neighbors as quadratic OT.",
+        f"{x} against {y}, colored by {color}, after t steps of diffusion on each graph. On the "
+        "left are the data, on their own axes. All other panels share axes and colors. The last "
+        "row is not in the paper: entropic OT with as many effective neighbors as quadratic OT.",
     )
     yield Picture(
         "correlations",

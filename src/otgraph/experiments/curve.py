@@ -231,8 +231,9 @@ def _more_spurious(scores: Scores, curve: str) -> Claim:
         f"{spread(shown[ELSEWHERE + OF_RIVAL], 1)} and {spread(papers[ELSEWHERE], 1)}. Of "
         f"{len(lead)} pairs of graphs with equal mean degree, kNN has more in the sparse half in "
         f"{(lead > 0).sum()}, as many in {(lead == 0).sum()} and fewer in {(lead < 0).sum()}.",
-        f"Fewer spurious edges among as many: quadratic OT is {reason} With k = {PAPERS_K} kNN has "
-        f"more of them in {worse} of {len(shown)} seeds, though fewer edges in all.",
+        f"By fewer spurious edges in graphs with as many edges, quadratic OT is {reason} With "
+        f"k = {PAPERS_K} kNN has more of them in {worse} of {len(shown)} seeds, although it has "
+        "fewer edges.",
     )
 
 
@@ -272,9 +273,9 @@ def _geometry(scores: Scores) -> Claim:
         "Beyond the paper: quadratic OT is closer to the geometry of the curve than kNN.",
         verdict,
         "Angle between the first two eigenvectors and the Laplace-Beltrami eigenfunctions at "
-        f"ε = {PAPERS_EPS:g}: {numbers}. An unweighted kNN graph on a curve knows little more than "
-        "the order of the points: its eigenvectors are waves in their rank, a circle at any "
-        "density, but not that of the curve.",
+        f"ε = {PAPERS_EPS:g}: {numbers}. An unweighted kNN graph on a curve reflects little more "
+        "than the order of the points: its eigenvectors are waves in their rank. They form a "
+        "circle at any density, but not the circle of the curve.",
         reason,
     )
 
@@ -293,7 +294,7 @@ def _divided_out(scores: Scores) -> Claim:
     verdict, reason = _on_both(leads)
     return Claim(
         "Beyond the paper: with the density divided out, which the potentials of quadratic OT "
-        "make possible, the geometry is met best.",
+        "make possible, the graph is closest to the geometry.",
         verdict,
         f"Angle to Laplace-Beltrami at ε = {PAPERS_EPS:g}: {'; '.join(sentences)}.",
         reason,
@@ -334,9 +335,10 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     yield Picture(
         "embeddings",
         _embeddings(scores, parameters),
-        "First two eigenvectors beside the Laplace-Beltrami eigenfunctions of the curve, turned "
+        "First two eigenvectors beside the Laplace-Beltrami eigenfunctions of the curve, rotated "
         f"onto them and colored by the length along it (seed {DRAWN_SEED}; angle in brackets). "
-        "Equal colors should lie in equal places. The kNN graphs have as many edges.",
+        "Equal colors should lie in equal places. The kNN graphs have as many edges as those "
+        "of quadratic OT.",
     )
 
 

@@ -205,9 +205,9 @@ def _test_sentence(found: OneForAll, method: str) -> str:
     more = int((errors > MOST_ERRORS).sum())
     return (
         f"{method} with {SYMBOL[method]} = {found.single:.3g} loses more than its standard error "
-        f"at {more} of {len(errors)} densities, {errors.max():.2g} of them at most (paired t-test "
-        f"there: p = {found.p[found.single].min():.2g}); the best values lie between "
-        f"{best_at.min():.3g} and {best_at.max():.3g}, a factor of "
+        f"at {more} of {len(errors)} densities, and at most {errors.max():.2g} standard errors "
+        f"(paired t-test there: p = {found.p[found.single].min():.2g}); the best values lie "
+        f"between {best_at.min():.3g} and {best_at.max():.3g}, a factor of "
         f"{best_at.max() / best_at.min():.2g}"
     )
 

@@ -228,8 +228,8 @@ def _clusters(values: dict[str, FloatArray]) -> Claim:
     return _claim(
         "Spectral clusters of quadratic OT graphs agree with the digits better than those of any "
         "other graph, each at its best parameter.",
-        "NMI at the one parameter with the best mean over the subsamples, the digits in hand: "
-        "{values}. {pair}.",
+        "NMI at the one parameter with the best mean over the subsamples, chosen with the digits "
+        "known: {values}. {pair}.",
         values,
     )
 
@@ -243,7 +243,7 @@ def _plain(scores: Scores) -> Claim:
         if _used(mine) == [name]:
             values[method] = mine[mine[name] == at].sort_values("seed")["value"].to_numpy()
     return _claim(
-        f"So they do at plain parameters (ε = {PLAIN_EPS:g}; k = {PLAIN_K[KNN]} for kNN and "
+        f"They also do at usual parameters (ε = {PLAIN_EPS:g}; k = {PLAIN_K[KNN]} for kNN and "
         f"{PLAIN_K[MAGIC]} for MAGIC), chosen without the digits.",
         "NMI: {values}.",
         values,

@@ -64,9 +64,9 @@ NEGLIGIBLE_WEIGHT = 1e-13
 STEP_TOLERANCE = 0.03
 # Why kNN, unweighted, can win on a curve.
 RANK_EFFECT = (
-    " On a curve the unweighted kNN graph knows little more than the order of the points: it is "
-    "nearly that of evenly spaced ones, whose eigenvalues have no scatter from sampling. Its "
-    "eigenfunctions, which need the places of the points, gain nothing."
+    " On a curve the unweighted kNN graph reflects little more than the order of the points. It is "
+    "nearly the graph of evenly spaced points, whose eigenvalues have no scatter from sampling. "
+    "Its eigenfunctions need the positions of the points, and gain nothing."
 )
 
 STYLES: dict[str, dict[str, Any]] = {
@@ -198,17 +198,18 @@ def at_largest_n(scores: Scores, score: str, method: str, density: str) -> dict[
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Errors at the largest n and rates of every method, and the verdicts."""
     n = max(n for n in parameters.n if n <= parameters.dense_n)
-    closer = "Quadratic OT is closer to Laplace-Beltrami than kNN and entropic OT graphs with the "
-    divided = "With the density divided out it is closer than both in every comparison: a random "
     claims = [
         _converges(scores),
         _step(scores),
         _against_others(
-            scores, n, HOLLOW, f"{closer}same mean square step (evenly sampled)."
+            scores, n, HOLLOW,
+            "Quadratic OT is closer to Laplace-Beltrami than kNN and entropic OT graphs with the "
+            "same mean square step (evenly sampled).",
         ),
         _against_others(
             scores, n, CORRECTED,
-            f"{divided}sample is uneven by chance, and that is divided out, too (evenly sampled).",
+            "With the density divided out it is closer than both in every comparison: a random "
+            "sample is uneven by chance, and this is divided out as well (evenly sampled).",
         ),
         _fixed_eps(scores),
         _own_limit(scores),
@@ -295,8 +296,8 @@ def _against_others(scores: Scores, n: int, method: str, text: str) -> Claim:
 def _fixed_eps(scores: Scores) -> Claim:
     confirmed, sentence, reason = _courses(scores, BOTH, FIXED, EVEN)
     return Claim(
-        "Eps need not be adapted to n: at a fixed eps (costs not depending on n) radii shrink and "
-        "degrees grow by themselves, and errors fall as well.",
+        "Eps need not be adapted to n: at a fixed eps (costs not depending on n) radii shrink, "
+        "degrees grow, and errors fall as well.",
         confirmed,
         f"{sentence}.",
         reason,
@@ -330,8 +331,8 @@ def _divided_out(scores: Scores) -> Claim:
     )
     closer = [bool((mine[name] < plain[name]).all()) for name in plain]
     return Claim(
-        "Unevenly sampled, Laplace-Beltrami is reached if the density, known from the potentials "
-        "as u^(-(d+2)/2), is divided out; this needs the dimension.",
+        "Unevenly sampled, the limit is Laplace-Beltrami if the density, known from the potentials "
+        "as u^(-(d+2)/2), is divided out. This needs the dimension.",
         falling and all(closer),
         f"{sentence}.",
         f"{reason} Eigenfunctions at the largest n are closer than without it in every seed "
@@ -351,7 +352,8 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         "Evenly sampled manifolds: distance of the leading eigenvalues and eigenfunctions from "
         "those of Laplace-Beltrami (mean over the seeds, range shaded). The legends give the "
         "fitted rates, the dotted line that of the radius squared. On the circle the unweighted "
-        "kNN graph depends on the order of the points only, which makes its eigenvalues good.",
+        "kNN graph depends only on the order of the points, hence the small errors of its "
+        "eigenvalues.",
     )
     for name, against, own, unit, remark in (
         ("uneven-eigenfunctions", EIGENFUNCTIONS, OWN_EIGENFUNCTIONS, "mean angle, radians",

@@ -174,8 +174,8 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         "Normalized mutual information of spectral clusters and true groups against the "
         "parameters (mean over the seeds, range shaded; kNN + Gaussian at its best other "
         "parameter). White markers: in some seed the graph is in several pieces. Spectral "
-        "clustering then tells pieces apart, not groups, and its score jumps from one eps to the "
-        "next, as that of quadratic OT with self-loops does.",
+        "clustering then finds pieces instead of groups, and its score jumps from one eps to the "
+        "next. Quadratic OT with self-loops is an example.",
     )
     dim = max(parameters.dims)
     yield Picture(

@@ -228,7 +228,7 @@ def _noisy_region(kept: Mapping[str, FloatArray]) -> Claim:
         bool(ahead.all() and leaving.all()),
         "Share of its weight that the noisiest quarter of the points keeps to itself, loops not "
         f"counted, at the best parameters: {listing(kept, SHOWN)}.",
-        f"Less than half of MAGIC's weight stays in {leaving.sum()} of {len(leaving)} seeds, and "
+        f"MAGIC keeps less than half of its weight in {leaving.sum()} of {len(leaving)} seeds, and "
         f"quadratic OT keeps more than MAGIC in {ahead.sum()}, "
         f"{kept[QUADRATIC].mean() / kept[MAGIC].mean():.1f} times as much in the mean.",
     )
@@ -250,10 +250,11 @@ def _circle(radius: Mapping[str, FloatArray], gaps: Mapping[str, FloatArray]) ->
         bool(ours.all() and not others),
         "Coefficients of variation of the radius and of the angular gaps in the best "
         f"two-dimensional embedding: {numbers}.",
-        f"Near-perfect is below {ROUND:g}, and below {EVEN_AS_RANDOM:g}, that of random points on "
-        f"a circle. Quadratic OT is in {ours.sum()} of {len(ours)} seeds; of the paper's other "
-        f"methods {', '.join(others) if others else 'none'} is in any. Hollow entropic OT, which "
-        f"the paper does not run, is in {near_perfect[HOLLOW_ENTROPIC].sum()}.",
+        f"A circle is near-perfect if the first is below {ROUND:g} and the second below "
+        f"{EVEN_AS_RANDOM:g}, that of random points on a circle. Quadratic OT has one in "
+        f"{ours.sum()} of {len(ours)} seeds; of the paper's other methods, "
+        f"{', '.join(others) if others else 'none'} has one in any seed. Hollow entropic OT, which "
+        f"the paper does not run, has one in {near_perfect[HOLLOW_ENTROPIC].sum()}.",
     )
 
 
@@ -261,7 +262,7 @@ def _diagonal(best: Mapping[str, FloatArray]) -> Claim:
     sparse = np.minimum(best[KNN_GAUSSIAN], best[MAGIC])
     well, behind = best[HOLLOW_ENTROPIC] < sparse, best[HOLLOW] < best[HOLLOW_ENTROPIC]
     return Claim(
-        "Beyond the paper: what spoils entropic OT here is its diagonal. Without self-loops it "
+        "Beyond the paper: the diagonal spoils entropic OT here. Without self-loops it "
         "performs better than kNN and MAGIC, and quadratic OT stays ahead of it.",
         bool(well.all() and behind.all()),
         f"Best mean angle: {listing(best, (ENTROPIC, HOLLOW_ENTROPIC, QUADRATIC, HOLLOW))}.",
@@ -277,7 +278,7 @@ def _aim(best: Mapping[str, FloatArray]) -> Claim:
         "third of that of the best kNN graph.",
         bool(angle.mean() <= LARGEST_ANGLE and ratio.mean() <= LARGEST_RATIO),
         f"{listing(best, (QUADRATIC, HOLLOW, KNN_GAUSSIAN))}; ratio {spread(ratio)}.",
-        f"Its mean is {angle.mean():.3f}, and that of the ratio {ratio.mean():.3f}.",
+        f"The mean angle is {angle.mean():.3f}, and the mean ratio {ratio.mean():.3f}.",
     )
 
 
@@ -297,7 +298,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     yield Picture(
         "dataset",
         _dataset(spiral),
-        "The closed spiral before noise is added; the color tells how much will be.",
+        "The closed spiral before noise is added. The color shows how much noise a point gets.",
     )
     yield Picture(
         "graphs",
@@ -312,13 +313,14 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         _errors(scores),
         "Mean principal angle between the ten leading eigenvectors and those of the clean data "
         "(mean over the seeds, range shaded). kNN: best k for every ε; MAGIC has no ε, its best "
-        "k is shown. White markers: in some seed ten leading eigenvectors are not determined, "
-        "because the graph is in many pieces, or so nearly that eigenvalues agree to rounding.",
+        "k is shown. White markers: in some seed the ten leading eigenvectors are not unique, "
+        "because eigenvalues are equal up to rounding. This happens if the graph is in many "
+        "pieces, or nearly so.",
     )
     yield Picture(
         "embeddings",
         _embeddings({"clean data": reference, **found}, best, spiral),
-        "Best embeddings in the first two non-trivial eigenvectors, turned onto that of the clean "
+        "Best embeddings in the first two non-trivial eigenvectors, rotated onto that of the clean "
         f"data and colored along the curve (seed {DRAWN_SEED}; mean angle in brackets).",
     )
 
