@@ -43,7 +43,7 @@ class Toy:
             source="nowhere",
             parameters=Grid(),
             quick=Grid((1.0,)),
-            methods=lambda grid, variant: [("plain", {}), ("near", {"k": 5})],
+            tasks=lambda grid, variant: [("plain", {}), ("near", {"k": 5})],
             run=self.run,
             summarize=self.summarize,
             draw=self.draw,

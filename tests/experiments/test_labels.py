@@ -17,7 +17,6 @@ from otgraph.experiments._framework.methods import (
     HOLLOW_ENTROPIC,
     KNN,
     KNN_GAUSSIAN,
-    KNN_OPTIONS,
     QUADRATIC,
     graph_at,
 )
@@ -53,7 +52,7 @@ def test_density_small():
 def test_labels_of_the_authors_are_the_series_of_their_walk():
     """F = Y + (W/2) Y + (W/2)² Y + ..., on a matrix that is not symmetric."""
     known = with_known(datasets.spiral_arms(20, n_arms=3, dim=5), 0.1, 0)
-    graph = graph_at(KNN_GAUSSIAN, known.sample.X, {"k": 6, "eps": 0.1}, **KNN_OPTIONS["code"])
+    graph = graph_at(KNN_GAUSSIAN, known.sample.X, {"k": 6, "eps": 0.1}, "code")
     W = graph.transition().toarray()
     assert abs(W - W.T).max() > 0.01
     F = term = np.eye(3)[known.truth] * known.known[:, None]

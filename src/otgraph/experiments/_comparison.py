@@ -10,7 +10,7 @@ from scipy.sparse.linalg import ArpackError
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import normalized_mutual_info_score
 
-from otgraph.experiments._framework import figures
+from otgraph.experiments._framework import figures, methods
 from otgraph.experiments._framework.methods import (
     ENTROPIC,
     GAUSSIAN,
@@ -20,8 +20,6 @@ from otgraph.experiments._framework.methods import (
     KNN_GAUSSIAN,
     MAGIC,
     QUADRATIC,
-    graphs_along,
-    log_grid,
 )
 
 if TYPE_CHECKING:
@@ -50,8 +48,8 @@ DENSE_SHARE = 0.1
 class Grids:
     """Parameters of the graphs; eps of the kernels is also that of nearest neighbors."""
 
-    quadratic_eps: tuple[float, ...] = log_grid(-1.5, 1.5, 25)
-    kernel_eps: tuple[float, ...] = log_grid(-2, 1, 25)
+    quadratic_eps: tuple[float, ...] = methods.log_grid(-1.5, 1.5, 25)
+    kernel_eps: tuple[float, ...] = methods.log_grid(-2, 1, 25)
     k: tuple[int, ...] = (3, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)
     gaussian_k: tuple[int, ...] = (5, 10, 15, 20, 25, 50, 100)
 
@@ -68,7 +66,7 @@ def graphs(task: Task, X: FloatArray, grids: Grids) -> Iterator[tuple[dict[str, 
     """All graphs of a task with their parameters."""
     eps = grids.quadratic_eps if task.method in OURS else grids.kernel_eps
     k = (task.params["k"],) if task.method == KNN_GAUSSIAN else grids.k
-    return graphs_along(task.method, X, eps=eps, k=k)
+    return methods.graphs_along(task.method, X, eps=eps, k=k)
 
 
 def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:
@@ -100,8 +98,8 @@ def draw_curves(axes: Sequence[Any], scores: Scores, score: str) -> None:
     White markers show graphs with several components, if the scores contain them.
     """
     apart = scores[(scores["score"] == COMPONENTS) & (scores["value"] > 1)]
-    for ax, x, methods in zip(axes, ("eps", "k"), (WITH_EPS, WITH_K), strict=True):
-        for method in methods:
+    for ax, x, shown in zip(axes, ("eps", "k"), (WITH_EPS, WITH_K), strict=True):
+        for method in shown:
             figures.plot_best(ax, scores, score, x, method, largest=True, hollow=apart)
         ax.set(ylim=(0, 1))
         figures.light_grid(ax)

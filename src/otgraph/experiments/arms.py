@@ -17,7 +17,7 @@ from scipy import stats
 
 from otgraph import datasets
 from otgraph._optional import require
-from otgraph.experiments._framework import figures, labels, statistics
+from otgraph.experiments._framework import figures, labels, methods, statistics
 from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.figures import DRAWN_SEED, LINE, plot_spread
 from otgraph.experiments._framework.methods import (
@@ -25,10 +25,7 @@ from otgraph.experiments._framework.methods import (
     HOLLOW,
     HOLLOW_ENTROPIC,
     KNN_GAUSSIAN,
-    KNN_OPTIONS,
     QUADRATIC,
-    graph_at,
-    graphs_along,
     log_grid,
 )
 from otgraph.experiments._framework.statistics import judged_lead, listing, paired_sentence, spread
@@ -85,7 +82,7 @@ QUICK = Parameters(
 )  # fmt: skip
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """A task for each plan, and one for each k."""
     for method in (ENTROPIC, HOLLOW_ENTROPIC, QUADRATIC, HOLLOW):
         yield method, {}
@@ -97,9 +94,9 @@ def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]
 def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """Accuracy, and how many edges join different arms."""
     arms = labeled_arms(parameters, task.variant, task.seed)
-    eps, k = grid(task.method, parameters), (task.params.get("k", 0),)
-    knn = KNN_OPTIONS[task.variant]
-    for at, graph in graphs_along(task.method, arms.sample.X, eps=eps, k=k, **knn):
+    grid = {"eps": eps_grid(task.method, parameters), "k": (task.params.get("k", 0),)}
+    graphs = methods.graphs_along(task.method, arms.sample.X, variant=task.variant, **grid)
+    for at, graph in graphs:
         accuracy = labels.accuracy(graph, arms, task.variant)
         yield at, {ACCURACY: accuracy, BETWEEN_ARMS: share_between_arms(graph, arms)}
 
@@ -113,7 +110,7 @@ def labeled_arms(parameters: Parameters, variant: str, seed: int) -> LabeledArms
     return labels.with_known(arms, parameters.labeled, seed)
 
 
-def grid(method: str, parameters: Parameters) -> tuple[float, ...]:
+def eps_grid(method: str, parameters: Parameters) -> tuple[float, ...]:
     """Values of eps for a method."""
     grids = {
         QUADRATIC: parameters.quadratic_eps, HOLLOW: parameters.hollow_eps,
@@ -143,7 +140,7 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
 def _end_of_grid(best: Scores, method: str, parameters: Parameters) -> str:
     """A remark if the best eps is at an end of the grid: a better one may lie outside."""
     at = best[best["method"] == method]["eps"].to_numpy(dtype=float)
-    eps = grid(method, parameters)
+    eps = eps_grid(method, parameters)
     ends = {"smallest": int(np.sum(at == min(eps))), "largest": int(np.sum(at == max(eps)))}
     return "".join(
         f" {method} is best at the {end} ε of its grid in {n} of {len(at)} seeds."
@@ -293,7 +290,7 @@ def _labels(scores: Scores, arms: LabeledArms, variant: str) -> Any:
     ring = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.5}
     for ax, method in zip(axes, shown, strict=True):
         best = statistics.best_of(scores, ACCURACY, method, largest=True, seed=DRAWN_SEED)
-        graph = graph_at(method, arms.sample.X, best.params, **KNN_OPTIONS[variant])
+        graph = methods.graph_at(method, arms.sample.X, best.params, variant)
         found = labels.inferred_labels(graph, arms, variant)
         color = PointColors(_label_colors(found))
         figures.draw_with_equal_ink(
@@ -306,5 +303,5 @@ def _labels(scores: Scores, arms: LabeledArms, variant: str) -> Any:
 
 EXPERIMENT = Experiment(
     name="arms", title="Labels of ten noisy spiral arms in 100 dimensions", source="section 3.2",
-    parameters=Parameters(), quick=QUICK, methods=methods, run=run, summarize=summarize, draw=draw,
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
 )  # fmt: skip

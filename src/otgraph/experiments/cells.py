@@ -81,7 +81,7 @@ COLOR_QUANTILES = (0.01, 0.99)  # ends of the color scale, which a few cells wou
 QUICK = Parameters(max_cells=200, max_genes=100)
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """The three graphs of the paper, three more for comparison, and none."""
     for method in (MATCHED, ENTROPIC, HOLLOW, LAZY, MAGIC, WIDER, RAW):
         yield method, {}
@@ -403,7 +403,7 @@ def _correlations(graphs: dict[str, Graph], X: FloatArray, parameters: Parameter
 
 EXPERIMENT = Experiment(
     name="cells", title="Denoised gene expression of single cells", source="section 3.3",
-    parameters=Parameters(), quick=QUICK, methods=methods, run=run, summarize=summarize, draw=draw,
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
     variants=("text",),  # the text names no settings; all are those of the authors' scripts
     seeded=False, with_data=with_data,
 )  # fmt: skip

@@ -22,20 +22,10 @@ from scipy.spatial import cKDTree
 import otgraph
 from otgraph import datasets
 from otgraph._optional import require
-from otgraph.experiments._framework import figures
+from otgraph.experiments._framework import figures, methods
 from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.figures import DRAWN_SEED
-from otgraph.experiments._framework.methods import (
-    CORRECTED,
-    HOLLOW,
-    KNN,
-    KNN_OPTIONS,
-    METHOD_STYLES,
-    QUADRATIC,
-    graph_at,
-    graphs_along,
-    log_grid,
-)
+from otgraph.experiments._framework.methods import CORRECTED, HOLLOW, KNN, METHOD_STYLES, QUADRATIC
 from otgraph.experiments._framework.statistics import as_title, judged_lead, spread
 from otgraph.experiments._manifolds import corrected
 from otgraph.experiments._outline import Outline, Places, eigenfunctions, outline_of
@@ -51,7 +41,6 @@ if TYPE_CHECKING:
     from otgraph.typing import BoolArray, FloatArray, SparseMatrix
 
 CURVES = ELEPHANT, PEANUT = "elephant", "peanut"
-AUTHORS_KNN = KNN_OPTIONS["code"]
 PAPERS_EPS, PAPERS_K = 1.0, 15  # of figure 1
 LARGEST_DETOUR = 1.1  # way along the curve over distance of the ends
 N_EIGENVECTORS = 2  # the plane of the embedding, which is a circle for a closed curve
@@ -77,14 +66,14 @@ class Parameters:
     concentration: float = 1.1
     noise: float = 2.5
     contrast: float = 10.0
-    eps: tuple[float, ...] = log_grid(-1.5, 1.5, 25)
+    eps: tuple[float, ...] = methods.log_grid(-1.5, 1.5, 25)
     k: tuple[int, ...] = tuple(range(2, 41))
 
 
-QUICK = Parameters(n=100, eps=log_grid(-1, 1, 5), k=tuple(range(3, 41, 4)))
+QUICK = Parameters(n=100, eps=methods.log_grid(-1, 1, 5), k=tuple(range(3, 41, 4)))
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """A task for each method and curve."""
     for curve in CURVES:
         for method in (QUADRATIC, HOLLOW, CORRECTED, KNN):
@@ -122,9 +111,8 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     name = task.params["curve"]
     curve = sample(name, parameters, task.seed)
     at = places(name, curve, parameters)
-    construction = HOLLOW if task.method == CORRECTED else task.method
-    grid = graphs_along(construction, curve.X, eps=parameters.eps, k=parameters.k, **AUTHORS_KNN)
-    for params, graph in grid:
+    grid: dict[str, Any] = {"eps": parameters.eps, "k": parameters.k}
+    for params, graph in methods.graphs_along(task.method, curve.X, variant="code", **grid):
         plan = graph if isinstance(graph, otgraph.TransportGraph) else None
         if task.method == CORRECTED and plan is not None and plan.potentials.min() <= 0:
             continue  # eps is too small: a potential <= 0 gives no density
@@ -344,7 +332,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
 
 def _figure_1(elephant: datasets.Sample, at: Places) -> Any:
     figure, (left, middle, right) = figures.subplots(14, 4.6, 1, 3)
-    graph = graph_at(QUADRATIC, elephant.X, {"eps": PAPERS_EPS})
+    graph = methods.graph_at(QUADRATIC, elephant.X, {"eps": PAPERS_EPS})
     typical = int(np.abs(at.density - 1).argmin())  # a point of medium density
     _neighborhood(left, graph, elephant.X, typical)
     _graph_with_short_cuts(middle, QUADRATIC, {"eps": PAPERS_EPS}, elephant, at)
@@ -383,7 +371,7 @@ def _neighborhood(ax: Any, graph: Graph, X: FloatArray, point: int) -> None:
 def _graph_with_short_cuts(
     ax: Any, method: str, params: Params, curve: datasets.Sample, at: Places
 ) -> None:
-    graph = graph_at(method, curve.X, params, **AUTHORS_KNN)
+    graph = methods.graph_at(method, curve.X, params, "code")
     i, j, _ = graph.edges()
     wrong = short_cuts(graph, curve.clean, at)
     sparse = np.count_nonzero(wrong & (at.sparse[i] | at.sparse[j]))
@@ -422,8 +410,7 @@ def _embeddings(scores: Scores, parameters: Parameters) -> Any:
         params = {"eps": PAPERS_EPS, "k": rivals_k(scores, name)}
         planes = {f"{name}:\nLaplace-Beltrami": truth}
         for method, label in EMBEDDED.items():
-            construction = HOLLOW if method == CORRECTED else method
-            found = embedding(method, graph_at(construction, curve.X, params, **AUTHORS_KNN))
+            found = embedding(method, methods.graph_at(method, curve.X, params, "code"))
             planes[f"{label}\n({otgraph.subspace_angle(found, truth):.2f})"] = found
         figures.draw_embeddings(axes, planes, at.position)
     return figure
@@ -431,6 +418,6 @@ def _embeddings(scores: Scores, parameters: Parameters) -> Any:
 
 EXPERIMENT = Experiment(
     name="curve", title="Spurious edges on a closed curve of uneven density", source="figure 1",
-    parameters=Parameters(), quick=QUICK, methods=methods, run=run, summarize=summarize, draw=draw,
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
     variants=("text",),  # the text has no numbers that the authors' script could differ from
 )  # fmt: skip

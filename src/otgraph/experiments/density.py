@@ -57,7 +57,7 @@ QUICK = Parameters(
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """The largest samples first, because the last tasks should be short."""
     for n_per_arm in reversed(parameters.n_per_arm):
         for method in (QUADRATIC, KNN):
@@ -268,5 +268,5 @@ def _heat_maps(scores: Scores) -> Any:
 EXPERIMENT = Experiment(
     name="density", title="Labels of spiral arms in the plane as their points become denser",
     source="section 3.2, last figure", parameters=Parameters(), quick=QUICK,
-    methods=methods, run=run, summarize=summarize, draw=draw,
+    tasks=tasks, run=run, summarize=summarize, draw=draw,
 )  # fmt: skip

@@ -83,7 +83,7 @@ QUICK = Parameters(
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """All contenders, scikit-learn's own label spreading, and points that come later."""
     yield SKLEARN_RBF, {}
     yield from comparison.contenders(parameters.grids)
@@ -302,6 +302,6 @@ def _accuracies(scores: Scores) -> Any:
 
 EXPERIMENT = Experiment(
     name="digits", title="Clusters and labels of handwritten digits", source="",
-    parameters=Parameters(), quick=QUICK, methods=methods, run=run, summarize=summarize, draw=draw,
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
     variants=("text",),
 )  # fmt: skip

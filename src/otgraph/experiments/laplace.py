@@ -99,7 +99,7 @@ class Parameters:
 QUICK = Parameters(n=(250, 500, 1000), dense_n=500)
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """The largest graphs first: they take longest."""
     for n in sorted(parameters.n, reverse=True):
         for manifold in parameters.manifolds:
@@ -423,5 +423,5 @@ def _panel(ax: Any, scores: Scores, score: str, manifold: str, density: str) -> 
 EXPERIMENT = Experiment(
     name="laplace", title="Eigenvalues and eigenfunctions against those of Laplace-Beltrami",
     source="section 4, open question", parameters=Parameters(), quick=QUICK,
-    methods=methods, run=run, summarize=summarize, draw=draw, variants=("text",),
+    tasks=tasks, run=run, summarize=summarize, draw=draw, variants=("text",),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from otgraph import datasets
 from otgraph.experiments import _comparison as comparison
 from otgraph.experiments._comparison import COMPONENTS, CONTENDERS, NMI, OURS, Grids
-from otgraph.experiments._framework import figures, statistics
+from otgraph.experiments._framework import figures, methods, statistics
 from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.figures import DRAWN_SEED
 from otgraph.experiments._framework.methods import (
@@ -27,8 +27,6 @@ from otgraph.experiments._framework.methods import (
     KNN,
     KNN_GAUSSIAN,
     QUADRATIC,
-    graph_at,
-    log_grid,
 )
 from otgraph.experiments._framework.statistics import listing, spread
 from otgraph.plots.colors import GROUPS
@@ -57,11 +55,11 @@ class Parameters:
 QUICK = Parameters(
     dims=(10, 250),
     n_per_group=80,
-    grids=Grids(log_grid(-1, 1.5, 6), log_grid(-1.5, 0.5, 5), (5, 10, 50), (10,)),
+    grids=Grids(methods.log_grid(-1, 1.5, 6), methods.log_grid(-1.5, 0.5, 5), (5, 10, 50), (10,)),
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """All contenders in every dimension."""
     for dim in sorted(parameters.dims, reverse=True):
         for method, params in comparison.contenders(parameters.grids):
@@ -206,7 +204,7 @@ def _clusters(scores: Scores, dim: int, parameters: Parameters) -> Any:
     panels: list[tuple[str, Any]] = [("true groups", truth)]
     for method in DRAWN:
         best = statistics.best_of(scores, NMI, method, largest=True, seed=DRAWN_SEED)
-        graph = graph_at(method, X, best.params)
+        graph = methods.graph_at(method, X, best.params)
         found = comparison.clusters(graph, N_GROUPS, seed=DRAWN_SEED)
         panels.append((f"{method}\nNMI {best.value:.2f}", _aligned(found, truth)))
     for ax, (title, groups) in zip(axes.ravel(), panels, strict=True):
@@ -226,6 +224,6 @@ def _aligned(found: Any, groups: IntArray) -> Any:
 
 EXPERIMENT = Experiment(
     name="mixture", title="Clusters of three Gaussians of different width", source="",
-    parameters=Parameters(), quick=QUICK, methods=methods, run=run, summarize=summarize, draw=draw,
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
     variants=("text",),
 )  # fmt: skip

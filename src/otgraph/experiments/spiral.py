@@ -19,7 +19,7 @@ from scipy.linalg import eigh
 
 import otgraph
 from otgraph import datasets, plots
-from otgraph.experiments._framework import figures, statistics
+from otgraph.experiments._framework import figures, methods, statistics
 from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.figures import DRAWN_SEED
 from otgraph.experiments._framework.methods import (
@@ -28,11 +28,8 @@ from otgraph.experiments._framework.methods import (
     HOLLOW,
     HOLLOW_ENTROPIC,
     KNN_GAUSSIAN,
-    KNN_OPTIONS,
     MAGIC,
     QUADRATIC,
-    graph_at,
-    graphs_along,
     log_grid,
 )
 from otgraph.experiments._framework.statistics import listing, spread
@@ -92,7 +89,7 @@ QUICK = Parameters(
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """In the order of the tables; nearest neighbors have a task for each k."""
     for method in SHOWN:
         if method in (KNN_GAUSSIAN, MAGIC):
@@ -113,8 +110,8 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     reference = leading_modes(reference_graph(spiral, task.variant, parameters), n_vectors)
     quadratic = task.method in (QUADRATIC, HOLLOW)
     eps = parameters.quadratic_eps if quadratic else parameters.kernel_eps
-    k, knn = (task.params.get("k", 0),), KNN_OPTIONS[task.variant]
-    for at, graph in graphs_along(task.method, spiral.X, eps=eps, k=k, **knn):
+    grid = {"eps": eps, "k": (task.params.get("k", 0),)}
+    for at, graph in methods.graphs_along(task.method, spiral.X, variant=task.variant, **grid):
         modes = leading_modes(graph, n_vectors)
         radius, gaps = statistics.circle_variations(modes.vectors[:, :2])
         scores = {
@@ -131,7 +128,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
 def reference_graph(spiral: datasets.Sample, variant: str, parameters: Parameters) -> Graph:
     """The graph of the clean points."""
     params = {"k": parameters.reference_k, "eps": parameters.reference_eps}
-    return graph_at(KNN_GAUSSIAN, spiral.clean, params, **KNN_OPTIONS[variant])
+    return methods.graph_at(KNN_GAUSSIAN, spiral.clean, params, variant)
 
 
 def noisiest(spiral: datasets.Sample) -> BoolArray:
@@ -291,7 +288,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         for method in SHOWN
     }
     found = {
-        method: graph_at(method, spiral.X, each.params, **KNN_OPTIONS[variant])
+        method: methods.graph_at(method, spiral.X, each.params, variant)
         for method, each in best.items()
     }
     reference = reference_graph(spiral, variant, parameters)
@@ -385,5 +382,5 @@ def _embeddings(
 
 EXPERIMENT = Experiment(
     name="spiral", title="Eigenvectors of a noisy spiral in 100 dimensions", source="section 3.1",
-    parameters=Parameters(), quick=QUICK, methods=methods, run=run, summarize=summarize, draw=draw,
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
 )  # fmt: skip

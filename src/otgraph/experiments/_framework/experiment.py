@@ -109,9 +109,9 @@ class Experiment(Generic[P]):
         Sizes and grids of the paper, and smaller ones for tests: a frozen dataclass of numbers,
         strings, None and tuples. They are stored with the scores. Scores of different parameters
         are therefore never mixed.
-    methods
-        ``methods(parameters, variant)`` gives the methods of one sample, each with a part of the
-        grid. Each is a task. Small tasks spread better over the cores.
+    tasks
+        ``tasks(parameters, variant)`` gives the tasks of one sample: a method, and the part of the
+        grid that it covers. Small tasks spread better over the cores.
     run
         ``run(task, parameters)`` gives the parameters and the scores of every graph of a task. It
         runs in a process of its own with one thread (``n_jobs=1``).
@@ -132,7 +132,7 @@ class Experiment(Generic[P]):
     source: str
     parameters: P
     quick: P
-    methods: Callable[[P, str], Iterable[tuple[str, Params]]]
+    tasks: Callable[[P, str], Iterable[tuple[str, Params]]]
     run: Callable[[Task, P], Iterable[Scored]]
     summarize: Callable[[Scores, P], Summary]
     draw: Callable[[Scores, P], Iterator[Picture]]
@@ -140,13 +140,13 @@ class Experiment(Generic[P]):
     seeded: bool = True
     with_data: Callable[[P, str | None, tuple[str, ...] | None], P] | None = None
 
-    def tasks(self, parameters: P, variants: Iterable[str], seeds: int) -> list[Task]:
+    def all_tasks(self, parameters: P, variants: Iterable[str], seeds: int) -> list[Task]:
         """All tasks of a run."""
         return [
             Task(variant, seed, method, params)
             for variant in variants
             for seed in range(seeds if self.seeded else 1)
-            for method, params in self.methods(parameters, variant)
+            for method, params in self.tasks(parameters, variant)
         ]
 
     def summarize_all(self, scores: Scores, parameters: P) -> Summary:

@@ -71,14 +71,19 @@ def knn_gaussian_path(
 
 
 def graphs_along(
-    method: str, X: PointsLike, *, eps: Iterable[float] = (), k: Iterable[int] = (), **knn: Any
+    method: str,
+    X: PointsLike,
+    *,
+    eps: Iterable[float] = (),
+    k: Iterable[int] = (),
+    variant: str = "text",
 ) -> Iterator[tuple[dict[str, Any], otgraph.Graph]]:
     """All graphs of a method over its grid, each with its parameters.
 
-    A method uses the parameters that it has. `knn` are options of the nearest-neighbor graphs,
-    such as ``KNN_OPTIONS["code"]``.
+    A method uses the parameters that it has. The variant matters for nearest neighbors only.
     """
-    if method in (QUADRATIC, HOLLOW):
+    knn = {"n_jobs": 1, **KNN_OPTIONS[variant]}
+    if method in (QUADRATIC, HOLLOW, CORRECTED):  # the last is corrected after it is built
         for graph in otgraph.eps_path(X, tuple(eps), self_loops=method == QUADRATIC, n_jobs=1):
             yield {"eps": graph.params["eps"]}, graph
     elif method in (ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN):
@@ -88,19 +93,19 @@ def graphs_along(
     elif method == KNN_GAUSSIAN:
         values = tuple(eps)
         for count in k:
-            for nearest in knn_gaussian_path(X, count, values, n_jobs=1, **knn):
+            for nearest in knn_gaussian_path(X, count, values, **knn):
                 yield {"k": count, "eps": nearest.params["eps"]}, nearest
     elif method == KNN:
         for count in k:
-            yield {"k": count}, otgraph.knn_gaussian_graph(X, count, None, n_jobs=1, **knn)
+            yield {"k": count}, otgraph.knn_gaussian_graph(X, count, None, **knn)
     else:
         assert method == MAGIC
         for count in k:
             yield {"k": count}, otgraph.magic_graph(X, count, n_jobs=1)
 
 
-def graph_at(method: str, X: PointsLike, params: Params, **knn: Any) -> otgraph.Graph:
+def graph_at(method: str, X: PointsLike, params: Params, variant: str = "text") -> otgraph.Graph:
     """The one graph of a method at given parameters, such as the best of a grid."""
     eps = (float(params["eps"]),) if "eps" in params else ()
     k = (int(params["k"]),) if "k" in params else ()
-    return next(graphs_along(method, X, eps=eps, k=k, **knn))[1]
+    return next(graphs_along(method, X, eps=eps, k=k, variant=variant))[1]

@@ -253,7 +253,7 @@ def _prepared(
         "seeds": seeds if experiment.seeded else 1,
         **settings,
     }
-    tasks = experiment.tasks(parameters, variants, seeds)
+    tasks = experiment.all_tasks(parameters, variants, seeds)
     return _Run(experiment, parameters, folder, tasks, about, Checkpoint(folder, settings))
 
 
