@@ -36,38 +36,22 @@ FEWEST_CELLS = 30  # MAGIC looks at fifteen neighbors of each
 class Parameters:
     """Data and settings.
 
-    Attributes
-    ----------
-    data, genes
-        What to load, and the three genes to show.
-    n_cells, n_genes, total
-        Size and sum of the prepared data. Scores of a file that has changed are not mixed in.
-    eps, entropic_eps
-        Values of the authors, for costs that are not normalized. None on other data, whose
-        distances have a different size. Quadratic OT then gets the mean degree of the MAGIC
-        graph, and entropic OT an eps in the same ratio to that of quadratic OT.
-    t
-        Steps of diffusion.
-    magic_k, n_pca
-        Defaults of MAGIC.
-    max_genes
-        Number of denoised genes to compare: those that vary most. Distances use all genes.
-    max_cells
-        Most cells to use, evenly spaced among all; None for all.
+    Without the authors' eps, quadratic OT gets the mean degree of the MAGIC graph, and entropic OT
+    an eps in the same ratio to that of quadratic OT.
     """
 
     data: str = PAPER
-    genes: tuple[str, ...] = GENES[PAPER]
-    n_cells: int = 0
+    genes: tuple[str, ...] = GENES[PAPER]  # to show
+    n_cells: int = 0  # size and sum of the prepared data, which tell a changed file
     n_genes: int = 0
     total: float = 0.0
-    eps: float | None = 30.0
+    eps: float | None = 30.0  # the authors'; None for other data, whose distances differ in size
     entropic_eps: float | None = 0.5
-    t: tuple[int, ...] = (1, 3, 5)
-    magic_k: int = 5
+    t: tuple[int, ...] = (1, 3, 5)  # steps of diffusion
+    magic_k: int = 5  # default of MAGIC, as the next
     n_pca: int = 100
-    max_genes: int = 2000
-    max_cells: int | None = None
+    max_genes: int = 2000  # denoised genes to compare, which vary most; distances use all genes
+    max_cells: int | None = None  # evenly spaced among all; None for all
 
 
 def with_data(

@@ -44,24 +44,13 @@ LARGEST_ORDER = 5  # waves around the second angle; more of them have larger eig
 
 @dataclass(frozen=True)
 class Manifold:
-    """A manifold, and the part of its spectrum that is compared.
+    """A manifold, and the part of its spectrum that is compared."""
 
-    Attributes
-    ----------
-    sample
-        Generator of points.
-    dim, volume
-        Of the manifold.
-    n_first, n_modes
-        Multiplicity of the first eigenvalue; number of eigenvalues up to and including a
-        complete group.
-    """
-
-    sample: Callable[..., datasets.Sample]
+    sample: Callable[..., datasets.Sample]  # generator of points
     dim: int
     volume: float
-    n_first: int
-    n_modes: int
+    n_first: int  # multiplicity of the first eigenvalue
+    n_modes: int  # number of eigenvalues, up to and including a complete group
 
     @property
     def ball(self) -> float:

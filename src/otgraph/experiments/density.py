@@ -88,24 +88,15 @@ def _labeled_arms(parameters: Parameters, n_per_arm: int, seed: int) -> LabeledA
 class OneForAll(NamedTuple):
     """Accuracy with the best parameter of each density, and with one parameter for all.
 
-    Attributes
-    ----------
-    means
-        Mean accuracy over the seeds: a row for each density, a column for each parameter.
-    errors
-        For the same cells, what is lost against the best parameter of the density, in standard
-        errors of this difference over the seeds: the statistic of a paired t-test.
-    p
-        Its one-sided p-value.
-    single
-        The parameter with the smallest worst loss, in standard errors; of equal ones, that with
-        the best mean.
+    Tables have a row for each density and a column for each parameter. The loss of a parameter is
+    the difference to the best parameter of the density. It is divided by its standard error over
+    the seeds, which gives the statistic of a paired t-test.
     """
 
-    means: Any
-    errors: Any
-    p: Any
-    single: float
+    means: Any  # accuracy, over the seeds
+    errors: Any  # loss in standard errors
+    p: Any  # one-sided p-value of the loss
+    single: float  # parameter with the smallest worst loss in standard errors, then best mean
 
     @property
     def best_at(self) -> Any:

@@ -198,8 +198,8 @@ def _order(best: Mapping[str, FloatArray]) -> Claim:
         bool(first.all() and last.all()),
         f"Best mean angle over the grid: {listing(best, PAPERS)}.",
         f"Quadratic OT is ahead of both in {first.sum()} of {len(first)} seeds, and the two dense "
-        f"kernels are behind all others in {last.sum()}. Without self-loops entropic OT does not "
-        "belong to the worst: see the claim about the diagonal.",
+        f"kernels are behind all others in {last.sum()}. Without self-loops entropic OT is not "
+        "among the worst: see the claim about the diagonal.",
     )
 
 
@@ -259,8 +259,8 @@ def _diagonal(best: Mapping[str, FloatArray]) -> Claim:
     sparse = np.minimum(best[KNN_GAUSSIAN], best[MAGIC])
     well, behind = best[HOLLOW_ENTROPIC] < sparse, best[HOLLOW] < best[HOLLOW_ENTROPIC]
     return Claim(
-        "Beyond the paper: the diagonal spoils entropic OT here. Without self-loops it "
-        "performs better than kNN and MAGIC, and quadratic OT stays ahead of it.",
+        "Beyond the paper: the diagonal spoils entropic OT here. Without self-loops it performs "
+        "better than kNN and MAGIC, and quadratic OT stays ahead of it.",
         bool(well.all() and behind.all()),
         f"Best mean angle: {listing(best, (ENTROPIC, HOLLOW_ENTROPIC, QUADRATIC, HOLLOW))}.",
         f"Hollow entropic OT is ahead of kNN and MAGIC in {well.sum()} of {len(well)} seeds, and "
