@@ -13,13 +13,19 @@ from otgraph.solvers.sampling import Missing, missing_pairs
 N = 900
 
 
+def goal_of(cost, seed=0):
+    mass = np.ones(cost.n)
+    return Goal(eps=1.0, mass=mass, self_loops=False, tol=1e-6, max_iter=100, seed=seed)
+
+
 def solution_of(cost):
-    goal = Goal(eps=1.0, mass=np.ones(cost.n), self_loops=False, tol=1e-6, max_iter=100)
+    goal = goal_of(cost)
     return solve(Screener(cost), goal, first_state(cost, cost.neighbors(10), goal))
 
 
 def missing_of(cost, solution, seed, **options):
-    return missing_pairs(cost, solution.u, solution.plan, seed, **options)
+    goal = goal_of(cost, seed)
+    return missing_pairs(cost, goal, solution.u, solution.plan, **options)
 
 
 @pytest.fixture

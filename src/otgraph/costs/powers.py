@@ -91,6 +91,10 @@ class DistancePowers(SearchedCost):
         squares = subtracted_squares(self.own, self.own, rows, columns)
         return self._scaled(self._powered(squares))
 
+    def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
+        """Costs by subtraction; sampled ones come from matrix products."""
+        return self.listed(i, j)
+
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
         some, some_squares = self.own[rows], self._squares[rows]
