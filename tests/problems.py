@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from otgraph._parallel import Workers
 from otgraph.costs import as_cost, check_input
+from otgraph.costs.sizes import SearchSizes
+from otgraph.graphs.options import QuadraticOptions
+from otgraph.graphs.transport import TransportProblem
+
+# Few points take the ways of many: they are divided into cells, and reordered.
+CELLS = SearchSizes(fewest_cell_points=100, block_rows=128)
+# An approximate search in so few cells that it misses many pairs.
+FEW_CELLS = SearchSizes(fewest_cell_points=100, neighbor_cells=3, screen_cells=3)
 
 
 def random(rng, n):
@@ -69,6 +79,16 @@ CLOUDS = {
 def cost_of(X, *, metric="euclidean", n_jobs=1, **options):
     """The cost object of what a user would hand over."""
     return as_cost(check_input(X, metric), metric=metric, workers=Workers(n_jobs), **options)
+
+
+def graph_with(sizes, X, eps=None, *, mean_degree=None, mass=None, u0=None, n_jobs=-1, **options):
+    """The quadratic graph of a search with these sizes."""
+    problem = TransportProblem(
+        X, QuadraticOptions(**options), mass=mass, n_jobs=n_jobs,
+        make_cost=partial(as_cost, sizes=sizes),
+    )  # fmt: skip
+    solution, found = problem.solve_goal(eps, mean_degree, u0)
+    return problem.graph(solution, **found)
 
 
 def as_mask(pairs, order=None):

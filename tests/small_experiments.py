@@ -12,7 +12,7 @@ from otgraph.experiments._framework.runner import _expected_warnings, _run_task
 
 def run_small(experiment, parameters, *, seeds=2, variant="text"):
     """Scores, summary and the names of the pictures, which were rendered."""
-    tasks = experiment.tasks(parameters, (variant,), seeds)
+    tasks = experiment.all_tasks(parameters, (variant,), seeds)
     finished = {task.key: _run_task(experiment.run, task, parameters)[1] for task in tasks}
     scores = score_table(experiment.name, tasks, finished)
     with _expected_warnings():
@@ -21,7 +21,7 @@ def run_small(experiment, parameters, *, seeds=2, variant="text"):
         assert picture.caption
         picture.figure.savefig(io.BytesIO(), format="png", dpi=40)
     names = [picture.name for picture in pictures]
-    return scores, experiment.summarize(scores, parameters), names
+    return scores, experiment.summarize_all(scores, parameters), names
 
 
 def frame(rows):

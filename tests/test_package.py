@@ -1,3 +1,5 @@
+"""The package as a whole: what importing it loads, and its public names."""
+
 from __future__ import annotations
 
 import ast

@@ -1,3 +1,5 @@
+"""The README runs, names every status, and links to files that exist."""
+
 from __future__ import annotations
 
 import re

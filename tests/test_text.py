@@ -1,3 +1,5 @@
+"""Wording of lists, JSON without NaN, and unknown labels."""
+
 from __future__ import annotations
 
 import json

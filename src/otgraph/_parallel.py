@@ -1,7 +1,7 @@
-"""Threads over fixed blocks of rows: any number of threads, the same result.
+"""Threads that share fixed blocks of rows; the result is the same for any number of threads.
 
 The blocks depend only on the data, and each writes its own part of the output. The order of sums
-therefore does not depend on the scheduler. BLAS runs single-threaded inside, for the same reason
+therefore does not depend on the scheduler. BLAS runs with one thread inside, for the same reason,
 and because two levels of threads would compete for the cores.
 """
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 S = TypeVar("S")
 
-CACHE_ENTRIES = 1 << 18  # 2 MB a thread: a block stays in its cache between the steps of a pass
-FEWEST_ROWS = 8  # fewer would turn products of matrices into products of vectors
+# Entries of a dense block per thread: 2 MB, which stay in the cache between the steps of a pass.
+CACHE_ENTRIES = 1 << 18
+FEWEST_ROWS = 8  # with fewer rows, matrix products are as slow as products with vectors
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -60,15 +61,15 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """Threads are not pickled; the copy starts its own when needed."""
+        """Threads are not pickled; a copy starts its own when it needs them."""
         return {"n_threads": self.n_threads, "progress": self.progress, "_pool": None}
 
     def map(
         self, function: Callable[[S], T], items: Iterable[S], label: str | None = None
     ) -> Iterator[T]:
-        """Results in the order of ``items``; an exception or Ctrl-C cancels what has not begun.
+        """Results in the order of ``items``; an exception or Ctrl-C cancels calls not yet begun.
 
-        Work with a label shows a progress bar where that was asked for.
+        With a label, a progress bar is shown if the user asked for progress.
         """
         items = list(items)
         results = self._map(function, items)
@@ -84,7 +85,7 @@ class Workers:
         futures = deque(threads.submit(function, item) for item in items)
         try:
             while futures:
-                yield futures.popleft().result()  # popped: a result is freed once used
+                yield futures.popleft().result()  # removed, so its memory is freed after use
         finally:
             for future in futures:
                 future.cancel()
@@ -97,15 +98,15 @@ class Workers:
     def run(
         self, function: Callable[[S], object], items: Iterable[S], label: str | None = None
     ) -> None:
-        """Call for the side effects, in any order."""
+        """Call the function for every item, in any order, for its side effects."""
         work = deque(items)
         if label is not None or self.n_threads == 1 or len(work) < 2:
             for _ in self.map(function, work, label):
                 pass
             return
 
-        # Every thread, this one too, takes what is next: handing over each item by itself
-        # would cost more than many of them do.
+        # All threads, including this one, take items from a common queue. Submitting each item
+        # separately would take longer than many of the calls.
         def take_all() -> None:
             try:
                 while True:
@@ -115,7 +116,7 @@ class Workers:
                         return
                     function(item)
             except BaseException:
-                work.clear()  # the others stop too
+                work.clear()  # the other threads stop too
                 raise
 
         n_others = min(self.n_threads, len(work)) - 1
@@ -128,28 +129,29 @@ class Workers:
             future.result()
 
     def error_bar(self, label: str, goal: float) -> ErrorBar:
-        """A bar for an error that falls to ``goal``, in orders of magnitude."""
+        """A progress bar for an error that decreases to ``goal``, on a logarithmic scale."""
         return ErrorBar(label, goal, shown=self.progress)
 
     def close(self) -> None:
-        """End the threads; the next call would start new ones."""
+        """End the threads; a later call starts new ones."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
 
 class ErrorBar:
-    """Progress of an iteration: decimal digits gained of those that are wanted."""
+    """Progress of an iteration: the decimal digits reached, out of the digits wanted."""
 
     def __init__(self, label: str, goal: float, *, shown: bool) -> None:
-        digits = max(1.0, -math.log10(goal)) if goal > 0 else 16.0
-        self._bar = tqdm(
-            desc=label,
-            total=round(digits, 1),
-            leave=False,
-            disable=not shown,
-            bar_format="{desc}: {bar} {postfix} [{elapsed}]",
-        )
+        self._bar: Any = None
+        if shown:  # even a disabled bar would start the monitor thread of tqdm
+            digits = max(1.0, -math.log10(goal)) if goal > 0 else 16.0
+            self._bar = tqdm(
+                desc=label,
+                total=round(digits, 1),
+                leave=False,
+                bar_format="{desc}: {bar} {postfix} [{elapsed}]",
+            )
 
     def __enter__(self) -> ErrorBar:
         """The bar itself."""
@@ -157,10 +159,13 @@ class ErrorBar:
 
     def __exit__(self, *_: object) -> None:
         """Remove the bar, even after an error or Ctrl-C."""
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def update(self, error: float) -> None:
-        """Show the error that was reached."""
+        """Show the current error."""
+        if self._bar is None:
+            return
         digits = -math.log10(error) if error > 0 else self._bar.total
         self._bar.n = min(max(digits, 0.0), self._bar.total)
         self._bar.set_postfix_str(f"marginal error {error:.1e}")
@@ -179,14 +184,14 @@ class _BlasLimit:
         self._limit: Any = None
 
     def __enter__(self) -> None:
-        """Set the limit, if it is not."""
+        """Set the limit, unless it is set already."""
         with self._lock:
             if self._inside == 0:
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
-        """Take it away, if nobody is left."""
+        """Remove the limit if no thread is left inside."""
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
@@ -197,10 +202,10 @@ _blas_limit = _BlasLimit()
 
 
 def single_threaded_blas() -> AbstractContextManager[object]:
-    """Context in which BLAS uses one thread, so that our own threads own the cores."""
+    """Context in which BLAS uses one thread and leaves the cores to our own threads."""
     return _blas_limit
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all loaded libraries: once is enough
+    return ThreadpoolController()  # searches all loaded libraries, which is slow

@@ -1,6 +1,6 @@
-"""Text tables as people have them: with or without names of columns and of rows.
+"""Read text tables, with or without names of columns and rows.
 
-The one reader of CSV files, for the command line and for tables of cells.
+The command line and the tables of cells both use this reader.
 """
 
 from __future__ import annotations
@@ -20,30 +20,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 GZIP_MAGIC = b"\x1f\x8b"
-SPACES = " "  # stands for any number of them, as numpy.savetxt writes
-SAMPLE_ROWS = 3  # a header and two rows of data show the layout
+SPACES = " "  # any number of spaces, as numpy.savetxt writes
+SAMPLE_ROWS = 3  # a header and two rows of data are enough to detect the layout
 MISSING = {"", "na", "nan", "n/a", "null", "none", "?"}
 # A column of integers with one of these names numbers the rows.
 INDEX_NAMES = {"", "index", "id", "row", "unnamed: 0"}
-MOSTLY = 0.5  # share of numbers above which a column holds numbers with bad cells, not words
+# A column with a larger share of numbers holds numbers with bad cells; otherwise it holds words.
+MOSTLY = 0.5
 DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?|[+-]?\d+e[+-]?\d+", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text table is arranged."""
+    """Layout of a text table."""
 
     separator: str
     decimal: str
-    names: list[str] | None  # of the columns; None without a header
-    first_line: int  # lines before the data
+    names: list[str] | None  # names of the columns; None without a header
+    first_line: int  # number of lines before the data
 
 
 def read_table(
     source: str | bytes, *, tabs: bool = False, header: bool | None = None
 ) -> tuple[Any, bool]:
-    """A whole table, as :func:`table_chunks` gives its parts."""
+    """A whole table; see :func:`table_chunks`."""
     return next(table_chunks(source, tabs=tabs, header=header))
 
 
@@ -54,14 +55,14 @@ def table_chunks(
     header: bool | None = None,
     rows: int | None = None,
 ) -> Iterator[tuple[Any, bool]]:
-    """Data frames of all columns, and whether the header says that the first names the rows.
+    """Data frames of all columns, and whether the header says that the first column names rows.
 
     Columns of a table without a header are numbered.
 
     Parameters
     ----------
     source
-        A path, or the content itself; either may be compressed by gzip.
+        A path, or the content of a file; both may be compressed by gzip.
     tabs
         Whether tabs separate the columns; otherwise the separator is detected.
     header
@@ -72,7 +73,7 @@ def table_chunks(
     Raises
     ------
     ValueError
-        If this is no table. The message says why and expects the name of the file in front.
+        If the source is not a table. The message begins with "it"; callers put the file name first.
     """
     pandas = require("pandas", "data")
     with _opened(source) as stream:
@@ -87,8 +88,8 @@ def table_chunks(
                 skiprows=layout.first_line,
                 skipinitialspace=True,
                 encoding="utf-8-sig",
-                low_memory=False,  # one type per column, whatever its length
-                float_precision="round_trip",  # the bits that were written
+                low_memory=False,  # one type per column, even in long files
+                float_precision="round_trip",  # exactly the numbers that were written
                 chunksize=rows,
             )
             columns = None
@@ -123,7 +124,7 @@ def has_row_names(frame: Any, *, indexed: bool) -> bool:
 
 
 def first_word(column: Any) -> tuple[int, Any]:
-    """Row and content of the first cell that is no number; row 0 if all are."""
+    """Row and content of the first cell that is not a number; row 0 if all are numbers."""
     numbers = require("pandas", "data").to_numeric(column, errors="coerce")
     words = (numbers.isna() & column.notna()).to_numpy()
     row = int(words.argmax())
@@ -138,7 +139,7 @@ def _columns(frame: Any, names: list[str] | None) -> list[Any]:
         names = names and names[:-1]
     if names is None:
         return list(range(width))
-    if len(names) == width - 1:  # R writes no name above the names of the rows
+    if len(names) == width - 1:  # R writes no name for the column of row names
         names = ["", *names]
     if len(names) != width:
         msg = f"its first line has {len(names)} names but the rows have {width} fields."
@@ -148,7 +149,7 @@ def _columns(frame: Any, names: list[str] | None) -> list[Any]:
 
 @contextlib.contextmanager
 def _opened(source: str | bytes) -> Iterator[IO[bytes]]:
-    """The decompressed bytes; the first bytes, not the name, tell whether they are compressed."""
+    """The decompressed bytes. The first bytes show whether they are compressed, not the name."""
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as stream:
         packed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         stream.seek(0)
@@ -187,7 +188,7 @@ def _layout(stream: IO[bytes], tabs: bool, header: bool | None) -> Layout:
 
 
 def _separator(lines: Sequence[str]) -> str:
-    """Writers choose tabs and semicolons on purpose; commas may be decimal."""
+    """The separator: a tab or a semicolon if there is one, since commas may be decimal."""
     bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
     for separator in "\t;,":
         if any(separator in line for line in bare):
@@ -198,15 +199,15 @@ def _separator(lines: Sequence[str]) -> str:
 def _is_header(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     """Whether the first row holds names.
 
-    A word above numbers is a name. Numbers are names only where they count the columns, as data
-    frames without names are written: beside a corner, or above decimals.
+    A word above numbers is a name. Data frames without names are written with the numbers of
+    their columns. Such numbers are names if they follow a corner, or stand above decimals.
     """
     if not others:
         return len(first) > 1 and all(map(_is_word, first[1:]))
     corner, rest = first[0], first[1:]
     if len(rest) > 1 and _counts(rest) and (_is_word(corner) or corner == ""):
         return True
-    shift = len(others[0]) == len(first) + 1  # R leaves out the corner
+    shift = len(others[0]) == len(first) + 1  # R writes no corner
     below = [[row[i + shift] for row in others if i + shift < len(row)] for i in range(len(first))]
     numeric = [any(map(_is_number, cells)) for cells in below]
     names = sum(_is_word(cell) for cell, over in zip(first, numeric, strict=True) if over)

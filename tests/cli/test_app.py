@@ -1,3 +1,5 @@
+"""Wrong input and options: the command ends with one clear line."""
+
 from __future__ import annotations
 
 import inspect
@@ -91,7 +93,7 @@ class TestInput:
     """What a file of points can have wrong."""
 
     @pytest.mark.parametrize("name", FILES)
-    def test_file(self, cli, name):
+    def test_damaged_file_is_named(self, cli, name):
         content, pattern = FILES[name]
         if content is not None:
             Path(name).write_bytes(content)

@@ -1,3 +1,5 @@
+"""Commands build the graphs that the functions build."""
+
 from __future__ import annotations
 
 import numpy as np

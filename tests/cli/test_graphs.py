@@ -1,3 +1,5 @@
+"""The commands `path` and `info`."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Every keyword of a construction is an option with the same default."""
+
 from __future__ import annotations
 
 import inspect

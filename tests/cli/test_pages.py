@@ -1,3 +1,5 @@
+"""The commands that write pages and figures."""
+
 from __future__ import annotations
 
 import json

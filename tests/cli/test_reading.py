@@ -1,3 +1,5 @@
+"""Points are read from every kind of file; bad cells are located."""
+
 from __future__ import annotations
 
 import gzip

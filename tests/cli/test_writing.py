@@ -1,3 +1,5 @@
+"""Graphs are written in every format and come back the same."""
+
 from __future__ import annotations
 
 from pathlib import Path

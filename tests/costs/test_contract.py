@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,9 +13,11 @@ from sklearn.metrics.pairwise import _VALID_METRICS, PAIRWISE_BOOLEAN_FUNCTIONS
 
 import problems
 import reference
-from otgraph.costs import blocks
+from otgraph.costs.sizes import SearchSizes
 
 N = 90
+# Several blocks of rows, the last one shorter.
+cost_of = partial(problems.cost_of, sizes=SearchSizes(block_entries=40 * N))
 
 
 def taxi(a, b):
@@ -22,7 +26,7 @@ def taxi(a, b):
 
 
 def _euclidean(X, p, normalize):
-    return problems.cost_of(X, power=p, normalize=normalize), reference.cost_matrix(
+    return cost_of(X, power=p, normalize=normalize), reference.cost_matrix(
         X, power=p, normalize=normalize
     )
 
@@ -30,14 +34,14 @@ def _euclidean(X, p, normalize):
 def _metric(name, metric=None):
     def build(X, p, normalize):
         C = reference.cost_matrix(X, metric=name, power=p, normalize=normalize)
-        return problems.cost_of(X, metric=metric or name, power=p, normalize=normalize), C
+        return cost_of(X, metric=metric or name, power=p, normalize=normalize), C
 
     return build
 
 
 def _precomputed(X, p, normalize):
     C = reference.cost_matrix(X, power=p, normalize=False)
-    cost = problems.cost_of(C, metric="precomputed", normalize=normalize)
+    cost = cost_of(C, metric="precomputed", normalize=normalize)
     return cost, C / C.mean() if normalize else C
 
 
@@ -46,7 +50,7 @@ def _sparse_points(metric):
         X = np.where(np.abs(X) > 0.8, X, 0.0)
         X[:, 0] = 1.0  # no row of zeros, which has no direction
         C = reference.cost_matrix(X, metric=metric, power=p, normalize=normalize)
-        return problems.cost_of(sp.csr_array(X), metric=metric, power=p, normalize=normalize), C
+        return cost_of(sp.csr_array(X), metric=metric, power=p, normalize=normalize), C
 
     return build
 
@@ -54,7 +58,7 @@ def _sparse_points(metric):
 def _sparse_candidates(X, p, normalize):
     """All pairs as candidates: only what the mean is taken over differs."""
     C = reference.cost_matrix(X, power=p, normalize=False)
-    cost = problems.cost_of(sp.csr_matrix(C), metric="precomputed", normalize=normalize)
+    cost = cost_of(sp.csr_matrix(C), metric="precomputed", normalize=normalize)
     return cost, C / (C.sum() / (N * (N - 1))) if normalize else C
 
 
@@ -78,12 +82,6 @@ METRICS = sorted(set(_VALID_METRICS) - {"precomputed", "wminkowski"})  # the lat
 @pytest.fixture(params=KINDS)
 def kind(request):
     return KINDS[request.param]
-
-
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Several blocks of rows, the last one shorter."""
-    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 40 * N)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -172,7 +170,7 @@ def test_predicted_pairs(rng, kind):
 def test_threads_do_not_change_a_bit(rng):
     X = problems.random(rng, N)
     for metric in ("euclidean", "manhattan"):
-        one, two = (problems.cost_of(X, metric=metric, n_jobs=n) for n in (1, 2))
+        one, two = (cost_of(X, metric=metric, n_jobs=n) for n in (1, 2))
         assert one.scale == two.scale
         a, b = one.screen(np.full(N, 0.2)).pairs, two.screen(np.full(N, 0.2)).pairs
         np.testing.assert_array_equal(a.indices, b.indices)
@@ -187,7 +185,7 @@ def test_every_metric_of_sklearn(rng, metric):
         X[:, 0] = True
     C = pairwise_distances(X, metric=metric)
     np.fill_diagonal(C, 0.0)
-    cost = problems.cost_of(X, metric=metric, power=1.0)
+    cost = cost_of(X, metric=metric, power=1.0)
     assert cost.scale == pytest.approx(C.mean(), rel=1e-12)
     upper = np.quantile(C / C.mean(), 0.1) * rng.uniform(0.3, 0.8, size=N)
     for pairs in (cost.screen(upper).pairs, cost.neighbors(7)):
@@ -202,7 +200,7 @@ def test_every_metric_of_sklearn(rng, metric):
 def test_boolean_metric(rng):
     X = rng.uniform(size=(N, 12)) < 0.4
     X[:, 0] = True
-    cost = problems.cost_of(X.astype(float), metric="jaccard", power=1.0)
+    cost = cost_of(X.astype(float), metric="jaccard", power=1.0)
     C = cdist(X, X, "jaccard")
     upper = rng.uniform(0.2, 0.6, size=N)
     found = problems.as_mask(cost.screen(upper).pairs)
@@ -212,7 +210,7 @@ def test_boolean_metric(rng):
 def test_matrix_of_rounding_asymmetry_counts_above_the_diagonal(rng):
     C = squareform(rng.uniform(size=N * (N - 1) // 2))
     below = np.tril(C) * (1 + 1e-12) + np.triu(C)
-    cost = problems.cost_of(below, metric="precomputed", normalize=False)
+    cost = cost_of(below, metric="precomputed", normalize=False)
     pairs = cost.screen(np.full(N, 10.0)).pairs
     rows = np.repeat(np.arange(N), np.diff(pairs.indptr))
     np.testing.assert_array_equal(pairs.costs, C[rows, pairs.indices])

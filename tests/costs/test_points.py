@@ -7,7 +7,8 @@ import pytest
 
 import problems
 import reference
-from otgraph.costs import build, exclusion, points, scaling
+from otgraph.costs.scaling import EXACT_MEAN_POINTS, scaled_points
+from otgraph.costs.sizes import SearchSizes
 
 N = 1200
 # Relative width of the band around the threshold in which two float64 computations of the
@@ -15,21 +16,20 @@ N = 1200
 BAND = {"offset": 1e-8, "outlier": 1e-8, "far_apart": 1e-8}
 
 
-@pytest.fixture(params=["tree", "cells", "cells_or_blocks", "blocks", "one_block"])
-def route(request, monkeypatch):
-    """The ways a screen can take, made to be taken by few points."""
-    if request.param == "tree":
-        monkeypatch.setattr(build, "FEWEST_TREE_POINTS", 100)
-        monkeypatch.setattr(build, "MOST_TREE_DIMENSIONS", 1000)
-    if request.param != "one_block":
-        monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-        monkeypatch.setattr(exclusion, "PLAIN_COLUMNS", 200)
-    monkeypatch.setattr(points, "BLOCK_ROWS", 256)
-    if request.param == "cells":
-        monkeypatch.setattr(points, "PLAIN_SHARE", 2.0)
-    if request.param == "blocks":
-        monkeypatch.setattr(points, "PLAIN_SHARE", -1.0)
-    return request.param
+SMALL = {"fewest_cell_points": 100, "plain_columns": 200, "block_rows": 256}
+ROUTES = {
+    "tree": SearchSizes(fewest_tree_points=100, most_tree_dimensions=1000),
+    "cells": SearchSizes(**SMALL, plain_share=2.0),
+    "cells_or_blocks": SearchSizes(**SMALL),
+    "blocks": SearchSizes(**SMALL, plain_share=-1.0),
+    "one_block": SearchSizes(block_rows=256),
+}
+
+
+@pytest.fixture(params=ROUTES)
+def route(request):
+    """The ways that a screen can take, with sizes that lead few points along them."""
+    return ROUTES[request.param]
 
 
 def assert_screened(cost, C, upper, band=1e-12):
@@ -51,7 +51,7 @@ def potentials(rng, C, degree):
 @pytest.mark.parametrize("name", problems.CLOUDS)
 def test_screen_equals_brute_force(rng, route, name):
     X = problems.CLOUDS[name](rng, N)
-    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    cost, C = problems.cost_of(X, sizes=route), reference.cost_matrix(X)
     for degree in (1, 12, 400):
         assert_screened(cost, C, potentials(rng, C, degree), BAND.get(name, 1e-12))
 
@@ -60,7 +60,7 @@ def test_screen_equals_brute_force(rng, route, name):
 @pytest.mark.parametrize("name", ["random", "clustered", "outlier", "heavy_tails"])
 def test_screen_of_other_powers(rng, route, name, p):
     X = problems.CLOUDS[name](rng, N)
-    cost, C = problems.cost_of(X, power=p), reference.cost_matrix(X, power=p)
+    cost, C = problems.cost_of(X, power=p, sizes=route), reference.cost_matrix(X, power=p)
     for degree in (1, 25):
         assert_screened(cost, C, potentials(rng, C, degree), BAND.get(name, 1e-12))
 
@@ -69,7 +69,7 @@ def test_screen_of_other_powers(rng, route, name, p):
 def test_screen_of_other_metrics(rng, route, metric):
     X = problems.random(rng, N) + 1.0
     cost, C = (
-        problems.cost_of(X, metric=metric, power=1.0),
+        problems.cost_of(X, metric=metric, power=1.0, sizes=route),
         reference.cost_matrix(X, metric=metric, power=1),
     )
     # 1 - cos computed directly loses digits that the chord of unit vectors keeps.
@@ -87,7 +87,7 @@ def test_no_pair_is_lost_at_the_threshold(rng, route, n_features):
     X = centers[rng.integers(4, size=N // 2)] + rng.normal(size=(N // 2, n_features))
     X = np.round(X * 2**20) / 2**20
     X = np.vstack([X, -X])
-    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    cost, C = problems.cost_of(X, sizes=route), reference.cost_matrix(X)
     for _ in range(4):
         i, j = _near_pairs(rng, C)
         above = rng.choice([-1.0, 1.0], size=len(i))
@@ -96,13 +96,11 @@ def test_no_pair_is_lost_at_the_threshold(rng, route, n_features):
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
-def test_no_cell_is_lost_at_the_threshold(rng, monkeypatch, scale):
+def test_no_cell_is_lost_at_the_threshold(rng, scale):
     """On a line the bound of a cell is attained by its outermost point."""
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-    monkeypatch.setattr(points, "PLAIN_SHARE", 2.0)
     X = rng.normal(size=(N, 1))
     X[: N // 2] = scale * X[: N // 2] + 7.0
-    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    cost, C = problems.cost_of(X, sizes=ROUTES["cells"]), reference.cost_matrix(X)
     for _ in range(20):
         i, j = rng.permutation(N)[:120].reshape(2, -1)
         found = assert_screened(cost, C, _at_threshold(rng, C, i, j, 1e-9))
@@ -131,14 +129,14 @@ def _at_threshold(rng, C, i, j, relative):
 
 
 def test_negative_potentials_screen_nothing(rng, route):
-    cost = problems.cost_of(problems.duplicates(rng, N))
+    cost = problems.cost_of(problems.duplicates(rng, N), sizes=route)
     for level in (-1.0, -1e-9, 0.0):
         assert not problems.as_mask(cost.screen(np.full(N, level)).pairs).any()
 
 
 def test_duplicates_cost_exactly_nothing(rng, route):
     X = problems.duplicates(rng, N)
-    cost = problems.cost_of(X)
+    cost = problems.cost_of(X, sizes=route)
     pairs = cost.screen(np.full(N, 1e-12)).pairs
     equal = (X[:, None] == X[None]).all(axis=-1)
     np.fill_diagonal(equal, False)
@@ -163,32 +161,30 @@ def test_neighbors_without_cells_are_the_nearest(rng, name):
 
 @pytest.mark.parametrize("name", problems.CLOUDS)
 def test_neighbors_are_k_other_points(rng, route, name):
-    cost = problems.cost_of(problems.CLOUDS[name](rng, N))
+    cost = problems.cost_of(problems.CLOUDS[name](rng, N), sizes=route)
     pairs = cost.neighbors(10)
     problems.as_mask(pairs)  # well-formed
     counts = np.diff(pairs.indptr)
     # A tree gives about as many, but for ties: copies of a point, or a grid.
-    assert counts.mean() >= 5 if route == "tree" else counts.min() >= 10
+    assert counts.mean() >= 5 if route == ROUTES["tree"] else counts.min() >= 10
 
 
-def test_neighbors_from_near_cells_are_mostly_the_nearest(rng, monkeypatch):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+def test_neighbors_from_near_cells_are_mostly_the_nearest(rng):
     X = problems.random(rng, N)
-    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    cost, C = problems.cost_of(X, sizes=problems.CELLS), reference.cost_matrix(X)
     np.fill_diagonal(C, np.inf)
     nearest = np.argsort(C, axis=1)[:, :10]
     found = problems.as_mask(cost.neighbors(10), cost.order)
     assert np.take_along_axis(found, nearest, 1).mean() > 0.9
 
 
-def test_approximate_screen_finds_part_and_says_so(rng, monkeypatch):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-    monkeypatch.setattr(points, "SCREEN_PROBES", 2)
+def test_approximate_screen_finds_part_and_says_so(rng):
     X = problems.many_dimensions(rng, N)
     C = reference.cost_matrix(X)
     upper = potentials(rng, C, 15)
     true = reference.pairs_below(C, upper)
-    cost = problems.cost_of(X, exact=False)
+    sizes = SearchSizes(fewest_cell_points=100, screen_cells=2)
+    cost = problems.cost_of(X, exact=False, sizes=sizes)
     n_found = [0]
     while not cost.decide(upper[cost.order]):
         screen = cost.screen(upper[cost.order])
@@ -206,16 +202,14 @@ def test_approximate_screen_finds_part_and_says_so(rng, monkeypatch):
     np.testing.assert_array_equal(problems.as_mask(screen.pairs, cost.order), true)
 
 
-def test_search_auto_decides_by_what_exact_would_cost(rng, monkeypatch):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+def test_search_auto_decides_by_what_exact_would_cost(rng):
     upper = np.full(N, 0.05)
     X = problems.clustered(rng, N)
-    cost = problems.cost_of(X, exact=None)
+    cost = problems.cost_of(X, exact=None, sizes=problems.CELLS)
     assert cost.decide(upper) is cost.exact is True
     assert cost.screen(upper).complete
-    monkeypatch.setattr(points, "AUTO_PAIRS_PER_POINT", 1)
-    monkeypatch.setattr(points, "SCREEN_PROBES", 2)
-    cost = problems.cost_of(X, exact=None)
+    sizes = SearchSizes(fewest_cell_points=100, screen_cells=2, auto_pairs_per_point=1)
+    cost = problems.cost_of(X, exact=None, sizes=sizes)
     assert cost.decide(upper) is cost.exact is False
     assert not cost.screen(upper).complete
 
@@ -231,10 +225,12 @@ def test_scale_of_the_points_does_not_matter(rng, scale, p):
     np.testing.assert_allclose(a.costs, b.costs, rtol=1e-13)
 
 
-def test_sampled_mean_of_many_points(rng, monkeypatch):
+def test_sampled_mean_of_many_points(rng):
     """Beyond a limit the mean of a power is estimated: to a fraction of a percent."""
-    X = problems.random(rng, N)
-    exact = problems.cost_of(X, power=1.0).scale
-    monkeypatch.setattr(scaling, "EXACT_MEAN_POINTS", 100)
-    assert problems.cost_of(X, power=1.0).scale == pytest.approx(exact, rel=2e-3)
-    assert problems.cost_of(X, power=1.0).scale == problems.cost_of(X, power=1.0).scale
+    X = problems.random(rng, EXACT_MEAN_POINTS + 1)
+    options = {"metric": "euclidean", "power": 1.0, "normalize": True}
+    exact = scaled_points(X, **options, sample_mean=False).scale
+    sampled = [scaled_points(X, **options).scale for _ in range(2)]
+    assert sampled[0] == pytest.approx(exact, rel=2e-3)
+    assert sampled[0] != exact
+    assert sampled[0] == sampled[1]

@@ -7,10 +7,12 @@ import pickle
 import numpy as np
 import pytest
 
+import problems
 import reference
 from otgraph._parallel import Workers
-from otgraph.costs import RestrictedProblem, restricted
+from otgraph.costs import RestrictedProblem
 from otgraph.costs.pairs import symmetric_pairs
+from otgraph.costs.restricted import BLOCK_ROWS
 
 N = 60
 
@@ -127,10 +129,13 @@ def test_rows_without_candidates():
     np.testing.assert_array_equal(problem.hessian(u).degrees, [1.0, 1.0, 0.0])
 
 
-def test_threads_share_rows_without_changing_a_bit(dense, u, rng, monkeypatch):
-    alone, v = problem_of(dense), rng.normal(size=N)
-    monkeypatch.setattr(restricted, "BLOCK_ROWS", 7)
-    shared = problem_of(dense, n_jobs=3)
+def test_threads_share_rows_without_changing_a_bit(rng):
+    """Three blocks of rows, the last one shorter."""
+    n = 2 * BLOCK_ROWS + 100
+    cost = problems.cost_of(problems.random(rng, n))
+    pairs, diagonal = cost.neighbors(8), rng.uniform(0.1, 1.0, size=n)
+    u, v = rng.normal(0.2, 0.1, size=n), rng.normal(size=n)
+    alone, shared = (RestrictedProblem(pairs, diagonal, Workers(jobs)) for jobs in (1, 3))
     np.testing.assert_array_equal(shared.evaluate(u).row_sums, alone.evaluate(u).row_sums)
     assert shared.evaluate(u).square_sum == alone.evaluate(u).square_sum
     np.testing.assert_array_equal(shared.hessian(u).product(v), alone.hessian(u).product(v))

@@ -84,11 +84,11 @@ def test_transposed(tmp_path):
     ("name", "text", "message"),
     [
         ("counts.csv", ",a\n", "it has no rows"),
-        ("counts.csv", "a\nA\nB\n", "column a holds 'A', which is no number"),
+        ("counts.csv", "a\nA\nB\n", "column a holds 'A', which is not a number"),
         ("counts.csv", "", "it is empty"),
         ("counts.csv", "a,b\n", "it has no rows"),
         ("counts.csv", "1,2\n3,4\n", "its first line holds no names"),
-        ("counts.csv", ",a\nA,x\n", "column a holds 'x', which is no number"),
+        ("counts.csv", ",a\nA,x\n", "column a holds 'x', which is not a number"),
         ("counts.csv", "a,b\n1,2,3,4\n1,2,3,4\n", "has 2 names but the rows have 4 fields"),
         ("counts.csv", "a,b\n1,2\n1,2,3\n", "Expected 2 fields"),
         ("counts.xlsx", "a,b\n1,2\n", "must end in .csv"),

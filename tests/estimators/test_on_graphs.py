@@ -326,7 +326,9 @@ class TestDenoiser:
         with pytest.raises(ValueError, match="`y` must hold the features to denoise"):
             GraphDenoiser(graph="precomputed").fit(graph.weights)
 
-    @pytest.mark.parametrize("t", [0, -1, 1.5, "often"])
-    def test_bad_t(self, X, t):
-        with pytest.raises((TypeError, ValueError), match="`t` must be"):
+    @pytest.mark.parametrize(
+        ("t", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("often", TypeError)]
+    )
+    def test_bad_t(self, X, t, error):
+        with pytest.raises(error, match="`t` must be"):
             GraphDenoiser(t).fit(X)

@@ -1,3 +1,5 @@
+"""Each transformer gives the graph of its function."""
+
 from __future__ import annotations
 
 import pickle

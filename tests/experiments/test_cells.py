@@ -12,7 +12,7 @@ from otgraph.datasets import _downloads
 from otgraph.exceptions import ExperimentError
 from otgraph.experiments import reproduce
 from otgraph.experiments._cells_data import Parameters, with_data
-from otgraph.experiments._framework.style import ENTROPIC, HOLLOW, MAGIC
+from otgraph.experiments._framework.methods import ENTROPIC, HOLLOW, MAGIC
 from otgraph.experiments.cells import (
     COMPONENTS,
     DEGREES,
@@ -207,16 +207,13 @@ def test_without_a_network(tmp_path):
 
 
 @pytest.mark.usefixtures("offline")
-def test_the_others_do_not_need_one(tmp_path):
-    from otgraph.experiments._framework.runner import _prepared
+def test_the_others_do_not_need_one():
+    from otgraph.experiments._framework.runner import _with_data
 
     with pytest.warns(UserWarning, match="Until then 'cells' runs on pbmc68k_reduced"):
-        run = _prepared(
-            EXPERIMENT, tmp_path, seeds=1, quick=True, variant="text", data=None, genes=None,
-            one_of_many=True,
-        )  # fmt: skip
-    assert run.parameters.data == "pbmc68k_reduced"
-    assert run.parameters.n_cells == 200
+        parameters = _with_data(EXPERIMENT, EXPERIMENT.quick, None, None, warn_offline=True)
+    assert parameters.data == "pbmc68k_reduced"
+    assert parameters.n_cells == 200
 
 
 @pytest.mark.skipif(not EMT.exists(), reason="the table of cells is not here")

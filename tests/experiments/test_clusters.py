@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import otgraph
 from otgraph import datasets
 from otgraph.experiments import digits, mixture
-from otgraph.experiments._contenders import (
+from otgraph.experiments._comparison import (
     CONTENDERS,
     NMI,
     Grids,
@@ -20,8 +20,15 @@ from otgraph.experiments._contenders import (
     contenders,
     graphs,
 )
-from otgraph.experiments._framework import Task, graph_at
-from otgraph.experiments._framework.style import HOLLOW, KNN, KNN_GAUSSIAN, MAGIC, QUADRATIC
+from otgraph.experiments._framework.experiment import Task
+from otgraph.experiments._framework.methods import (
+    HOLLOW,
+    KNN,
+    KNN_GAUSSIAN,
+    MAGIC,
+    QUADRATIC,
+    graph_at,
+)
 from otgraph.experiments.digits import ACCURACY, SPREADING, TUNING, chosen
 from small_experiments import run_small
 

@@ -10,8 +10,8 @@ import pytest
 import otgraph
 from otgraph import datasets
 from otgraph.experiments import curve, reproduce
-from otgraph.experiments._framework import Verdict
-from otgraph.experiments._framework.style import CORRECTED, HOLLOW, KNN, QUADRATIC
+from otgraph.experiments._framework.experiment import Verdict
+from otgraph.experiments._framework.methods import CORRECTED, HOLLOW, KNN, QUADRATIC
 from otgraph.experiments._outline import Places, eigenfunctions
 from otgraph.experiments.curve import (
     ANGLE,

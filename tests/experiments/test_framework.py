@@ -14,18 +14,16 @@ from matplotlib.figure import Figure
 
 from otgraph.exceptions import ExperimentError
 from otgraph.experiments import NAMES, reproduce
-from otgraph.experiments._framework import (
+from otgraph.experiments._framework import runner
+from otgraph.experiments._framework.experiment import (
     Claim,
     Experiment,
     Picture,
     Summary,
     Verdict,
-    best_per_seed,
-    runner,
-    spread,
-    table_of_best,
 )
 from otgraph.experiments._framework.report import tally
+from otgraph.experiments._framework.statistics import best_per_seed, spread, table_of_best
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Toy:
             source="nowhere",
             parameters=Grid(),
             quick=Grid((1.0,)),
-            methods=lambda grid, variant: [("plain", {}), ("near", {"k": 5})],
+            tasks=lambda grid, variant: [("plain", {}), ("near", {"k": 5})],
             run=self.run,
             summarize=self.summarize,
             draw=self.draw,
@@ -57,7 +55,7 @@ class Toy:
         self.calls[task.key] += 1
         for eps in grid.eps:
             value = np.float64(eps * (task.seed + 1) / 3)  # does not end in decimals
-            yield {"eps": eps, "score": "size", "value": value}
+            yield {"eps": eps}, {"size": value}
 
     def summarize(self, scores, grid):
         best = best_per_seed(scores, "size", largest=True)
@@ -107,7 +105,8 @@ def test_everything_is_written(toy, tmp_path):
     assert summary["seeds"] == 2
     assert summary["table"][0]["mean"] == pytest.approx(1.5)
     assert [figure["name"] for figure in summary["figures"]] == ["line", "line-code"]
-    assert "[confirmed] All is well." in str(report)
+    assert "[confirmed, text] All is well." in str(report)
+    assert "[confirmed, code] All is well." in str(report)
     assert "Why: It had to be." in str(report)
 
 
@@ -198,7 +197,7 @@ def test_scores_of_other_settings_are_not_mixed(toy, tmp_path, change):
 def test_quick_runs_judge_nothing_and_take_few_seeds(toy, tmp_path):
     report = run(tmp_path, quick=True, seeds=5)
     assert "quick run" in str(report)
-    assert "[not judged] All is well." in str(report)
+    assert "[not judged, text] All is well." in str(report)
     assert "confirmed" not in str(report)
     assert "Why" not in str(report)
     summary = json.loads((tmp_path / "toy" / "summary.json").read_text())
@@ -223,7 +222,10 @@ def test_names_are_those_of_the_paper_and_beyond():
 
 def test_verdicts():
     assert Claim("", False, "").verdict is Verdict.NOT_CONFIRMED
-    assert str(Claim("It is.", Verdict.TIE, "Half.", "code")) == "[a tie, code] It is.\n    Half."
+    assert (
+        str(Claim("It is.", Verdict.TIE, "Half.", variant="code"))
+        == "[a tie, code] It is.\n    Half."
+    )
     assert not Claim("", Verdict.TIE, "").confirmed
     verdicts = (Verdict.CONFIRMED, Verdict.TIE, Verdict.NOT_CONFIRMED)
     assert tally(verdicts) == "1 of 3 claims confirmed, 1 a tie"

@@ -10,15 +10,15 @@ import pytest
 import otgraph
 from otgraph import datasets
 from otgraph.experiments import arms, density
-from otgraph.experiments._framework import KNN_OPTIONS, graph_at
-from otgraph.experiments._framework.labels import authors_accuracy, authors_labels, with_known
-from otgraph.experiments._framework.style import (
+from otgraph.experiments._framework.labels import accuracy, authors_labels, with_known
+from otgraph.experiments._framework.methods import (
     ENTROPIC,
     HOLLOW,
     HOLLOW_ENTROPIC,
     KNN,
     KNN_GAUSSIAN,
     QUADRATIC,
+    graph_at,
 )
 from small_experiments import frame, run_small, verdicts
 
@@ -52,7 +52,7 @@ def test_density_small():
 def test_labels_of_the_authors_are_the_series_of_their_walk():
     """F = Y + (W/2) Y + (W/2)² Y + ..., on a matrix that is not symmetric."""
     known = with_known(datasets.spiral_arms(20, n_arms=3, dim=5), 0.1, 0)
-    graph = graph_at(KNN_GAUSSIAN, known.sample.X, {"k": 6, "eps": 0.1}, **KNN_OPTIONS["code"])
+    graph = graph_at(KNN_GAUSSIAN, known.sample.X, {"k": 6, "eps": 0.1}, "code")
     W = graph.transition().toarray()
     assert abs(W - W.T).max() > 0.01
     F = term = np.eye(3)[known.truth] * known.known[:, None]
@@ -62,7 +62,7 @@ def test_labels_of_the_authors_are_the_series_of_their_walk():
     found = authors_labels(graph, known)
     reached = F.any(axis=1)
     np.testing.assert_array_equal(found[reached], F[reached].argmax(axis=1))
-    assert authors_accuracy(graph, known) == np.mean(found == known.truth)  # labeled ones count
+    assert accuracy(graph, known, "code") == np.mean(found == known.truth)  # labeled ones count
 
 
 def test_labels_of_the_authors_on_a_plan_are_those_of_mu_two():
@@ -115,8 +115,8 @@ class TestArmsClaims:
     def test_the_words_of_the_text_need_its_picture(self):
         claim = self.summary().claims[1]
         assert not claim.confirmed
-        assert "fail with the text's noise" in claim.reason
-        assert "fail" not in self.summary(variant="code").claims[1].reason
+        assert "With the text's noise no graph here reaches it" in claim.reason
+        assert "noise" not in self.summary(variant="code").claims[1].reason
         assert self.judged(quadratic=(0.95, 0.96), knn=(0.92, 0.93))[1] is False
 
     def test_hollow_for_hollow(self):
@@ -171,7 +171,7 @@ class TestDensityClaims:
             [[(0.6, 0.6), (0.5, 0.5)], [(0.7, 0.7), (0.9, 0.9)]],
         )
         assert verdicts(summary) == [True, False, False]
-        assert "1.5 of them at most" in summary.claims[1].sentence
+        assert "at most 1.5 standard errors" in summary.claims[1].sentence
 
     def test_both_move(self):
         summary = self.judged(

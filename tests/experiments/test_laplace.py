@@ -8,7 +8,7 @@ import pytest
 
 import otgraph
 from otgraph.experiments._framework.statistics import course, falls, rate
-from otgraph.experiments._manifolds import MANIFOLDS, mode_values, modes
+from otgraph.experiments._manifolds import MANIFOLDS, corrected, mode_values, modes
 from otgraph.experiments.laplace import (
     CORRECTED,
     EIGENFUNCTIONS,
@@ -16,7 +16,6 @@ from otgraph.experiments.laplace import (
     OWN_EIGENFUNCTIONS,
     STEP_RATIO,
     Parameters,
-    corrected,
     fitted_step,
     support_radius,
 )

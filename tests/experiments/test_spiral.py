@@ -12,8 +12,9 @@ import scipy.sparse as sp
 import otgraph
 from otgraph import datasets
 from otgraph.experiments import reproduce, spiral
-from otgraph.experiments._framework import Verdict, log_grid, runner
-from otgraph.experiments._framework.style import (
+from otgraph.experiments._framework import runner
+from otgraph.experiments._framework.experiment import Verdict
+from otgraph.experiments._framework.methods import (
     ENTROPIC,
     GAUSSIAN,
     HOLLOW,
@@ -21,6 +22,7 @@ from otgraph.experiments._framework.style import (
     KNN_GAUSSIAN,
     MAGIC,
     QUADRATIC,
+    log_grid,
 )
 from otgraph.experiments.spiral import ANGLE, DETERMINED, GAP_VARIATION, KEPT, RADIUS_VARIATION
 from small_experiments import frame, verdicts

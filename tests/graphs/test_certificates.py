@@ -149,6 +149,13 @@ def test_sample_of_the_soak(chunk):
     assert len(verdicts) >= SOAK_PROBLEMS // SOAK_CHUNKS
 
 
+# Problems of the soak on which Newton once gave up: two groups at a great distance whose masses
+# do not balance, and poor starts.
+@pytest.mark.parametrize("case", [1001649, 1002402, 1002597, 1010451, 1012815, 1018237])
+def test_far_partners_are_reached(case):
+    assert [name for name, _ in judged("problems", case)] == ["exact"]
+
+
 @pytest.mark.parametrize("part", ["degrees", "large"])
 def test_sample_of_the_soak_of_larger_graphs(part):
     for case in range(8 if part == "degrees" else 1):

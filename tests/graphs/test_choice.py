@@ -17,6 +17,9 @@ from otgraph.graphs.choice import Doubt, EpsChoice, lowest_point
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, QuadraticOptions
 from otgraph.graphs.splits import count_halves, feature_halves
 
+# Graphs of small eps fall apart, which does not matter here.
+pytestmark = pytest.mark.filterwarnings("ignore:The graph has")
+
 
 @pytest.fixture(scope="module")
 def manifold():

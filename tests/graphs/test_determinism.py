@@ -6,21 +6,17 @@ import hashlib
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 
 import problems
 from otgraph import eps_path, quadratic_ot_graph
-from otgraph.costs import points, restricted
+from otgraph.costs.restricted import BLOCK_ROWS
+from otgraph.costs.sizes import SearchSizes
 
-
-@pytest.fixture
-def cells(monkeypatch):
-    """Cells, several blocks and all that comes with many points, for few."""
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-    monkeypatch.setattr(points, "BLOCK_ROWS", 128)
-    monkeypatch.setattr(restricted, "BLOCK_ROWS", 64)
+with_cells = partial(problems.graph_with, problems.CELLS)
 
 
 def digest(graph):
@@ -41,11 +37,12 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_threads_and_runs(rng, cells, options):
-    X = problems.clustered(rng, 1200)
-    one = quadratic_ot_graph(X, n_jobs=1, **options)
+def test_threads_and_runs(rng, options):
+    """With cells, and with enough rows for two threads to share."""
+    X = problems.clustered(rng, BLOCK_ROWS + 200)
+    one = with_cells(X, n_jobs=1, **options)
     for n_jobs in (1, 2, 3, None, -1):
-        again = quadratic_ot_graph(X, n_jobs=n_jobs, **options)
+        again = with_cells(X, n_jobs=n_jobs, **options)
         assert digest(again) == digest(one)
         assert again.certificate == one.certificate
         assert again.params == one.params
@@ -53,7 +50,7 @@ def test_threads_and_runs(rng, cells, options):
 
 @pytest.mark.parametrize("search", ["exact", "approximate"])
 def test_threads_above_the_real_threshold(rng, search):
-    X = problems.random(rng, points.MIN_CELL_POINTS + 200)
+    X = problems.random(rng, SearchSizes.fewest_cell_points + 200)
     one, two = (quadratic_ot_graph(X, 0.3, search=search, n_jobs=n) for n in (1, 2))
     assert digest(one) == digest(two)
 
@@ -65,8 +62,8 @@ def test_precomputed(rng):
     assert digest(one) == digest(two)
 
 
-def test_path(rng, cells):
-    X = problems.random(rng, 500)
+def test_path(rng):
+    X = problems.random(rng, BLOCK_ROWS + 200)
     one, two = (eps_path(X, [0.1, 1.0, 3.0], n_jobs=n) for n in (1, 2))
     assert [digest(g) for g in one] == [digest(g) for g in two]
 
@@ -103,18 +100,18 @@ def test_memory_layout_of_the_input(rng):
     assert digest(quadratic_ot_graph(np.repeat(X, 2, axis=0)[::2], 1.0)) == expected
 
 
-def test_concurrent_calls(rng, cells):
+def test_concurrent_calls(rng):
     """Four threads at once, each with its own pool: the serial results."""
     clouds = [problems.random(rng, 400 + 10 * i) for i in range(8)]
-    expected = [digest(quadratic_ot_graph(X, 0.5, n_jobs=1)) for X in clouds]
+    expected = [digest(with_cells(X, 0.5, n_jobs=1)) for X in clouds]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda X: digest(quadratic_ot_graph(X, 0.5, n_jobs=2)), clouds))
+        found = list(pool.map(lambda X: digest(with_cells(X, 0.5, n_jobs=2)), clouds))
     assert found == expected
 
 
-def test_seed_changes_the_cells_but_not_the_plan(rng, cells):
+def test_seed_changes_the_cells_but_not_the_plan(rng):
     X = problems.clustered(rng, 800)
-    one, other = (quadratic_ot_graph(X, 1.0, random_state=seed, tol=1e-9) for seed in (0, 1))
+    one, other = (with_cells(X, 1.0, random_state=seed, tol=1e-9) for seed in (0, 1))
     assert abs(one.weights - other.weights).max() <= 1e-7
 
 

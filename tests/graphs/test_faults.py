@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import shutil
 import signal
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -167,9 +169,12 @@ def test_fault_10_11_too_little(shape, match):
         quadratic_ot_graph(np.zeros(shape), 1.0)
 
 
-@pytest.mark.parametrize("points", [5.0, np.ones(5), np.ones((2, 2, 2))])
-def test_fault_10_wrong_dimensions(points):
-    with pytest.raises(ValueError, match=r"2D array|dim 3"):
+@pytest.mark.parametrize(
+    ("points", "match"),
+    [(5.0, "2D array"), (np.ones(5), "2D array"), (np.ones((2, 2, 2)), "dim 3")],
+)
+def test_fault_10_wrong_dimensions(points, match):
+    with pytest.raises(ValueError, match=match):
         quadratic_ot_graph(points, 1.0)
 
 
@@ -262,7 +267,7 @@ def test_fault_17_huge_eps_is_refused_before_memory_is_taken(rng, monkeypatch):
     quadratic_ot_graph(X, 0.1)  # fits
     taken = []
     monkeypatch.setattr(points.EuclideanCost, "screen", lambda *a, **k: taken.append(a))
-    with pytest.raises(MemoryLimitError, match=r"GB|MB.*may be used.*Lower `eps`") as caught:
+    with pytest.raises(MemoryLimitError, match=r"(GB|MB).*may be used.*Lower `eps`") as caught:
         quadratic_ot_graph(X, 1e6)
     assert not taken
     assert isinstance(caught.value, MemoryError)
@@ -284,16 +289,17 @@ def test_fault_18_outlier(rng, options):
 
 
 def test_fault_18_outlier_and_mean_degree(rng):
-    """Where rounding alone exceeds the tolerance, the result is close and says how close."""
+    """Where rounding alone exceeds the tolerance, the result is close and says how close.
+
+    The costs of the outlier are n/2 = 250 times the mean cost, and so is its potential. The eps
+    of ten neighbors is 1e-10. The rounding of the potential, divided by eps, is 2e-4.
+    """
     X = rng.normal(size=(500, 3))
     X[3] = 1e6
-    try:
+    with pytest.warns(ConvergenceWarning, match="off by up to"):
         graph = quadratic_ot_graph(X, mean_degree=10)
-        assert graph.certificate.status == "exact"
-    except ConvergenceWarning:
-        with pytest.warns(ConvergenceWarning, match="off by up to"):
-            graph = quadratic_ot_graph(X, mean_degree=10)
-        assert graph.certificate.marginal_error < 1e-2
+    assert graph.certificate.status == "not_converged"
+    assert 1e-6 < graph.certificate.marginal_error < 1e-2
     assert graph.mean_degree == pytest.approx(10, rel=0.05)
     assert np.all(np.isfinite(graph.potentials))
 
@@ -438,7 +444,7 @@ def test_fault_23_booleans(rng):
 
 @pytest.mark.parametrize("points", [np.ones((5, 2)) * 1j, np.full((5, 2), "a"), [["a", "b"]] * 4])
 def test_fault_23_not_numbers(points):
-    with pytest.raises((TypeError, ValueError)):
+    with pytest.raises(ValueError, match="`X` must hold points, one per row"):
         quadratic_ot_graph(points, 1.0)
 
 
@@ -562,27 +568,30 @@ def test_fault_27_small_indices(X, self_loops):
 # 28, 29, 30: threads and processes -----------------------------------------------------------
 
 
-def test_fault_28_four_threads(rng, monkeypatch):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
+def test_fault_28_four_threads(rng):
     clouds = [problems.random(rng, 300) for _ in range(8)]
-    expected = [digest(quadratic_ot_graph(X, 0.5, n_jobs=1)) for X in clouds]
+    expected = [digest(problems.graph_with(problems.CELLS, X, 0.5, n_jobs=1)) for X in clouds]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda X: digest(quadratic_ot_graph(X, 0.5)), clouds))
+        built = pool.map(partial(problems.graph_with, problems.CELLS, eps=0.5), clouds)
+        found = [digest(graph) for graph in built]
     assert found == expected
 
 
-def test_fault_28_no_thread_stays_behind(X):
+def test_fault_28_no_thread_stays_behind(rng):
+    X = problems.random(rng, 6000)  # enough rows for threads to share
     before = set(threading.enumerate())
-    for _ in range(3):
-        quadratic_ot_graph(X, 1.0, n_jobs=2)
-    left = [t for t in threading.enumerate() if t not in before and t.is_alive()]
-    assert len(left) <= 2  # of a pool that is shared or about to end, not one per call
+    graph = quadratic_ot_graph(X, 1.0, n_jobs=2)
+    gc.collect()  # a pool ends with its last reference; the graph holds none
+    started = set(threading.enumerate()) - before
+    for thread in started:
+        thread.join(timeout=10.0)
+    assert not [thread for thread in started if thread.is_alive()]
+    assert graph.n == 6000
 
 
-def test_fault_29_number_of_threads(rng, monkeypatch):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-    X = problems.random(rng, 900)
-    assert len({digest(quadratic_ot_graph(X, 0.5, n_jobs=n)) for n in (1, 2, 5, None)}) == 1
+def test_fault_29_number_of_threads(rng):
+    build = partial(problems.graph_with, problems.CELLS, problems.random(rng, 900), 0.5)
+    assert len({digest(build(n_jobs=n)) for n in (1, 2, 5, None)}) == 1
 
 
 def test_fault_30_other_processes(X):
@@ -668,11 +677,10 @@ from otgraph import quadratic_ot_graph
 X = np.random.default_rng(0).normal(size=(60_000, 200))
 print("go", flush=True)
 try:
-    quadratic_ot_graph(X, 1.0)
+    while True:  # a fast machine is interrupted in a later call
+        quadratic_ot_graph(X, 1.0)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
-else:
-    print("finished", flush=True)
 """
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -684,4 +692,4 @@ else:
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()
-    assert out.strip() in ("interrupted", "finished"), err
+    assert out.strip() == "interrupted", err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +11,6 @@ import scipy.sparse as sp
 import problems
 import reference
 from otgraph import Graph, quadratic_ot_graph
-from otgraph.costs import points
 from otgraph.exceptions import (
     ConvergenceError,
     ConvergenceWarning,
@@ -102,19 +103,19 @@ def test_optimal(rng, name, self_loops):
 
 
 @pytest.mark.parametrize("self_loops", [False, True])
-def test_cells_do_not_show(rng, monkeypatch, self_loops):
+def test_cells_do_not_show(rng, self_loops):
     """Inside, points are sorted by cell; weights, masses and potentials are the caller's."""
     X, mass = problems.clustered(rng, 700), rng.uniform(0.5, 1.5, size=700)
     options = {"mass": mass, "self_loops": self_loops, "tol": TOL}
     plain = quadratic_ot_graph(X, 1.0, **options)
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-    graph = quadratic_ot_graph(X, 1.0, **options)
+    with_cells = partial(problems.graph_with, problems.CELLS, X, 1.0, **options)
+    graph = with_cells()
     reference.assert_optimal(
         graph, reference.cost_matrix(X), 1.0, mass=mass, self_loops=self_loops, tol=TOL
     )
     np.testing.assert_array_equal(graph.mass, mass)
     assert abs(graph.weights - plain.weights).max() <= 100 * TOL
-    warm = quadratic_ot_graph(X, 1.0, u0=graph.potentials, n_candidates=699, **options)
+    warm = with_cells(u0=graph.potentials, n_candidates=699)
     assert warm.certificate.n_steps <= 1
     if self_loops:
         assert abs(graph.extend(X, mass=mass) - graph.weights).max() <= 1e-6
@@ -134,10 +135,11 @@ def test_canonical_storage(rng):
 
 @pytest.mark.parametrize("self_loops", [True, False])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock"])
-def test_edge_costs_belong_to_the_edges(rng, monkeypatch, self_loops, metric):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)  # points are reordered inside
+def test_edge_costs_belong_to_the_edges(rng, self_loops, metric):
+    """Also where cells reorder the points."""
     X = problems.random(rng, 150)
-    graph = quadratic_ot_graph(X, 0.3, self_loops=self_loops, metric=metric, power=1.5)
+    options = {"self_loops": self_loops, "metric": metric, "power": 1.5}
+    graph = problems.graph_with(problems.CELLS, X, 0.3, **options)
     expected = reference.cost_matrix(X, metric=metric, power=1.5)
     rows = np.repeat(np.arange(150), np.diff(graph.weights.indptr))
     np.testing.assert_allclose(
@@ -264,9 +266,19 @@ def test_wrong_options_are_named(rng, option, error, match):
         quadratic_ot_graph(rng.normal(size=(20, 2)), 1.0, **option)
 
 
-@pytest.mark.parametrize("degree", [0, -3, np.nan, "many", 20, 1e9])
-def test_wrong_mean_degree(rng, degree):
-    with pytest.raises((TypeError, ValueError), match="`mean_degree` must be"):
+@pytest.mark.parametrize(
+    ("degree", "error"),
+    [
+        (0, ValueError),
+        (-3, ValueError),
+        (np.nan, ValueError),
+        ("many", TypeError),
+        (20, ValueError),
+        (1e9, ValueError),
+    ],
+)
+def test_wrong_mean_degree(rng, degree, error):
+    with pytest.raises(error, match="`mean_degree` must be"):
         quadratic_ot_graph(rng.normal(size=(20, 2)), mean_degree=degree)
 
 
@@ -374,13 +386,11 @@ def test_search_is_recorded(rng):
     assert small.certificate.pairs_checked == 300 * 299 // 2
 
 
-def test_approximate_search_says_what_it_may_lack(rng, monkeypatch):
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-    monkeypatch.setattr(points, "PROBES", 3)
-    monkeypatch.setattr(points, "SCREEN_PROBES", 3)
+def test_approximate_search_says_what_it_may_lack(rng):
     X = problems.many_dimensions(rng, 900)
+    build = partial(problems.graph_with, problems.FEW_CELLS, X, 1.0)
     with pytest.warns(MissingPairsWarning, match=r"pairs missing \(\d+ % of the edges"):
-        graph = quadratic_ot_graph(X, 1.0, search="approximate", max_missing=10.0)
+        graph = build(search="approximate", max_missing=10.0)
     certificate, C = graph.certificate, reference.cost_matrix(X)
     assert graph.params["search"] == "approximate"
     assert certificate.status == "exact_on_candidates"
@@ -391,9 +401,9 @@ def test_approximate_search_says_what_it_may_lack(rng, monkeypatch):
     # 256 of 900 rows are looked at.
     assert certificate.missing_pairs == pytest.approx(lacking.sum() / 2, rel=0.3)
     assert certificate.missing_pairs_bound > certificate.missing_pairs
-    exact = quadratic_ot_graph(X, 1.0, search="exact")
+    exact = build(search="exact")
     assert exact.certificate.missing_pairs == 0
-    widened = quadratic_ot_graph(X, 1.0, search="approximate")  # at most 5 % by default
+    widened = build(search="approximate")  # at most 5 % by default
     assert widened.certificate.missing_share <= 0.05
 
 

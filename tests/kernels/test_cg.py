@@ -1,3 +1,5 @@
+"""Dot products and updates of conjugate gradients."""
+
 from __future__ import annotations
 
 import numpy as np

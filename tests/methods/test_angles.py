@@ -1,3 +1,5 @@
+"""Angles between the spans of two sets of vectors."""
+
 from __future__ import annotations
 
 import numpy as np

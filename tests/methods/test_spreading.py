@@ -1,3 +1,5 @@
+"""Label spreading, against dense solutions and far from all labels."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Colors of groups."""
+
 from __future__ import annotations
 
 import numpy as np

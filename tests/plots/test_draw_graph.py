@@ -1,3 +1,5 @@
+"""Pictures of graphs: what is drawn, where, and how strongly."""
+
 from __future__ import annotations
 
 import io
@@ -14,10 +16,15 @@ from matplotlib.figure import Figure
 
 import otgraph
 from otgraph.plots import draw_graph
-from otgraph.plots import graph as graph_module
 from otgraph.plots._pixel_lines import PixelLines
 from otgraph.plots.colors import GROUPS, UNKNOWN
-from otgraph.plots.graph import MAX_VECTOR_EDGES
+from otgraph.plots.graph import (
+    MAX_VECTOR_EDGES,
+    _edges,
+    _line_collection,
+    _Picture,
+    _pixel_lines,
+)
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
 
@@ -94,34 +101,30 @@ def test_many_edges_are_all_there_and_become_pixels(rng, ax):
     (lines,) = [artist for artist in ax.artists if isinstance(artist, PixelLines)]
     assert len(lines.i) == len(lines.j) == n_edges
     assert lines.get_rasterized()
+    ax.figure.savefig(file := io.BytesIO(), format="svg")
+    assert b"<image" in file.getvalue()
 
 
-def test_pixels_look_like_lines(rng, monkeypatch):
+@pytest.mark.parametrize("window", [(0.0, 1.0), (0.4, 0.6)])
+def test_pixels_look_like_lines(rng, window):
     """Both ways to draw give the same picture, up to how the ends of lines are rounded."""
     n = 40
     i, j = rng.integers(0, n, (2, 150))
     W = sp.coo_array((rng.random(len(i)), (i, j)), shape=(n, n)).tocsr()
-    W, places = W + W.T, rng.random((n, 2))
+    picture = _Picture(rng.random((n, 2)), _edges(W + W.T, 0.8), "k", 1.0, "k", edge_width=2.0)
 
-    def picture(most_vectors):
-        monkeypatch.setattr(graph_module, "MAX_VECTOR_EDGES", most_vectors)
+    def drawn(lines):
         figure = Figure(figsize=(3, 3), dpi=100)
-        draw_graph(W, places, ax=figure.add_subplot(), edge_width=2.0, zoom=(0.4, 0.6, 0.4, 0.6))
+        figure.add_subplot(xlim=window, ylim=window).add_artist(lines(picture))
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         return np.asarray(canvas.buffer_rgba()).astype(float)[:, :, :3]
 
-    lines, pixels = picture(10**6), picture(0)
-    assert np.abs(lines - 255).mean() > 5  # there is something to see
-    assert np.abs(lines - pixels).mean() < 1.0  # of 255
-    assert np.abs(lines - pixels[::-1]).mean() > 5  # and a mirror image would be noticed
-
-
-def test_pixels_in_a_vector_file(ring, ax, monkeypatch):
-    monkeypatch.setattr(graph_module, "MAX_VECTOR_EDGES", 0)
-    draw_graph(ring, SQUARE, ax=ax)
-    ax.figure.savefig(file := io.BytesIO(), format="svg")
-    assert b"<image" in file.getvalue()
+    lines, pixels = drawn(_line_collection), drawn(_pixel_lines)
+    ink = np.abs(lines - 255).mean()
+    assert ink > 5  # there is something to see
+    assert np.abs(lines - pixels).mean() < 0.1 * ink
+    assert np.abs(lines - pixels[::-1]).mean() > 0.5 * ink  # a mirror image would be noticed
 
 
 class TestPositions:

@@ -1,3 +1,5 @@
+"""The error of every Newton step, drawn from certificates."""
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,3 +1,5 @@
+"""Distributions of degrees, of one graph or of several."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Points at the coordinates of an embedding, colored by groups or numbers."""
+
 from __future__ import annotations
 
 import matplotlib as mpl

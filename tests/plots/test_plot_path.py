@@ -1,3 +1,5 @@
+"""Curves over the eps of a path."""
+
 from __future__ import annotations
 
 from dataclasses import replace

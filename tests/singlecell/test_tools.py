@@ -112,7 +112,7 @@ class TestSpreadLabels:
         assert list(cells.obs["few_spread"].cat.categories) == ["a", "d"]
         assert list(cells.uns["few_spread_colors"]) == ["#111111", "#333333"]
 
-    def test_view(self, cells):
+    def test_labels_of_a_view_are_written_to_it(self, cells):
         cells.obs["few"] = few_labels(cells)
         view = cells[::2]
         with pytest.warns(anndata.ImplicitModificationWarning):

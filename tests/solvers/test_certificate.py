@@ -1,3 +1,5 @@
+"""A certificate says what was proved, and cannot contradict itself."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import problems
-from otgraph.solvers import Goal, Screener, solve_for_degree
+from otgraph.solvers import Goal, Screener, Wish, solve_for_degree
 from otgraph.solvers.degree import DegreeSearch, row_law
 
 
 def solved(cost, degree, *, n_candidates):
     goal = Goal(eps=1.0, mass=np.ones(cost.n), self_loops=False, tol=1e-6, max_iter=200)
-    return solve_for_degree(Screener(cost), degree, goal, n_candidates=n_candidates)
+    return solve_for_degree(Screener(cost), degree, goal, Wish(), n_candidates=n_candidates)
 
 
 @pytest.mark.parametrize("name", ["random", "clustered", "line", "many_dimensions", "heavy_tails"])

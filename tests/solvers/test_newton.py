@@ -12,7 +12,7 @@ from otgraph._parallel import Workers
 from otgraph.costs import RestrictedProblem
 from otgraph.costs.pairs import symmetric_pairs
 from otgraph.solvers.newton import marginal_error, newton
-from otgraph.solvers.solve import start_potentials
+from otgraph.solvers.state import start_potentials
 
 N = 80
 

@@ -7,46 +7,43 @@ import pytest
 
 import problems
 import reference
-from otgraph.costs import points
-from otgraph.solvers import Goal, Screener, first_state, sampling, solve
+from otgraph.solvers import Goal, Screener, first_state, solve
 from otgraph.solvers.sampling import Missing, missing_pairs
 
 N = 900
 
 
-def approximate_solution(X, monkeypatch):
-    """A solution on near cells only, in a space where these do not suffice."""
-    monkeypatch.setattr(points, "MIN_CELL_POINTS", 100)
-    monkeypatch.setattr(points, "PROBES", 3)
-    monkeypatch.setattr(points, "SCREEN_PROBES", 3)
-    cost = problems.cost_of(X, exact=False)
-    return cost, solution_of(cost)
+def goal_of(cost, seed=0):
+    mass = np.ones(cost.n)
+    return Goal(eps=1.0, mass=mass, self_loops=False, tol=1e-6, max_iter=100, seed=seed)
 
 
 def solution_of(cost):
-    goal = Goal(eps=1.0, mass=np.ones(cost.n), self_loops=False, tol=1e-6, max_iter=100)
+    goal = goal_of(cost)
     return solve(Screener(cost), goal, first_state(cost, cost.neighbors(10), goal))
 
 
-def missing_of(cost, solution, seed):
-    return missing_pairs(cost, solution.u, solution.plan, seed)
+def missing_of(cost, solution, seed, **options):
+    goal = goal_of(cost, seed)
+    return missing_pairs(cost, goal, solution.u, solution.plan, **options)
 
 
 @pytest.fixture
-def solved(rng, monkeypatch):
+def solved(rng):
+    """A solution on near cells only, in a space where these do not suffice."""
     X = problems.many_dimensions(rng, N)
-    cost, solution = approximate_solution(X, monkeypatch)
+    cost = problems.cost_of(X, exact=False, sizes=problems.FEW_CELLS)
+    solution = solution_of(cost)
     C = reference.cost_matrix(X[cost.order])
     wanted = reference.pairs_below(C, solution.u).sum() // 2
     return cost, solution, wanted - len(solution.plan.indices) // 2
 
 
-def test_truth_from_all_rows(solved, monkeypatch):
+def test_truth_from_all_rows(solved):
     cost, solution, truth = solved
     assert solution.certificate.status == "exact_on_candidates"
     assert truth > 100
-    monkeypatch.setattr(sampling, "MISSING_ROWS", N)
-    missing = missing_of(cost, solution, seed=0)
+    missing = missing_of(cost, solution, seed=0, n_rows=N)
     assert missing.estimate == pytest.approx(truth)
     assert missing.bound > missing.estimate
     assert missing.pairs_checked <= cost.n_pairs

@@ -1,4 +1,4 @@
-"""Sorting entries (row, column, value) by blocks of rows, and into the rows of one block."""
+"""Sort entries (row, column, value) by blocks of rows, and by the rows of one block."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from otgraph._numba import njit
 
 @njit
 def count_keys(keys, first, size, counts):
-    """Count how often (key - first) // size comes."""
+    """Count the keys by their value of (key - first) // size."""
     for p in range(len(keys)):
         counts[(keys[p] - first) // size] += 1
 
 
 @njit
 def group_entries(rows, columns, values, size, cursor, out_rows, out_columns, out_values):
-    """Move entries to their block; ``cursor`` holds the next free place of each block."""
+    """Copy entries to their block; ``cursor`` holds the next free position of each block."""
     for p in range(len(rows)):
         block = rows[p] // size
         q = cursor[block]
@@ -26,7 +26,7 @@ def group_entries(rows, columns, values, size, cursor, out_rows, out_columns, ou
 
 @njit
 def fill_rows(rows, columns, values, first, cursor, out_columns, out_values):
-    """Move entries to their row; ``cursor`` holds the next free place of each."""
+    """Copy entries to their row; ``cursor`` holds the next free position of each row."""
     for p in range(len(rows)):
         row = rows[p] - first
         q = cursor[row]

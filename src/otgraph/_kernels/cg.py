@@ -1,4 +1,4 @@
-"""Fused vector updates of the conjugate gradient method, summed in one fixed order."""
+"""Vector updates of the conjugate gradient method; all sums have a fixed order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def start_cg(residual, preconditioner, weights, z, p):
 
 @njit
 def dot(a, b):
-    """Sum of products in the order of the indices (BLAS sums by threads)."""
+    """Sum of products in the order of the indices; in BLAS the order depends on the threads."""
     total = 0.0
     for i in range(len(a)):
         total += a[i] * b[i]

@@ -1,13 +1,13 @@
-"""Blocks of Euclidean distances: a float32 product finds, float64 decides.
+"""Blocks of Euclidean distances: a float32 product preselects pairs, and float64 decides.
 
-Around a center b the squared distance is |y|² + |z|² - 2 y·z with y = x_i - b, z = x_j - b.
-A pair is wanted when it is smaller than r_i + r_j, that is when
+Relative to a center b, the squared distance is |y|² + |z|² - 2 y·z with y = x_i - b, z = x_j - b.
+The search is for pairs whose squared distance is smaller than r_i + r_j, that is
 
     2 y·z + (r_j - |z|²)  >  |y|² - r_i .
 
-The left side is one float32 matrix product of [2y, 1] and [z, r - |z|²]; the right side,
-lowered by a bound on all rounding errors, is one number per row. What passes is computed
-again from the points in float64, so that float32 never decides.
+The left side is a float32 matrix product of [2y, 1] and [z, r - |z|²]. The right side is one number
+per row, lowered by a bound of all rounding errors, so no such pair is lost. The costs of pairs that
+pass are computed again from the points in float64, and these costs decide.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import numpy as np
 
 from otgraph._numba import njit
 
-# Entries looked at in one vectorized test; most chunks hold nothing.
+# Entries that one vectorized test compares with the limit. Most chunks have no entry above it.
 CHUNK = 64
-NEAREST_CHUNK = 16  # shorter where hits are frequent: one vector of float32
-# Reaches are raised before they are rounded to float32 and added: the sum is never too small.
+# The same for nearest neighbors, where entries above the limit are frequent: one float32 vector.
+NEAREST_CHUNK = 16
+# Relative increase of reaches before they are rounded to float32, to cover rounding errors of
+# their sums.
 REACH_MARGIN = 8 * 2.0**-24
 
 
@@ -27,7 +29,7 @@ REACH_MARGIN = 8 * 2.0**-24
 def squared_distance(X, i, j):
     """Sum of squared differences; the same bits for (i, j) and (j, i).
 
-    Four partial sums, in a fixed order: additions need not wait for one another.
+    Four partial sums are faster than one, because their additions are independent.
     """
     d = X.shape[1]
     s0 = s1 = s2 = s3 = 0.0
@@ -59,7 +61,7 @@ def power(square, factor, half_power):
 def gather(X, rows, center, scale, out, squares):
     """out[r] = scale * (X[rows[r]] - center) in float32, and the squared norms in float64.
 
-    The last column of ``out`` is left to the caller.
+    The caller fills the last column of ``out``.
     """
     d = X.shape[1]
     differences = np.empty(d)
@@ -93,11 +95,11 @@ def collect(
     product, limits, rows, first_column, ordered, X, upper, factor, half_power,
     i_out, j_out, c_out, first_row,
 ):  # fmt: skip
-    """Append the pairs with upper_i + upper_j > c_ij among those whose product passes the limit.
+    """Append the pairs with upper_i + upper_j > c_ij among those with a product above the limit.
 
-    Column s is point ``first_column + s``; if ``ordered``, only columns behind the row's own
-    point count, so that each pair is met once. Stops before a row that might not fit and returns
-    (next row, number written).
+    Column s is point ``first_column + s``. If ``ordered``, only pairs i < j are considered. Stops
+    before a row for which the buffers may be too short. Returns (next row, number of pairs
+    written).
     """
     n_rows, n_columns = product.shape
     count = 0
@@ -130,10 +132,10 @@ def collect(
 
 @njit
 def nearest(product, first_row, columns, k, out):
-    """Columns with the k largest products of each row, the row's own point left out.
+    """The k points with the largest products in each row, without the point of the row.
 
-    Row r is point ``first_row + r``, column s is point ``columns[s]``; ``out`` gets points,
-    -1 where there are fewer than k. A min-heap holds the best so far.
+    Row r is point ``first_row + r``, and column s is point ``columns[s]``. If there are fewer than
+    k points, the rest of ``out`` is -1. A min-heap holds the k largest so far.
     """
     n_rows, n_columns = product.shape
     values = np.empty(k, dtype=np.float32)
@@ -159,6 +161,7 @@ def nearest(product, first_row, columns, k, out):
 
 @njit
 def _replace_smallest(values, points, value, point):
+    """Replace the root of the min-heap and restore its order."""
     k = len(values)
     parent = 0
     while True:
@@ -178,7 +181,7 @@ def _replace_smallest(values, points, value, point):
 
 @njit
 def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
-    """Flatten neighbor lists into (i, j, cost), skipping -1; returns the number written."""
+    """Write lists of neighbors as (i, j, cost), without entries -1; returns their number."""
     count = 0
     for r in range(neighbors.shape[0]):
         i = first_row + r
@@ -194,7 +197,7 @@ def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
 
 @njit
 def assign(product, out):
-    """Column of the largest entry of each row, the first of equals."""
+    """Column of the largest entry of each row; the first one if several are equal."""
     n_rows, n_columns = product.shape
     for r in range(n_rows):
         best = product[r, 0]
@@ -218,11 +221,12 @@ def surviving_cells(
     product, squares, center_squares, radii, reach, cell_reach, own_cell, slack,
     rows, cells, first_row,
 ):  # fmt: skip
-    """List (row, cell) where a pair of the row with a point of the cell is not excluded.
+    """List the combinations (row, cell) in which a pair is not excluded.
 
-    The distance to the center is at least sqrt(|x|² + |b|² - 2 x·b - slack); the cell is
-    excluded when that exceeds its radius by the square root of the two reaches. Cells before
-    the row's own are left to the other end of the pair. Returns (next row, number written).
+    The distance to the center b of a cell is at least sqrt(|x|² + |b|² - 2 x·b - slack). The cell
+    is excluded if this is at least its radius plus the square root of the sum of both reaches.
+    Cells before ``own_cell`` are skipped, because their pairs belong to the rows of their points.
+    Returns (next row, number of combinations written).
     """
     n_rows, n_cells = product.shape
     count = 0

@@ -1,4 +1,4 @@
-"""Many thin lines onto pixels."""
+"""Draw many thin lines as pixels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from otgraph._numba import njit
 def add_lines(x, y, i, j, value, half_width, out):
     """Add value[e] times the covered share of each pixel, for all lines e from i[e] to j[e].
 
-    Coordinates are in pixels; out[row, column] is the square [column, column + 1] x
-    [row, row + 1]. What lies outside is left out.
+    Coordinates are in pixels. The pixel out[row, column] is the square [column, column + 1] x
+    [row, row + 1]. Parts of lines outside the picture are ignored.
     """
     n_rows, n_columns = out.shape
     for e in range(len(i)):
@@ -22,7 +22,7 @@ def add_lines(x, y, i, j, value, half_width, out):
         if min(x0, x1) > n_columns or min(y0, y1) > n_rows:
             continue
         steep = abs(y1 - y0) > abs(x1 - x0)
-        if steep:  # walk along the axis in which the line is longer
+        if steep:  # go along the axis in which the line is longer
             x0, y0, x1, y1 = y0, x0, y1, x1
         if x0 > x1:
             x0, y0, x1, y1 = x1, y1, x0, y0

@@ -1,4 +1,4 @@
-"""Building and sorting symmetric lists of pairs."""
+"""Build and sort symmetric lists of pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from otgraph._numba import njit
 
-# Below this length insertion sort beats numpy's general sort, whose setup dominates there.
+# Up to this length, insertion sort is faster than numpy's sort, which takes longer to begin.
 INSERTION_SORT_LENGTH = 128
 
 
@@ -27,7 +27,7 @@ def count_both(i, j, counts):
 
 @njit
 def first_places(indptr, counts):
-    """Turn the counts of each group, in place, into where its part of a row begins."""
+    """Replace the count of each group in a row by the position where its part of the row begins."""
     for row in range(counts.shape[1]):
         place = indptr[row]
         for g in range(len(counts)):
@@ -38,7 +38,7 @@ def first_places(indptr, counts):
 
 @njit
 def fill_both(i, j, costs, cursor, indices, out):
-    """Write every pair into both rows; ``cursor`` holds the next free place of each row."""
+    """Write every pair into both rows; ``cursor`` holds the next free position of each row."""
     for p in range(len(i)):
         a, b = i[p], j[p]
         q = cursor[a]
@@ -53,7 +53,7 @@ def fill_both(i, j, costs, cursor, indices, out):
 
 @njit
 def sort_rows(indptr, indices, costs, start, stop, counts):
-    """Sort rows by column, drop what stands twice, and leave the new row lengths in ``counts``."""
+    """Sort rows by column, drop repeated columns, and write the new row lengths to ``counts``."""
     for row in range(start, stop):
         first, last = indptr[row], indptr[row + 1]
         if last - first <= INSERTION_SORT_LENGTH:
@@ -81,7 +81,7 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
 
 @njit
 def pack_rows(indptr, indices, costs, start, stop, out_indptr, out_indices, out_costs):
-    """Copy the first entries of each row, as many as ``out_indptr`` has room for."""
+    """Copy the first entries of each row; ``out_indptr`` says how many."""
     for row in range(start, stop):
         first, target = indptr[row], out_indptr[row]
         for p in range(out_indptr[row + 1] - target):
@@ -91,7 +91,7 @@ def pack_rows(indptr, indices, costs, start, stop, out_indptr, out_indices, out_
 
 @njit
 def count_union(indptr, indices, other_indptr, other_indices, start, stop, counts):
-    """Number of different columns of two sorted rows."""
+    """Number of different columns in a row of either set; rows are sorted."""
     for row in range(start, stop):
         p, q = indptr[row], other_indptr[row]
         p_end, q_end = indptr[row + 1], other_indptr[row + 1]
@@ -109,7 +109,7 @@ def fill_union(
     indptr, indices, costs, other_indptr, other_indices, other_costs,
     start, stop, out_indptr, out_indices, out_costs,
 ):  # fmt: skip
-    """Merge two sorted rows; a column that stands in both has the same cost in both."""
+    """Merge sorted rows of two sets; a pair that is in both has the same cost in both."""
     for row in range(start, stop):
         p, q = indptr[row], other_indptr[row]
         p_end, q_end = indptr[row + 1], other_indptr[row + 1]
@@ -129,7 +129,7 @@ def fill_union(
 
 @njit
 def group(keys, values, cursor, out):
-    """Counting sort: ``cursor`` holds the first free place of each key."""
+    """Counting sort; ``cursor`` holds the next free position of each key."""
     for p in range(len(keys)):
         key = keys[p]
         out[cursor[key]] = values[p]
@@ -156,9 +156,10 @@ def collect_rows(block, rows, upper, i_out, j_out, c_out, first_row):
 
 @njit
 def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, first_row):
-    """Append the pairs i < j of a block of exact costs with upper_i + upper_j > c_ij.
+    """Append the pairs i < j of a block of costs with upper_i + upper_j > c_ij.
 
-    Stops before a row that might not fit; returns (next row, number written).
+    Stops before a row for which the buffers may be too short. Returns (next row, number of pairs
+    written).
     """
     n_rows, n_columns = block.shape
     count = 0

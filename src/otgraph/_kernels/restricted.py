@@ -1,8 +1,8 @@
-"""Sums over the candidate pairs, one row at a time.
+"""Sums over the candidate pairs, row by row.
 
-Rows are stored as symmetric CSR (every pair twice), so that a row's result needs nothing
-but its own row: rows can be computed by any number of threads with the same bits.
-The diagonal is apart; its cost is infinite where a point may not keep mass.
+Pairs are stored twice, as symmetric CSR, so the result of a row depends on this row only. Any
+number of threads therefore gives the same bits. The diagonal is stored separately; its cost is
+infinite if a point may not keep mass.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from otgraph._numba import njit
 def evaluate(
     indptr, indices, cost, diagonal, u, start, stop, row_sums, square_sums, ends, active
 ):  # fmt: skip
-    """Row sums of (u_i + u_j - c_ij)_+ and of its square; active columns, in front of their rows.
+    """Row sums of (u_i + u_j - c_ij)_+ and of its square, and the active columns of every row.
 
-    Every column is written to ``active`` and only kept if active: no branch to predict.
+    The active columns of row i are ``active[indptr[i]:ends[i]]``. Without a branch: every column
+    is written, and only an active one advances the position.
     """
     for i in range(start, stop):
         ui = u[i]
@@ -56,8 +57,8 @@ def count_active(indptr, indices, cost, u, start, stop, counts):
 def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_indices, out_cost):
     """Column indices and costs of the pairs that `count_active` counted.
 
-    Every pair is written while there is room in the row, and only kept if active: unlike a branch
-    on being active, the one on room is easy to predict.
+    Every pair is written, and only an active one advances the position. The only branch is the
+    test for the end of the row, which is easy to predict.
     """
     for i in range(start, stop):
         ui = u[i]
@@ -83,7 +84,7 @@ def hessian_product(starts, ends, indices, diagonal, v, start, stop, out):
 
 @njit
 def plan_weights(indptr, indices, cost, u, eps, start, stop, weights):
-    """(u_i + u_j - c_ij) / eps for pairs where that is positive."""
+    """(u_i + u_j - c_ij) / eps for active pairs."""
     for i in range(start, stop):
         for p in range(indptr[i], indptr[i + 1]):
             weights[p] = (u[i] + u[indices[p]] - cost[p]) / eps
@@ -118,9 +119,10 @@ def reordered(
     indptr, indices, weights, costs, loops, order, place,
     out_indptr, out_indices, out_weights, out_costs,
 ):  # fmt: skip
-    """The symmetric plan with its diagonal, rows and columns in the caller's order and sorted.
+    """The symmetric plan with its diagonal, in the order of the input, with sorted rows.
 
-    Row c gets its columns r in the order in which these rows are read: no sorting is needed.
+    The rows r are read in increasing order, and each is written as a column of other rows. Rows
+    are therefore sorted without a sort.
     """
     cursor = out_indptr[:-1].copy()
     for r in range(len(order)):
@@ -144,9 +146,9 @@ def reordered(
 def solve_row(costs, target):
     """The scalar t with sum_j (t - costs_j)_+ = target > 0; infinite costs do not count.
 
-    Newton on a convex, increasing function, from the right: each step drops the costs above t,
-    and once none is dropped t is exact. The count falls in every step, so that this ends
-    whatever rounding does.
+    This is Newton's method from the right on a convex, increasing function. Each step drops the
+    costs above t. If none is dropped, t is exact. The number of costs decreases in every step, so
+    the loop ends in spite of rounding.
     """
     t = np.inf
     before = len(costs) + 1
@@ -197,14 +199,14 @@ def row_excess(indptr, cost, rank, start, stop, out):
 
 @njit
 def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out):
-    """Solve sum_j (t_i + u_j - c_ij)_+ = target_i for t_i with all the other u fixed."""
+    """Solve sum_j (t_i + u_j - c_ij)_+ = target_i for t_i while the u of all others are fixed."""
     for r in range(start, stop):
         i = rows[r]
         first, last = indptr[i], indptr[i + 1]
         row = np.empty(last - first + 1)
         for p in range(first, last):
             row[p - first] = cost[p] - u[indices[p]]
-        # The diagonal moves with t on both sides: (2t - g)_+ = 2 (t - g/2)_+; its half is
-        # counted here, which is enough for a direction.
+        # The diagonal entry is (2t - g)_+ = 2 (t - g/2)_+. Only half of it is counted, which is
+        # enough for a search direction.
         row[last - first] = 0.5 * diagonal[i]
         out[r] = solve_row(row, target[i])

@@ -1,8 +1,8 @@
-"""A binary tree over consecutive leaves of points: which leaves can hold a pair of a leaf.
+"""A binary tree of bounding boxes that finds the leaves near a leaf.
 
-Node 1 is the root, the children of node i are 2i and 2i + 1, and leaf b of 2^depth leaves is
-node 2^depth + b. A node knows the box around its points and their largest reach. Leaves are met
-from left to right, so that the pairs of a row come out sorted.
+Points are sorted by leaf. Node 1 is the root, and the children of node i are 2i and 2i + 1. With
+2^depth leaves, leaf b is node 2^depth + b. Every node has the box around its points and the
+largest of their reaches. Leaves are visited from left to right, so the pairs of a row are sorted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from otgraph._kernels.euclidean import power, squared_distance
 from otgraph._numba import njit
 
-# Box distances are lowered by more than the rounding error of computing them.
+# Factor on distances of boxes, to cover their rounding errors.
 DISTANCE_MARGIN = 1.0 - 1e-12
 
 
@@ -36,58 +36,59 @@ def fill_boxes(X, offsets, lower, upper):
 
 
 @njit
-def fill_reaches(reach, offsets, most):
+def fill_reaches(reach, offsets, node_reach):
     """Largest reach of every node, from the leaves up."""
     n_leaves = len(offsets) - 1
     for b in range(n_leaves):
         largest = reach[offsets[b]]
         for i in range(offsets[b] + 1, offsets[b + 1]):
             largest = max(largest, reach[i])
-        most[n_leaves + b] = largest
+        node_reach[n_leaves + b] = largest
     for node in range(n_leaves - 1, 0, -1):
-        most[node] = max(most[2 * node], most[2 * node + 1])
+        node_reach[node] = max(node_reach[2 * node], node_reach[2 * node + 1])
 
 
 @njit
 def collect_near(
-    X, leaf_of, offsets, lower, upper, reach, most, bound, factor, half_power, rows,
+    X, leaf_of, offsets, lower, upper, reach, node_reach, bound, factor, half_power, rows,
     counts, j_out, c_out, first,
 ):  # fmt: skip
-    """Append all j with bound_i + bound_j > c_ij for each row i, sorted; ``counts`` says how many.
+    """Append all j with bound_i + bound_j > c_ij for each row i, sorted, and their number.
 
-    Stops before a row that might not fit and returns (next row, number written).
+    Stops before a row for which the buffers may be too short. Returns (next row, number of pairs
+    written).
     """
     n_leaves = len(offsets) - 1
     near = np.empty(n_leaves, dtype=np.int64)
     n_near = n_points = 0
-    listed = -1  # leaf whose near leaves are listed
+    listed = -1  # the leaf whose near leaves are in `near`
     count = 0
     for r in range(first, len(rows)):
         i = rows[r]
         if leaf_of[i] != listed:
             listed = leaf_of[i]
-            n_near, n_points = _near_leaves(offsets, lower, upper, most, listed, near)
+            n_near, n_points = _near_leaves(offsets, lower, upper, node_reach, listed, near)
         if count + n_points > len(j_out):
             return r, count
         begin = count
         for s in range(n_near):
             b = near[s]
             node = n_leaves + b
-            if _point_to_box(X, i, lower, upper, node) >= reach[i] + most[node]:
+            if _point_to_box(X, i, lower, upper, node) >= reach[i] + node_reach[node]:
                 continue
             for j in range(offsets[b], offsets[b + 1]):
                 cost = power(squared_distance(X, i, j), factor, half_power)
                 j_out[count] = j
                 c_out[count] = cost
-                # Written always, kept by moving on: no branch to guess wrongly.
+                # Without a branch: every pair is written, and only a hit advances the count.
                 count += (bound[i] + bound[j] > cost) & (j != i)
         counts[r] = count - begin
     return len(rows), count
 
 
 @njit
-def _near_leaves(offsets, lower, upper, most, leaf, near):
-    """Leaves that may hold a pair of ``leaf``, and how many points they have."""
+def _near_leaves(offsets, lower, upper, node_reach, leaf, near):
+    """List the leaves that may have a pair with ``leaf``; count them and their points."""
     n_leaves = len(offsets) - 1
     own = n_leaves + leaf
     stack = np.empty(64, dtype=np.int64)
@@ -97,7 +98,7 @@ def _near_leaves(offsets, lower, upper, most, leaf, near):
     while height:
         height -= 1
         node = stack[height]
-        if _box_to_box(lower, upper, own, node) >= most[own] + most[node]:
+        if _box_to_box(lower, upper, own, node) >= node_reach[own] + node_reach[node]:
             continue
         if node >= n_leaves:
             b = node - n_leaves
@@ -113,6 +114,7 @@ def _near_leaves(offsets, lower, upper, most, leaf, near):
 
 @njit
 def _box_to_box(lower, upper, a, b):
+    """Lower bound of the squared distance between points of two nodes."""
     total = 0.0
     for k in range(lower.shape[1]):
         gap = max(lower[a, k] - upper[b, k], lower[b, k] - upper[a, k], 0.0)
@@ -122,6 +124,7 @@ def _box_to_box(lower, upper, a, b):
 
 @njit
 def _point_to_box(X, i, lower, upper, node):
+    """Lower bound of the squared distance from a point to the points of a node."""
     total = 0.0
     for k in range(X.shape[1]):
         gap = max(lower[node, k] - X[i, k], X[i, k] - upper[node, k], 0.0)

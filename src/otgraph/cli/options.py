@@ -158,6 +158,17 @@ class SolverOptions:
     self_loops: Annotated[
         bool | None, option("Let points keep mass, as the paper does.", default="no", panel=COST)
     ] = None
+    min_degree: Annotated[
+        int | None,
+        option(
+            "Neighbors that every point has at least; small components are joined, too.",
+            default="5; 0 with --eps",
+        ),
+    ] = None
+    connect: Annotated[
+        bool | None,
+        option("Join all connected components.", default="no, with a warning"),
+    ] = None
     tol: Annotated[
         float | None, option("Largest relative error of a row sum.", default="1e-6", panel=SOLVER)
     ] = None

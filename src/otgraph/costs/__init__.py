@@ -1,4 +1,4 @@
-"""Costs: what it takes to send mass between two points, and which pairs are worth a look."""
+"""Transport costs between points, and the search for pairs of small cost."""
 
 from __future__ import annotations
 

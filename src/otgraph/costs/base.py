@@ -13,13 +13,15 @@ though the last Newton steps still change u.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from otgraph._memory import available_bytes
 from otgraph._parallel import row_blocks
+from otgraph.costs.pairs import symmetric_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +69,7 @@ class Cost(ABC):
     largest: float  # upper bound of all costs
     workers: Workers
     exact: bool | None = True  # whether screens cover all pairs; None: not decided yet
+    raised: PairSet | None = None  # pairs that cost more than their distance, see `with_raised`
     samples: bool = True  # False if `screen` already returns every allowed pair
     identical: bool = False  # whether all points coincide
 
@@ -100,8 +103,53 @@ class Cost(ABC):
         return np.zeros(self.n, dtype=np.bool_)
 
     def restrict(self, pairs: PairSet, diagonal: FloatArray) -> Restricted:
-        """The transport problem on ``pairs``."""
+        """The transport problem on ``pairs``, and on the raised ones."""
+        if self.raised is not None:
+            pairs = self.raised.merged(pairs, self.workers)  # a pair in both is raised
         return pairs.restricted(diagonal, self.workers)
+
+    def pair_set(self, i: LongArray, j: LongArray, costs: FloatArray) -> PairSet:
+        """Listed pairs, each once, with any costs."""
+        chunk = (i.astype(np.int32), j.astype(np.int32), costs)
+        return symmetric_pairs(self.n, [chunk], self.workers)
+
+    def with_raised(self, raised: PairSet | None) -> Self:
+        """The same cost, but higher for some pairs.
+
+        Searches and screens do not know of it. They may find too many pairs, never too few.
+        """
+        other = copy(self)
+        other.raised = raised
+        return other
+
+    def shortest_pairs(
+        self, rows: LongArray, labels: LongArray, k: int
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs from each group of some points to points outside the group.
+
+        ``labels`` are the groups of all points. Returns both ends and the costs; fewer than k
+        pairs if there are no more.
+        """
+        parts = []
+        for a, b in row_blocks(len(rows), SAMPLE_ROWS):
+            some = rows[a:b]
+            costs = self.sample(some)
+            costs[labels[some][:, None] == labels] = np.inf
+            near = np.argpartition(costs, min(k, self.n) - 1, axis=1)[:, :k]
+            parts.append((np.repeat(some, near.shape[1]), near, np.take_along_axis(costs, near, 1)))
+        i, j, c = (np.concatenate([part[p].ravel() for part in parts]) for p in range(3))
+        order = np.lexsort((j, i, c, labels[i]))
+        order = order[np.isfinite(c[order])]
+        group = labels[i[order]]
+        starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
+        rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+        chosen = order[rank < k]
+        i, j = i[chosen], j[chosen]
+        return i, j, self.refined(i, j, c[chosen])
+
+    def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
+        """Sampled costs of listed pairs, as accurate as those of a screen."""
+        return costs
 
     def available_bytes(self) -> int:
         """Free memory in the process or the workers that hold the pairs."""

@@ -22,6 +22,7 @@ from otgraph.costs.pairs import drain
 from otgraph.costs.powers import DistancePowers
 from otgraph.costs.scaling import checked_factor, is_sound, positive_scale
 from otgraph.costs.search import SearchedCost, Work
+from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
 
 if TYPE_CHECKING:
@@ -30,12 +31,11 @@ if TYPE_CHECKING:
 
     Found = tuple[int, list[PairChunk]]
 
-# Entries of one block of costs: 64 MB per thread.
-BLOCK_ENTRIES = 1 << 23
-
 
 class BlockCost(SearchedCost):
     """A cost that computes blocks ``c[a:b, a:]``; the rest follows by symmetry."""
+
+    sizes: SearchSizes
 
     @abstractmethod
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
@@ -55,7 +55,7 @@ class BlockCost(SearchedCost):
 
     @property
     def _blocks(self) -> list[tuple[int, int]]:
-        return row_blocks(self.n, max(1, min(self.n, BLOCK_ENTRIES // self.n)))
+        return row_blocks(self.n, max(1, min(self.n, self.sizes.block_entries // self.n)))
 
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
@@ -69,7 +69,7 @@ class BlockCost(SearchedCost):
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
         if rows is None:
             return Work(self._blocks, partial(self._screen_block, upper), complete=True)
-        blocks = row_blocks(len(rows), max(1, BLOCK_ENTRIES // self.n))
+        blocks = row_blocks(len(rows), max(1, self.sizes.block_entries // self.n))
         return Work(blocks, partial(self._screen_rows, upper, rows), complete=True)
 
     def _neighbors_of_block(self, k: int, rows: tuple[int, int]) -> Found:
@@ -104,8 +104,10 @@ class MatrixCost(BlockCost):
         normalize: bool = False,
         scale: float | None = None,
         workers: Workers,
+        sizes: SearchSizes = DEFAULT_SIZES,
     ) -> None:
         super().__init__(matrix, workers)
+        self.sizes = sizes
         self._normalize(normalize, scale)
 
     def queries(self, X_new: PointsLike) -> FloatArray:
@@ -139,8 +141,10 @@ class MetricCost(BlockCost):
         normalize: bool,
         scale: float | None = None,
         workers: Workers,
+        sizes: SearchSizes = DEFAULT_SIZES,
     ) -> None:
         super().__init__(_for_metric(points, metric), workers)
+        self.sizes = sizes
         self.search_metric = metric
         self.keywords = metric_keywords(points, metric)
         self._power = power

@@ -14,6 +14,7 @@ from otgraph.costs.candidates import CandidateCost
 from otgraph.costs.metrics import check_metric, is_euclidean, is_precomputed
 from otgraph.costs.points import EuclideanCost
 from otgraph.costs.scaling import positive_scale, scaled_points
+from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.tree import TreeCost
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from otgraph.costs.direct import DirectCost
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import LongArray
-
-# Up to this dimension, and from this size on, a k-d tree is fastest (benchmarks/README.md).
-MOST_TREE_DIMENSIONS = 4
-FEWEST_TREE_POINTS = 4096
 
 
 def check_input(X: Any, metric: Any, *, candidates: bool = True) -> Any:
@@ -51,6 +48,7 @@ def as_cost(
     exact: bool | None = True,
     seed: int = 0,
     workers: Workers,
+    sizes: SearchSizes = DEFAULT_SIZES,
 ) -> Cost:
     """A cost that can search pairs, from the result of `check_input`."""
     if is_precomputed(metric) and sp.issparse(X):
@@ -59,8 +57,8 @@ def as_cost(
         scaled = scaled_points(
             X, metric=metric, power=power, normalize=normalize, seed=seed, workers=workers
         )
-        return euclidean_cost(scaled, exact=exact, seed=seed, workers=workers)
-    return _block_cost(X, metric, power, normalize, None, workers)
+        return euclidean_cost(scaled, exact=exact, seed=seed, workers=workers, sizes=sizes)
+    return _block_cost(X, metric, power, normalize, None, workers, sizes)
 
 
 def direct_cost(
@@ -104,16 +102,19 @@ def euclidean_cost(
     seed: int,
     workers: Workers,
     labels: LongArray | None = None,
+    sizes: SearchSizes = DEFAULT_SIZES,
 ) -> TreeCost | EuclideanCost:
     """The cost of dense points: with a tree in few dimensions, with cells in many."""
-    if has_tree(scaled.points.shape):
+    if has_tree(scaled.points.shape, sizes):
         return TreeCost(scaled, workers)
-    return EuclideanCost(scaled, exact=exact, seed=seed, workers=workers, labels=labels)
+    return EuclideanCost(
+        scaled, exact=exact, seed=seed, workers=workers, labels=labels, sizes=sizes
+    )
 
 
-def has_tree(shape: tuple[int, ...]) -> bool:
+def has_tree(shape: tuple[int, ...], sizes: SearchSizes = DEFAULT_SIZES) -> bool:
     """Whether a tree is faster than cells."""
-    return shape[1] <= MOST_TREE_DIMENSIONS and shape[0] >= FEWEST_TREE_POINTS
+    return shape[1] <= sizes.most_tree_dimensions and shape[0] >= sizes.fewest_tree_points
 
 
 def kept_points(given: Any, checked: Any, metric: Any) -> Any:
@@ -137,14 +138,22 @@ def kept_points(given: Any, checked: Any, metric: Any) -> Any:
 
 
 def _block_cost(
-    X: Any, metric: Any, power: float, normalize: bool, scale: float | None, workers: Workers
+    X: Any,
+    metric: Any,
+    power: float,
+    normalize: bool,
+    scale: float | None,
+    workers: Workers,
+    sizes: SearchSizes = DEFAULT_SIZES,
 ) -> MatrixCost | MetricCost | SparsePointsCost:
     """A cost that always computes all pairs."""
     if is_precomputed(metric):
-        return MatrixCost(X, normalize=normalize, scale=scale, workers=workers)
+        return MatrixCost(X, normalize=normalize, scale=scale, workers=workers, sizes=sizes)
     if not is_euclidean(metric):
-        return MetricCost(X, metric, power=power, normalize=normalize, scale=scale, workers=workers)
+        return MetricCost(
+            X, metric, power=power, normalize=normalize, scale=scale, workers=workers, sizes=sizes
+        )
     scaled = scaled_points(
         X, metric=metric, power=power, normalize=normalize, scale=scale, workers=workers
     )
-    return SparsePointsCost(scaled, workers)
+    return SparsePointsCost(scaled, workers, sizes=sizes)

@@ -25,20 +25,19 @@ if TYPE_CHECKING:
     Batch: TypeAlias = tuple[int, int]
     Block: TypeAlias = tuple[int, int, IndexArray]
 
-PLAIN_COLUMNS = 1024
 BATCH_CELLS = 64  # cells per batch
-BATCH_ROWS = 8192
+BATCH_ROWS = 8192  # rows whose products with the cells of a batch are in memory at once
 SHARE_ROWS = 2048  # sample size for the share of (point, cell) combinations that remain
-FLOAT32_UNIT = 2.0**-24
-LIST_LENGTH = 1 << 18
+FLOAT32_UNIT = 2.0**-24  # relative rounding error of one operation
+LIST_LENGTH = 1 << 18  # combinations that are listed at once
 
 
 class AllPairs:
     """All pairs: blocks of columns, each with all rows before its end."""
 
-    def __init__(self, n: int, rows: LongArray | None) -> None:
+    def __init__(self, n: int, n_columns: int, rows: LongArray | None) -> None:
         self._rows = None if rows is None else rows.astype(np.int32)
-        self.batches: list[Batch] = row_blocks(n, PLAIN_COLUMNS)
+        self.batches: list[Batch] = row_blocks(n, n_columns)
 
     def blocks(self, batch: Batch) -> Iterator[Block]:
         """The one block of a batch."""
@@ -49,14 +48,14 @@ class AllPairs:
 class NearCells:
     """Only pairs in cells near each other, for an approximate search."""
 
-    def __init__(self, cells: Partition, probes: int, rows: LongArray | None) -> None:
+    def __init__(self, cells: Partition, n_near: int, rows: LongArray | None) -> None:
         self._cells = cells
         self._wanted: BoolArray | None = None
         if rows is not None:
             self._wanted = np.zeros(cells.offsets[-1], dtype=np.bool_)
             self._wanted[rows] = True
         partners: list[set[int]] = [{b} for b in range(cells.n_cells)]
-        for b, near in enumerate(cells.nearest(probes)):
+        for b, near in enumerate(cells.nearest(n_near)):
             for c in near.tolist():
                 partners[b].add(c)
                 partners[c].add(b)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -138,6 +138,14 @@ class TransportPlan(ABC):
     @abstractmethod
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
+
+    @abstractmethod
+    def with_entries(self, weights: Any, costs: Any) -> TransportPlan:
+        """The plan with the weights and costs of some entries set, given as sets of pairs."""
+
+    @abstractmethod
+    def component_labels(self) -> LongArray:
+        """Connected component of every point."""
 
     @property
     def mean_degree(self) -> float:

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, IntArray, LongArray
 
-SORT_BLOCK_ROWS = 2048
+SORT_BLOCK_ROWS = 2048  # rows per task
 FILL_GROUPS = 4  # tasks that fill rows in parallel, each with its own counters
-
-BUFFER_PAIRS = 1 << 16
+BUFFER_PAIRS = 1 << 16  # size of the buffer for the pairs of a block
 
 PairChunk = tuple["IntArray", "IntArray", "FloatArray"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # excluded pairs by less than a tenth.
 SAMPLE_PER_CELL = 32
 KMEANS_ROUNDS = 4
-ASSIGN_ROWS = 2048
+ASSIGN_ROWS = 2048  # points per task
 # Factor on radii, to cover their rounding errors.
 RADIUS_MARGIN = 1.0 + 1e-12
 

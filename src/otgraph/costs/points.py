@@ -16,8 +16,9 @@ from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
-from otgraph.costs.powers import BLOCK_ROWS, DistancePowers
+from otgraph.costs.powers import DistancePowers
 from otgraph.costs.search import Work
+from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 
 if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk
@@ -26,23 +27,11 @@ if TYPE_CHECKING:
 
     NeighborTask = tuple[int, int, IntArray]
 
-# With fewer points, one float32 pass over all pairs is cheaper than making cells.
-MIN_CELL_POINTS = 8192
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
-PROBES = 16  # cells that are searched for the neighbors of a cell
-# Cells that an approximate screen searches for the pairs of a cell. More of them than for
-# neighbors, because few pairs are missing then (benchmarks/README.md).
-SCREEN_PROBES = 48
-MORE_PROBES = 3  # factor on the number of cells if an approximate search missed too many pairs
+MORE_CELLS = 3  # factor on the searched cells if an approximate search missed too many pairs
 NEIGHBOR_ROWS = 256  # rows that are compared with all points at once
 RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
 MIN_RECALL = 0.5  # with a smaller recall, all points are searched
-# If more than this share of the (point, cell) combinations remains, plain blocks are faster, since
-# each cell copies its points.
-PLAIN_SHARE = 0.4
-# search="auto" falls back to the approximate search above this many pairs per point. An exact
-# screen would then look at about fifty times as many pairs as all other steps.
-AUTO_PAIRS_PER_POINT = 250_000
 TINY = 1e-35  # added to error bounds, to cover underflow in float32
 
 
@@ -68,21 +57,22 @@ class EuclideanCost(DistancePowers):
         workers: Workers,
         labels: LongArray | None = None,
         keep_order: bool = False,
+        sizes: SearchSizes = DEFAULT_SIZES,
     ) -> None:
         points, n = scaled.points, len(scaled.points)
         order = None
-        if n >= MIN_CELL_POINTS and not keep_order:
+        if n >= sizes.fewest_cell_points and not keep_order:
             if labels is None:
                 order, offsets = cluster_order(points, cell_count(n), seed, workers)
             else:
                 order, offsets = label_order(labels, cell_count(n))
-        super().__init__(scaled, workers, order)
+        super().__init__(scaled, workers, order, sizes)
         if order is None:
             self._cells = consecutive_cells(self.own, n)
         else:
             self._cells = enclosing_cells(self.own, offsets)
         self.exact = exact
-        self.probes = SCREEN_PROBES
+        self.searched_cells = sizes.screen_cells  # per cell, in an approximate screen
 
     def decide(self, upper: FloatArray) -> bool:
         """Whether screens cover all pairs from now on.
@@ -95,26 +85,26 @@ class EuclideanCost(DistancePowers):
             self.exact = True
             return True
         share = NotExcluded(self.own, self._cells, self._reach(upper), None).share()
-        widened = self.probes > SCREEN_PROBES
+        widened = self.searched_cells > self.sizes.screen_cells
         if self.exact is None:
-            self.exact = 0.5 * share * self.n <= AUTO_PAIRS_PER_POINT
+            self.exact = 0.5 * share * self.n <= self.sizes.auto_pairs_per_point
         elif widened and self._near_share() >= share:
             self.exact = True
         return self.exact
 
     def _near_share(self) -> float:
         """Share of all pairs in cells that an approximate screen looks into, from both ends."""
-        return 2.0 * self.probes / self._cells.n_cells
+        return 2.0 * self.searched_cells / self._cells.n_cells
 
     def _approximate_is_no_cheaper(self) -> bool:
         """Whether a pass over plain blocks of all pairs takes at most about twice as long."""
-        return self._cells.n_cells == 1 or 2.0 * self._near_share() >= PLAIN_SHARE
+        return self._cells.n_cells == 1 or 2.0 * self._near_share() >= self.sizes.plain_share
 
     def widen(self) -> bool:
         """Search more cells per cell; returns False if all pairs are covered already."""
         if self.exact:
             return False
-        self.probes *= MORE_PROBES
+        self.searched_cells *= MORE_CELLS
         return True
 
     def neighbor_work(self, k: int) -> Work:
@@ -144,7 +134,7 @@ class EuclideanCost(DistancePowers):
         cells = self._cells
         if cells.n_cells == 1:
             return self._all_columns()
-        near_cells = cells.nearest(PROBES, n_points=2 * k + 1)
+        near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
         return [
             (int(cells.offsets[b]), int(cells.offsets[b + 1]), cells.members(np.sort(near)))
             for b, near in enumerate(near_cells)
@@ -191,13 +181,14 @@ class EuclideanCost(DistancePowers):
     def _choose_blocks(
         self, reach: FloatArray, rows: LongArray | None
     ) -> AllPairs | NearCells | NotExcluded:
-        """How to cut the pairs into blocks."""
+        """How to divide the pairs into blocks."""
+        plain = AllPairs(self.n, self.sizes.plain_columns, rows)
         if self._cells.n_cells == 1:
-            return AllPairs(self.n, rows)
+            return plain
         if self.exact is False:
-            return NearCells(self._cells, self.probes, rows)
+            return NearCells(self._cells, self.searched_cells, rows)
         way = NotExcluded(self.own, self._cells, reach, rows)
-        return way if way.share() < PLAIN_SHARE else AllPairs(self.n, rows)
+        return way if way.share() < self.sizes.plain_share else plain
 
     def _screen_batch(
         self,
@@ -231,7 +222,7 @@ class EuclideanCost(DistancePowers):
         right_norm = np.sqrt(squares.max())
         right_last = np.abs(right[:, -1]).max()
         chunks = []
-        for a, b in row_blocks(len(rows), BLOCK_ROWS):
+        for a, b in row_blocks(len(rows), self.sizes.block_rows):
             some = rows[a:b]
             left, squares = self._centered(some, center, 2.0)
             left[:, -1] = 1.0

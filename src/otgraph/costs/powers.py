@@ -9,13 +9,13 @@ import numpy as np
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph.costs.direct import check_new_points
 from otgraph.costs.search import SearchedCost
+from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import largest_entry, row_squares, square_distances, subtracted_squares
 
 if TYPE_CHECKING:
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import FloatArray, IndexArray, LongArray, PointsLike
 
-BLOCK_ROWS = 2048
 # If the distances of all neighbors found by matrix products are below this many units of rounding,
 # their order is unreliable. The row is searched again by subtraction.
 NOISE_UNITS = 1e4
@@ -32,12 +32,19 @@ class DistancePowers(SearchedCost):
         Threads.
     order
         Order in which to keep the points; None leaves them as they are.
+    sizes
+        Sizes and thresholds of the search.
     """
 
     def __init__(
-        self, scaled: ScaledPoints, workers: Workers, order: LongArray | None = None
+        self,
+        scaled: ScaledPoints,
+        workers: Workers,
+        order: LongArray | None = None,
+        sizes: SearchSizes = DEFAULT_SIZES,
     ) -> None:
         super().__init__(scaled.points if order is None else scaled.points[order], workers, order)
+        self.sizes = sizes
         self.scale = scaled.scale
         self.factor = scaled.factor
         self._half_power = 0.5 * scaled.power
@@ -84,6 +91,10 @@ class DistancePowers(SearchedCost):
         squares = subtracted_squares(self.own, self.own, rows, columns)
         return self._scaled(self._powered(squares))
 
+    def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
+        """Costs by subtraction; sampled ones come from matrix products."""
+        return self.listed(i, j)
+
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
         some, some_squares = self.own[rows], self._squares[rows]
@@ -95,7 +106,7 @@ class DistancePowers(SearchedCost):
             out[:, part] = self._scaled(self._powered(squares))
 
         with single_threaded_blas():
-            self.workers.run(fill, row_blocks(self.n, BLOCK_ROWS))
+            self.workers.run(fill, row_blocks(self.n, self.sizes.block_rows))
         return out
 
     def _powered(self, squares: FloatArray) -> FloatArray:

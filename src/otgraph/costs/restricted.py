@@ -6,10 +6,12 @@ has no access to the pairs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from otgraph._kernels import restricted as kernels
 from otgraph._parallel import Workers, row_blocks
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 # Rows per task. Handing a task to a thread takes about 20 µs, so tasks should not be small; they
 # must be small enough for two cores to share a few thousand points.
 BLOCK_ROWS = 2048
-MOST_BLOCKS = 64
+MOST_BLOCKS = 64  # with more points, blocks have more rows
 
 
 class RestrictedProblem(Restricted):
@@ -215,6 +217,25 @@ class Plan(TransportPlan):
         if len(filled):
             sums[filled] = np.add.reduceat(self.weights, self.indptr[filled])
         return sums + self.loops
+
+    def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
+        """The plan with the weights and costs of some entries set."""
+        ours = replace(weights, indptr=self.indptr, indices=self.indices, costs=self.weights)
+        weights = weights.merged(ours, self.rows.workers)
+        costs = costs.merged(replace(ours, costs=self.costs), self.rows.workers)
+        return replace(
+            self,
+            indptr=weights.indptr,
+            indices=weights.indices,
+            weights=weights.costs,
+            costs=costs.costs,
+        )
+
+    def component_labels(self) -> LongArray:
+        """Connected component of every point."""
+        n = len(self.loops)
+        pattern = sp.csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
+        return np.asarray(connected_components(pattern, directed=False)[1], dtype=np.int64)
 
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Up to this many points the mean of |x - y|^p is computed exactly, above it is estimated.
 EXACT_MEAN_POINTS = 5000
 MEAN_SAMPLE_PAIRS = 1 << 22  # relative standard error: about 0.0005 times the spread of the costs
-SAMPLE_CHUNK = 1 << 16
+SAMPLE_CHUNK = 1 << 16  # pairs per step
 # A recorded scale outside these bounds was affected by under- or overflow; it is computed again.
 SMALLEST_SCALE, LARGEST_SCALE = 1e-290, 1e290
 

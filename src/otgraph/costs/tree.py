@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 # Maximum leaf size: smaller leaves exclude more pairs, larger ones have fewer nodes to visit.
 LEAF_POINTS = 16
-BLOCK_ROWS = 8192
+BLOCK_ROWS = 8192  # rows per task
 BUFFER_PAIRS = 1 << 19  # size of the buffer for the pairs of a block
-FEWEST_NEIGHBORS = 3
+FEWEST_NEIGHBORS = 3  # least rank of the near neighbor that sets a bound
 # Factor on the number of first candidates. They are cheap here, and more of them save Newton
 # steps.
 MORE_PAIRS = 1.5
@@ -79,15 +79,15 @@ class TreeCost(DistancePowers):
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
         reach = self._reach(upper)
         reach = reach + REACH_MARGIN * np.abs(reach)
-        most = np.empty(len(self._lower))
-        kernels.fill_reaches(reach, self._offsets, most)
+        node_reach = np.empty(len(self._lower))
+        kernels.fill_reaches(reach, self._offsets, node_reach)
         wanted = np.arange(self.n) if rows is None else np.sort(rows)
         parts = [wanted[slice(*block)] for block in row_blocks(len(wanted), BLOCK_ROWS)]
-        find = partial(self._find, upper, reach, most)
+        find = partial(self._find, upper, reach, node_reach)
         return Work(parts, find, complete=True, whole_rows=rows is None)
 
     def _find(
-        self, upper: FloatArray, reach: FloatArray, most: FloatArray, rows: LongArray
+        self, upper: FloatArray, reach: FloatArray, node_reach: FloatArray, rows: LongArray
     ) -> tuple[int, list[PairChunk]]:
         capacity = max(BUFFER_PAIRS, self.n)
         j, c = np.empty(capacity, np.int32), np.empty(capacity)
@@ -96,7 +96,7 @@ class TreeCost(DistancePowers):
         while row < len(rows):
             first = row
             row, count = kernels.collect_near(
-                self.own, self._leaf_of, self._offsets, self._lower, self._upper, reach, most,
+                self.own, self._leaf_of, self._offsets, self._lower, self._upper, reach, node_reach,
                 upper, self.factor, self._half_power, rows, counts, j, c, row,
             )  # fmt: skip
             i = np.repeat(rows[first:row].astype(np.int32), counts[first:row])

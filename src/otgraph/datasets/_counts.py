@@ -57,7 +57,8 @@ def _assembled(path: Path, rows: int) -> tuple[SparseMatrix, list[str], list[str
             raise ValueError(msg)
         for i, name in enumerate(columns):
             if chunk.dtypes.iloc[i].kind not in "iufb":
-                msg = f"column {name} holds {first_word(chunk.iloc[:, i])[1]!r}, which is no number"
+                word = first_word(chunk.iloc[:, i])[1]
+                msg = f"column {name} holds {word!r}, which is not a number"
                 raise ValueError(msg)
         blocks.append(sp.csr_matrix(np.ascontiguousarray(chunk.to_numpy(dtype=np.float64))))
     X = sp.vstack(blocks, format="csr")

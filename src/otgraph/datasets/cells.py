@@ -211,7 +211,7 @@ def _from_anndata(adata: Any, source: str) -> Cells:
     values = {place: sp.csr_matrix(X).data for place, (X, _) in choices.items()}
     whole = [place for place in choices if _whole(values[place]) and _nonnegative(values[place])]
     usable = [place for place in choices if _nonnegative(values[place])]
-    chosen = [*whole, *usable, *choices][0]  # the last: so that the fault in it is named
+    chosen = [*whole, *usable, *choices][0]  # if none is usable, `make_cells` names the fault
     X, genes = choices[chosen]
     return make_cells(X, genes, adata.obs_names, f"{source}, {chosen}")
 

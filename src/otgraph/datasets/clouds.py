@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._validation import check_count
-from otgraph.datasets.sample import Sample, embed, orthonormal_basis
+from otgraph.datasets.sample import Sample, embed, noise_radius, orthonormal_basis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 WAVENUMBER = 1.5
 # Waves per intrinsic dimension. A generic map into more than twice the dimension is one to one.
 WAVES_PER_DIMENSION = 4
-# Smallest noise, relative to the largest.
-QUIETEST = 0.05
 
 
 def gaussian_mixture(
@@ -87,7 +85,7 @@ def noisy_manifold(
 
     Points :math:`t` are uniform in :math:`[0, 1]^k`. Each of :math:`m = 4k` coordinates of the
     manifold is one wave, :math:`f_j(t) = \sqrt{2/m} \cos(\omega_j \cdot t + \varphi_j)`, with
-    Gaussian :math:`\omega_j` and random phase, so that :math:`\lVert f \rVert` is about 1. The
+    Gaussian :math:`\omega_j` and random phase. :math:`\lVert f \rVert` is about 1. The
     points are :math:`R f(t) + \rho(t) Z / \lVert Z \rVert` with orthonormal R and
     :math:`\rho(t) = \alpha\,(0.05 + 0.95\,(1 + \cos 2 \pi t_1) / 2)`.
 
@@ -131,5 +129,5 @@ def noisy_manifold(
     clean += phases
     np.cos(clean, out=clean)  # in place, because this array is large
     clean *= np.sqrt(2 / n_waves)
-    radius = noise * (QUIETEST + (1 - QUIETEST) * (1 + np.cos(2 * np.pi * t[:, 0])) / 2)
+    radius = noise_radius(noise, 2 * np.pi * t[:, 0])
     return Sample(embed(clean, basis, radius, rng, dtype), clean, basis, radius, t)

@@ -9,7 +9,7 @@ import numpy as np
 
 from otgraph._validation import check_choice, check_count
 from otgraph.datasets.arclength import parameters_at
-from otgraph.datasets.sample import Sample, embed, orthonormal_basis
+from otgraph.datasets.sample import Sample, embed, noise_radius, orthonormal_basis
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 Spacing = Literal["even", "random", "uniform"]
 
-# Smallest noise, relative to the largest.
-QUIETEST = 0.05
 # Rounding error of a share of a group.
 ROUNDING = 1e-12
 
@@ -77,7 +75,7 @@ def noisy_spiral(
     t = parameters_at(_spiral_speed, (0.0, 2 * np.pi), np.arange(n) / n)
     clean = _spiral(t)
     basis = orthonormal_basis(dim, 3, rng)
-    radius = noise * (QUIETEST + (1 - QUIETEST) * (1 + np.cos(6 * t)) / 2)
+    radius = noise_radius(noise, 6 * t)
     return Sample(embed(clean, basis, radius, rng, dtype), clean, basis, radius, t)
 
 
@@ -150,9 +148,9 @@ def closed_curve(n: int = 200, *, contrast: float = 10.0, random_state: RandomSt
     r"""Closed curve in the plane, dense at one end and sparse at the other.
 
     The curve is :math:`r(t)\,(\cos t, \sin t)` with :math:`r(t) = 1 + 0.4 \cos 2t`, a peanut. The
-    number of points per unit of length falls from its largest value at :math:`t = 0` to that
-    divided by `contrast` at :math:`t = \pi`, evenly on a logarithmic scale of
-    :math:`\cos t`. In the manner of Matsumoto et al. (2022), figure 1.
+    density of the points along it is largest at :math:`t = 0` and smaller by the factor `contrast`
+    at :math:`t = \pi`. Its logarithm is linear in :math:`\cos t`. Similar to Matsumoto et al.
+    (2022), figure 1.
 
     Parameters
     ----------

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 # A seed or a generator.
 RandomState: TypeAlias = int | np.random.Generator
 
-# Noise is drawn in blocks of this many numbers (16 MB), to save memory. The noise does not depend
-# on it.
+# Noise is drawn in blocks of this many numbers (16 MB), to save memory. The size of the blocks does
+# not change the noise.
 BLOCK_SIZE = 2**21
+# Smallest noise, relative to the largest.
+QUIETEST = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,11 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.X)
+
+
+def noise_radius(noise: float, phase: FloatArray) -> FloatArray:
+    """Norm of the noise: `noise` where the phase is 0, a twentieth of it half a turn later."""
+    return np.asarray(noise * (QUIETEST + (1 - QUIETEST) * (1 + np.cos(phase)) / 2))
 
 
 def embed(

@@ -180,7 +180,7 @@ def _sizes(n: int, n_types: int, rarest: float) -> IntArray:
         powers = np.exp(-log_ratio * np.arange(n_types))
         return powers / powers.sum()
 
-    low, high = 0.0, 50.0  # lower end of the search; a type that is e⁻⁵⁰ times rarer has no cell
+    low, high = 0.0, 50.0  # log ratio of successive sizes; at 50 only the first type has cells
     for _ in range(100):  # bisection: the last share falls with the ratio
         middle = 0.5 * (low + high)
         low, high = (middle, high) if shares(middle)[-1] > rarest else (low, middle)

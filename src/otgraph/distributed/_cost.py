@@ -11,7 +11,7 @@ import numpy as np
 
 from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph.costs.base import SAMPLE_ROWS, Cost, Screen
-from otgraph.distributed._blocks import Vector
+from otgraph.distributed._blocks import Blocks, Vector
 from otgraph.distributed._pairs import DistributedPairs, join_pairs
 from otgraph.distributed._shuffle import by_block, shuffle
 
@@ -77,11 +77,29 @@ class DistributedCost(Cost):
         complete, checked, pairs = self._search("screen", bound, some)
         return Screen(upper, pairs, complete, self.n_pairs if complete else checked)
 
+    def pair_set(self, i: LongArray, j: LongArray, costs: FloatArray) -> DistributedPairs:
+        """Listed pairs, each once, with any costs."""
+        rows = np.concatenate([i, j]).astype(np.int32)
+        columns = np.concatenate([j, i]).astype(np.int32)
+        entries = (rows, columns, np.tile(costs, 2))
+        futures = []
+        for first, last in self._ranges:
+            own = (rows >= first) & (rows < last)
+            mine = tuple(values[own] for values in entries)
+            futures.append(self.cluster.submit("listed", join_pairs, self.n, first, last, [mine]))
+        return DistributedPairs(Blocks.of(self.cluster, self._ranges, futures))
+
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
         task = self.cluster.submit("sample", _sample, self.future, rows)
         costs: FloatArray = self.cluster.result(task)
         return costs
+
+    def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
+        """Sampled costs of listed pairs, as accurate as those of a screen."""
+        task = self.cluster.submit("sample", _refined, self.future, i, j, costs)
+        refined: FloatArray = self.cluster.result(task)
+        return refined
 
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""
@@ -151,6 +169,10 @@ def _known(cost: SearchedCost) -> list[Any]:
 
 def _sample(cost: SearchedCost, rows: LongArray) -> FloatArray:
     return cost.sample(rows)
+
+
+def _refined(cost: SearchedCost, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
+    return cost.refined(i, j, costs)
 
 
 def _count_below(cost: SearchedCost, rows: LongArray, upper: Sequence[FloatArray]) -> LongArray:

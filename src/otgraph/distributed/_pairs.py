@@ -19,6 +19,7 @@ from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import RestrictedProblem
 from otgraph.distributed._blocks import Blocks, Columns, keep_block
 from otgraph.distributed._cluster import Kept
+from otgraph.distributed._forests import components, forest
 from otgraph.distributed._shuffle import sorted_rows
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from otgraph.costs.restricted import Hessian, Plan
     from otgraph.distributed._blocks import Part
+    from otgraph.distributed._forests import Edges
     from otgraph.distributed._shuffle import Entries
     from otgraph.typing import FloatArray, LongArray
 
@@ -164,6 +166,17 @@ class DistributedPlan(TransportPlan):
         """Row sums of the plan, with the diagonal."""
         return self.sums[:, 1].copy()
 
+    def with_entries(self, weights: DistributedPairs, costs: DistributedPairs) -> DistributedPlan:
+        """The plan with the weights and costs of some entries set; their columns are known."""
+        own = (self.rows, weights.blocks.futures, costs.blocks.futures)
+        rows = self.blocks.each("plan", _with_entries, *own)
+        return replace(self, rows=rows, sums=np.concatenate(self.blocks.cluster.notes(rows)))
+
+    def component_labels(self) -> LongArray:
+        """Connected component of every point."""
+        forests = self.blocks.each("forest", _forest, self.rows)
+        return components(self.blocks.cluster, len(self.loops), forests)[1].astype(np.int64)
+
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""
         own = (self.rows, self.blocks.rows_of(diagonal))
@@ -251,8 +264,26 @@ def _hessian_product(block: PairBlock, hessian: Hessian, v: Part) -> FloatArray:
 
 def _plan(block: PairBlock, diagonal: FloatArray, eps: float, u: Part) -> Kept[Plan, FloatArray]:
     """Keep the plan; report degrees and row sums."""
-    plan = block.problem(diagonal).plan(block.columns.take(u), eps)
+    return _keep_plan(block.problem(diagonal).plan(block.columns.take(u), eps))
+
+
+def _keep_plan(plan: Plan) -> Kept[Plan, FloatArray]:
     return Kept(plan, np.stack((plan.degrees, plan.row_sums), axis=1))
+
+
+def _with_entries(
+    block: PairBlock, plan: Plan, weights: PairBlock, costs: PairBlock
+) -> Kept[Plan, FloatArray]:
+    columns = block.columns
+    whole = replace(plan, indices=columns.to_global(plan.indices))
+    whole = whole.with_entries(weights.global_pairs(), costs.global_pairs())
+    return _keep_plan(replace(whole, indices=columns.to_local(whole.indices)))
+
+
+def _forest(block: PairBlock, plan: Plan) -> Edges:
+    rows = np.arange(block.columns.first, block.columns.last, dtype=np.int32)
+    columns = block.columns.to_global(plan.indices)
+    return forest(block.columns.n, np.repeat(rows, plan.degrees), columns)
 
 
 def _plan_product(block: PairBlock, plan: Plan, diagonal: FloatArray, v: Part) -> FloatArray:

@@ -21,8 +21,9 @@ from otgraph.costs import as_cost, check_input
 from otgraph.costs.build import euclidean_cost, has_tree
 from otgraph.costs.metrics import is_euclidean
 from otgraph.costs.partition import ASSIGN_ROWS, cell_centers, nearest_center
-from otgraph.costs.points import MIN_CELL_POINTS, cell_count
+from otgraph.costs.points import cell_count
 from otgraph.costs.scaling import scaled_points
+from otgraph.costs.sizes import DEFAULT_SIZES
 from otgraph.exceptions import ClusterError, argument_error
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _threads() -> Workers:
 
 def _has_cells(source: Source, metric: Any) -> bool:
     """Whether the cost has cells, which all workers can find together."""
-    large = source.shape[0] >= MIN_CELL_POINTS and not has_tree(source.shape)
+    large = source.shape[0] >= DEFAULT_SIZES.fewest_cell_points and not has_tree(source.shape)
     return is_euclidean(metric) and large and not source.sparse
 
 

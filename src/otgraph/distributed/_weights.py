@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from otgraph.distributed._blocks import Columns, keep_block
+from otgraph.distributed._forests import forest
 from otgraph.distributed._shuffle import by_block, sorted_rows
 
 if TYPE_CHECKING:
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from otgraph.costs.restricted import Plan
     from otgraph.distributed._blocks import Blocks, Part
     from otgraph.distributed._cluster import Kept
+    from otgraph.distributed._forests import Edges
     from otgraph.distributed._pairs import PairBlock
     from otgraph.distributed._shuffle import Entries
     from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
-
-    Edges = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True)
@@ -100,22 +99,10 @@ def arrays(block: WeightBlock) -> tuple[LongArray, IntArray, FloatArray]:
     return block.arrays()
 
 
-def forest(block: WeightBlock) -> Edges:
+def edges(block: WeightBlock) -> Edges:
     """A spanning forest of the edges of a block."""
     rows, columns, _ = block.entries()
-    return _spanning(block.columns.n, rows, columns)
-
-
-def join_forests(n: int, edges: Sequence[Edges]) -> Edges:
-    """A spanning forest of several forests together."""
-    rows, columns = zip(*edges, strict=True)
-    return _spanning(n, np.concatenate(rows), np.concatenate(columns))
-
-
-def _spanning(n: int, rows: IntArray, columns: IntArray) -> Edges:
-    graph = sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n))
-    tree = minimum_spanning_tree(graph).tocoo()
-    return tree.row.astype(np.int32), tree.col.astype(np.int32)
+    return forest(block.columns.n, rows, columns)
 
 
 def _without_zeros(rows: IntArray, columns: IntArray, values: FloatArray) -> Entries:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from otgraph.distributed import _weights
+from otgraph.distributed._forests import components
 from otgraph.distributed._storage import write_graph
 from otgraph.graphs.base import BaseGraph
 from otgraph.graphs.graph import TransportGraph
@@ -39,7 +39,7 @@ class DistributedGraph(BaseGraph):
 
     Attributes
     ----------
-    params, certificate, potentials, mass, points
+    params, certificate, potentials, mass, points, floors
         As in :class:`otgraph.TransportGraph`.
     """
 
@@ -48,6 +48,7 @@ class DistributedGraph(BaseGraph):
     potentials: FloatArray
     mass: FloatArray
     points: Any
+    floors: SparseMatrix | None
     _rows: Blocks = field(repr=False)
 
     @property
@@ -73,18 +74,7 @@ class DistributedGraph(BaseGraph):
 
     @cached_property
     def _components(self) -> tuple[int, IntArray]:
-        """From spanning forests of the blocks, joined in pairs on the workers."""
-        cluster = self._rows.cluster
-        forests = self._rows.each("forest", _weights.forest)
-        while len(forests) > 1:
-            forests = [
-                cluster.submit("forest", _weights.join_forests, self.n, forests[a : a + 2])
-                for a in range(0, len(forests), 2)
-            ]
-        rows, columns = cluster.result(forests[0])
-        tree = sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(self.n, self.n))
-        count, labels = connected_components(tree, directed=False)
-        return int(count), labels.astype(np.int32, copy=False)
+        return components(self._rows.cluster, self.n, self._rows.each("forest", _weights.edges))
 
     def product(self, V: FloatArray, scale: FloatArray | None = None) -> FloatArray:
         """Weights w_ij times a dense matrix with one row per point, computed by the workers.
@@ -126,6 +116,7 @@ class DistributedGraph(BaseGraph):
             potentials=self.potentials,
             mass=self.mass,
             points=self.points,
+            floors=self.floors,
         )
 
     def write(self, path: str | os.PathLike[str]) -> None:

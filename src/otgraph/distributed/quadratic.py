@@ -42,6 +42,8 @@ def quadratic_ot_graph(
     normalize: bool = QuadraticOptions.normalize,
     mass: ArrayLike | None = None,
     self_loops: bool = QuadraticOptions.self_loops,
+    min_degree: int | None = QuadraticOptions.min_degree,
+    connect: bool | None = QuadraticOptions.connect,
     tol: float = QuadraticOptions.tol,
     search: Search = QuadraticOptions.search,
     max_missing: float = QuadraticOptions.max_missing,
@@ -73,8 +75,8 @@ def quadratic_ot_graph(
     block_rows
         Rows of a block, the unit of work and of memory. By default a sixteenth of the points,
         but 16 384 to 65 536 rows. Choose less if workers have little memory.
-    mean_degree, metric, power, normalize, mass, self_loops, tol, search, max_missing, \
-n_candidates, u0
+    mean_degree, metric, power, normalize, mass, self_loops, min_degree, connect, tol, search, \
+max_missing, n_candidates, u0
         As there; the metric must not be ``"precomputed"``.
     max_iter, on_failure, random_state
         As there.
@@ -101,9 +103,10 @@ n_candidates, u0
     """
     eps, mean_degree = check_goal(eps, mean_degree)
     options = QuadraticOptions(
-        metric=metric, power=power, normalize=normalize, self_loops=self_loops, tol=tol,
-        search=search, max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
-        on_failure=on_failure, random_state=random_state,
+        metric=metric, power=power, normalize=normalize, self_loops=self_loops,
+        min_degree=min_degree, connect=connect, tol=tol, search=search, max_missing=max_missing,
+        n_candidates=n_candidates, max_iter=max_iter, on_failure=on_failure,
+        random_state=random_state,
     )  # fmt: skip
     cluster = Cluster(find_client(client), progress=bool(progress))
     with cluster.running():
@@ -159,9 +162,11 @@ def _graph(
         potentials=problem.in_given_order(solution.u),
         mass=problem.in_given_order(problem.mass),
         points=points,
+        floors=problem.floors_of(solution),
         _rows=rows,
     )
     at_same_place, elsewhere = map(np.concatenate, zip(*flags, strict=True))
     if at_same_place.any() and not problem.cost.identical:
         report_duplicates(graph, problem.in_given_order(elsewhere))
+    problem.report_components(graph)
     return graph

@@ -75,8 +75,8 @@ class QuadraticOTTransformer(_TransportTransformer):
         chooses it by prediction.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
-    metric, power, normalize, self_loops, tol, search, max_missing, n_candidates, max_iter, \
-on_failure, n_jobs, random_state
+    metric, power, normalize, self_loops, min_degree, connect, tol, search, max_missing, \
+n_candidates, max_iter, on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
 
     Attributes
@@ -108,6 +108,8 @@ on_failure, n_jobs, random_state
         power: float = QuadraticOptions.power,
         normalize: bool = QuadraticOptions.normalize,
         self_loops: bool = QuadraticOptions.self_loops,
+        min_degree: int | None = QuadraticOptions.min_degree,
+        connect: bool | None = QuadraticOptions.connect,
         tol: float = QuadraticOptions.tol,
         search: Search = QuadraticOptions.search,
         max_missing: float = QuadraticOptions.max_missing,
@@ -123,6 +125,8 @@ on_failure, n_jobs, random_state
         self.power = power
         self.normalize = normalize
         self.self_loops = self_loops
+        self.min_degree = min_degree
+        self.connect = connect
         self.tol = tol
         self.search = search
         self.max_missing = max_missing

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
 PAPER = "bmmc"
-PAPER_FILE = "BMMC_myeloid.csv.gz"  # under which a local copy is recognized
+PAPER_FILE = "BMMC_myeloid.csv.gz"  # name of a local copy
 # Two genes to plot against each other, and one for the color.
 GENES = {
     PAPER: ("Mpo", "Klf1", "Ifitm1"),  # the authors': two branches and where they part
     "pbmc68k_reduced": ("LYZ", "CD3D", "NKG7"),  # monocytes, T cells, natural killer cells
     "emt_subset.csv": ("VIM", "CDH1", "ZEB1"),  # of MAGIC's paper: mesenchymal, epithelial, driver
 }
-# What is known by name, in words.
+# Descriptions of the data that are known by name.
 ABOUT = {
     PAPER: "the paper's cells",
     "pbmc68k_reduced": "not the paper's cells, but blood cells that come with scanpy",
@@ -36,38 +36,22 @@ FEWEST_CELLS = 30  # MAGIC looks at fifteen neighbors of each
 class Parameters:
     """Data and settings.
 
-    Attributes
-    ----------
-    data, genes
-        What to load, and the three genes to show.
-    n_cells, n_genes, total
-        Size and sum of the prepared data, so that scores of a changed file are not mixed in.
-    eps, entropic_eps
-        Values of the authors, for costs that are not normalized. None on other data, whose
-        distances have a different size. Quadratic OT then gets the mean degree of the MAGIC
-        graph, and entropic OT an eps in the same ratio to that of quadratic OT.
-    t
-        Steps of diffusion.
-    magic_k, n_pca
-        Defaults of MAGIC.
-    max_genes
-        Number of denoised genes to compare: those that vary most. Distances use all genes.
-    max_cells
-        Most cells to use, evenly spaced among all; None for all.
+    Without the authors' eps, quadratic OT gets the mean degree of the MAGIC graph, and entropic OT
+    an eps in the same ratio to that of quadratic OT.
     """
 
     data: str = PAPER
-    genes: tuple[str, ...] = GENES[PAPER]
-    n_cells: int = 0
+    genes: tuple[str, ...] = GENES[PAPER]  # to show
+    n_cells: int = 0  # size and sum of the prepared data, which tell a changed file
     n_genes: int = 0
     total: float = 0.0
-    eps: float | None = 30.0
+    eps: float | None = 30.0  # the authors'; None for other data, whose distances differ in size
     entropic_eps: float | None = 0.5
-    t: tuple[int, ...] = (1, 3, 5)
-    magic_k: int = 5
+    t: tuple[int, ...] = (1, 3, 5)  # steps of diffusion
+    magic_k: int = 5  # default of MAGIC, as the next
     n_pca: int = 100
-    max_genes: int = 2000
-    max_cells: int | None = None
+    max_genes: int = 2000  # denoised genes to compare, which vary most; distances use all genes
+    max_cells: int | None = None  # evenly spaced among all; None for all
 
 
 def with_data(
@@ -107,7 +91,7 @@ def is_papers(data: str) -> bool:
 
 
 def prepared(data: str, max_cells: int | None) -> datasets.Cells:
-    """Counts, prepared like the authors do; values that are not counts are not changed."""
+    """Counts, prepared as the authors do; values that are not counts are not changed."""
     file = Path(data)
     changed = file.stat().st_mtime_ns if file.is_file() else 0
     return _prepared(data, max_cells, changed)

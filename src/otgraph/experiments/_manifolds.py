@@ -27,6 +27,7 @@ from math import gamma, pi
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from otgraph import datasets
@@ -34,7 +35,8 @@ from otgraph import datasets
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.typing import FloatArray
+    from otgraph import TransportGraph
+    from otgraph.typing import FloatArray, SparseMatrix
 
 GRID_SIZE = 600  # of the first angle: eigenvalues below 20 are right to 1e-3
 LARGEST_ORDER = 5  # waves around the second angle; more of them have larger eigenvalues
@@ -42,24 +44,13 @@ LARGEST_ORDER = 5  # waves around the second angle; more of them have larger eig
 
 @dataclass(frozen=True)
 class Manifold:
-    """A manifold and how much of its spectrum is looked at.
+    """A manifold, and the part of its spectrum that is compared."""
 
-    Attributes
-    ----------
-    sample
-        Generator of points.
-    dim, volume
-        Of the manifold.
-    n_first, n_modes
-        Multiplicity of the first eigenvalue; number of eigenvalues up to and including a
-        complete group.
-    """
-
-    sample: Callable[..., datasets.Sample]
+    sample: Callable[..., datasets.Sample]  # generator of points
     dim: int
     volume: float
-    n_first: int
-    n_modes: int
+    n_first: int  # multiplicity of the first eigenvalue
+    n_modes: int  # number of eigenvalues, up to and including a complete group
 
     @property
     def ball(self) -> float:
@@ -110,8 +101,8 @@ class Mode(NamedTuple):
 def modes(name: str, concentration: float, q: float) -> tuple[Mode, ...]:
     """Leading non-constant eigenfunctions of -ρ^-1 div(ρ^(1-q) grad f), ρ = e^(κ cos t_1).
 
-    The density depends on the first angle only, so that the second one separates and leaves
-    an ordinary differential equation for each order, solved here by finite differences.
+    The density depends on the first angle only. The second angle separates, which leaves an
+    ordinary differential equation for each order. Finite differences solve it.
     """
     h = (pi if name == "sphere" else 2 * pi) / GRID_SIZE
     borders = h * np.arange(GRID_SIZE, dtype=np.float64)
@@ -157,3 +148,20 @@ def mode_values(name: str, leading: tuple[Mode, ...], t: FloatArray) -> FloatArr
             column = column * wave(mode.order * angles[:, 1])
         columns.append(column)
     return np.column_stack(columns)
+
+
+def corrected(quadratic: TransportGraph, dim: int) -> SparseMatrix:
+    r"""Weights from which the density is divided out with the help of the potentials.
+
+    The potential is half the squared radius, hence :math:`\rho \propto u^{-(d+2)/2}`. With
+    :math:`V_{ij} = \pi_{ij} (u_i u_j)^{d/4}` the sum :math:`\sum_j V_{ij} (f_i - f_j)` tends to
+    :math:`-\rho^{-1} \Delta f`. Loops give the rows sums proportional to :math:`\rho^{-1}`, by
+    which the random walk divides.
+    """
+    u = quadratic.potentials
+    factor = sp.diags(u ** (dim / 4))
+    weights = factor @ quadratic.weights @ factor
+    sums = np.asarray(weights.sum(axis=1)).ravel()
+    wanted = u ** ((dim + 2) / 2)
+    loops = np.maximum(wanted * (sums / wanted).max() - sums, 0.0)  # one is zero up to rounding
+    return (weights + sp.diags(loops)).tocsr()

@@ -1,8 +1,8 @@
 """Section 3.3: denoising the expression of genes in single cells.
 
-MAGIC leaves a share of each cell's own noisy values in place with every step, a plan without
-self-loops nothing. The two are therefore compared twice: as the authors run them, and with a plan
-that keeps the same share (:data:`LAZY`).
+In every step MAGIC keeps a share of each cell's own noisy values. A plan without self-loops keeps
+none of them. The two are therefore compared twice: as the authors run them, and with a plan that
+keeps the same share (:data:`LAZY`).
 """
 
 from __future__ import annotations
@@ -29,24 +29,21 @@ from otgraph.experiments._cells_data import (
     prepared,
     with_data,
 )
-from otgraph.experiments._framework import Claim, Experiment, Picture, Summary
-from otgraph.experiments._framework.figures import new_figure
-from otgraph.experiments._framework.style import ENTROPIC, HOLLOW, MAGIC, METHOD_STYLES
+from otgraph.experiments._framework import figures
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
+from otgraph.experiments._framework.methods import ENTROPIC, HOLLOW, MAGIC, METHOD_STYLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from otgraph import Graph
-    from otgraph.experiments._framework import Task
-    from otgraph.experiments._framework.experiment import Row, Scores
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores
     from otgraph.typing import FloatArray
-
-__all__ = ["EXPERIMENT"]
 
 LAZY = "quadratic OT, self-share of MAGIC"
 MATCHED = "entropic OT, same perplexity"
-WIDER = "MAGIC, twice the neighbors"  # a negligible change, for comparison
-RAW = "no denoising"  # what the numbers are before anything is done
+WIDER = "MAGIC, twice the neighbors"  # a small change, as a yardstick for the others
+RAW = "no denoising"  # scores of the data as they are
 
 GENE_CORRELATION = "correlation with MAGIC"
 LOWEST_CORRELATION = "correlation with MAGIC, lowest gene"
@@ -68,29 +65,29 @@ IN_TABLE = (
 
 # Cells whose pairs are compared; a rank correlation of 1e5 distances is accurate to 1e-2.
 CELLS_IN_DISTANCES = 500
-ENTROPIC_SHARE = 0.5 / 30  # of the authors' two eps
+ENTROPIC_SHARE = 0.5 / 30  # ratio of the authors' two eps
 PERPLEXITY_RTOL = 0.01
 MOST_HALVINGS = 30
 EPS_RANGE = (1e-3, 1.0)  # of the mean distance: from single neighbors to most of all cells
 
-# Mean correlation over the genes that deserves the word; without denoising it is far below.
+# Mean correlation over the genes that counts as nearly identical; without denoising it is lower.
 NEARLY_IDENTICAL = 0.95
-# What the authors' preparation leaves of their data.
+# Cells and genes that the authors' preparation leaves.
 PAPER_SHAPE = (2416, 10782)
 
 SHOWN = (MAGIC, HOLLOW, ENTROPIC, MATCHED)
-COLOR_QUANTILES = (0.01, 0.99)  # of what is shown: single cells do not stretch the color scale
+COLOR_QUANTILES = (0.01, 0.99)  # ends of the color scale, which a few cells would stretch otherwise
 
 QUICK = Parameters(max_cells=200, max_genes=100)
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """The three graphs of the paper, three more for comparison, and none."""
     for method in (MATCHED, ENTROPIC, HOLLOW, LAZY, MAGIC, WIDER, RAW):
         yield method, {}
 
 
-def run(task: Task, parameters: Parameters) -> Iterator[Row]:
+def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """How far every denoised matrix is from that of MAGIC, and what is left in it."""
     X = expression(parameters)
     shown = compared_columns(X, parameters)
@@ -98,12 +95,9 @@ def run(task: Task, parameters: Parameters) -> Iterator[Row]:
     own = None if task.method == RAW else graph(task.method, X, parameters)
     for t in parameters.t:
         denoised = shown if own is None else otgraph.denoise(own, shown, t)
-        reference = otgraph.denoise(magic, shown, t)
-        for score, value in compare(denoised, reference, shown).items():
-            yield {"t": t, "score": score, "value": value}
+        yield {"t": t}, compare(denoised, otgraph.denoise(magic, shown, t), shown)
     if own is not None:
-        for score, value in describe(own).items():
-            yield {"t": 0, "score": score, "value": value}
+        yield {"t": 0}, describe(own)
 
 
 def compare(denoised: FloatArray, reference: FloatArray, raw: FloatArray) -> dict[str, float]:
@@ -121,7 +115,7 @@ def compare(denoised: FloatArray, reference: FloatArray, raw: FloatArray) -> dic
 
 
 def describe(of: Graph) -> dict[str, float]:
-    """What the graph itself is like: how wide, how even, in how many pieces."""
+    """Properties of the graph: how wide its rows are, how even, how many components."""
     P = of.transition()
     own = P.diagonal()
     received = np.sort(np.asarray(P.sum(axis=0)).ravel() - own)[::-1]
@@ -153,7 +147,7 @@ def distance_correlation(A: FloatArray, B: FloatArray) -> float:
 
 
 def graph(method: str, X: FloatArray, parameters: Parameters) -> Graph:
-    """A graph with the authors' settings, or what :class:`Parameters` says about other data."""
+    """A graph with the authors' settings, or those for other data (see :class:`Parameters`)."""
     if method in (MAGIC, WIDER):
         n_pca = min(parameters.n_pca, min(X.shape) - 1)
         k = parameters.magic_k * (2 if method == WIDER else 1)
@@ -174,7 +168,7 @@ def graph(method: str, X: FloatArray, parameters: Parameters) -> Graph:
 
 
 def lazy(plan: Graph, like: Graph) -> Graph:
-    """A plan whose rows keep the mean share on the diagonal that another graph has."""
+    """A plan with self-loops, which get the mean share that they have in another graph."""
     share = float(like.transition().diagonal().mean())
     loops = sp.identity(plan.n, format="csr")
     return otgraph.Graph.from_weights((1 - share) * plan.weights + share * loops)
@@ -202,7 +196,7 @@ def _entropic(distances: FloatArray, eps: float) -> Graph:
 
 
 def _of_perplexity(X: FloatArray, wanted: float) -> Graph:
-    """Entropic OT with as many effective neighbors: halve the interval of log eps."""
+    """Entropic OT with the wanted number of effective neighbors, by bisection of log eps."""
     distances = _distances(X)
     low, high = np.log(distances.mean() * np.array(EPS_RANGE))
     for _ in range(MOST_HALVINGS):
@@ -275,12 +269,12 @@ def _nearly_identical(scores: Scores, parameters: Parameters, t: int) -> Claim:
         f"{mean[LAZY]:.3f}, 5 % of the genes below {low:.3f}, lowest {lowest:.3f}. As the authors "
         f"run it, without own values: {mean[HOLLOW]:.3f}. MAGIC with twice as many neighbors: "
         f"{mean[WIDER]:.3f}. Without denoising: {mean[RAW]:.3f}.",
-        reason=reason,
+        reason,
     )
 
 
 def _hubs(scores: Scores) -> str:
-    """Why the two differ: in a plan no cell can be more popular than another."""
+    """Why the two differ: in a plan all cells receive the same weight."""
 
     def of(method: str, score: str) -> float:
         return float(_at(scores, method, score)[0])
@@ -319,7 +313,7 @@ def _loses_geometry(scores: Scores, parameters: Parameters) -> Claim:
         f"{_course(scores, HOLLOW, GENE_CORRELATION)} in the mean; {numbers}. With the perplexity "
         f"of quadratic OT, entropic OT has {_course(scores, MATCHED, DISTANCES)} and "
         f"{_course(scores, MATCHED, GENE_CORRELATION)}.",
-        reason="Confirmed if entropic OT is farther from MAGIC than quadratic OT in genes and in "
+        "Confirmed if entropic OT is farther from MAGIC than quadratic OT in genes and in "
         "distances, for every t. Both plans are hollow here, as in the authors' script.",
     )
 
@@ -335,9 +329,9 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     yield Picture(
         "progression",
         _progression({method: graphs[method] for method in SHOWN}, parameters),
-        f"{x} against {y}, colored by {color}, after t steps of diffusion on each graph; on the "
-        "left before any, on axes of its own. All other panels share axes and colors. The last row "
-        "is not in the paper: entropic OT with as many effective neighbors as quadratic OT.",
+        f"{x} against {y}, colored by {color}, after t steps of diffusion on each graph. On the "
+        "left are the data, on their own axes. All other panels share axes and colors. The last "
+        "row is not in the paper: entropic OT with as many effective neighbors as quadratic OT.",
     )
     yield Picture(
         "correlations",
@@ -353,16 +347,18 @@ def _progression(graphs: dict[str, Graph], parameters: Parameters) -> Any:
     panels = {(m, t): otgraph.denoise(of, values, t) for m, of in graphs.items() for t in steps}
     denoised = np.concatenate([found for (_, t), found in panels.items() if t])
     low, high = np.quantile(denoised[:, 2], COLOR_QUANTILES)
-    figure = new_figure(2.5 * len(steps) + 1.4, 2.3 * len(graphs))
-    axes = figure.subplots(len(graphs), len(steps), squeeze=False)
+    look = {"s": 6, "vmin": low, "vmax": high, "cmap": "viridis", "linewidths": 0}
+    n_rows, n_columns = len(graphs), len(steps)
+    figure, axes = figures.subplots(
+        2.5 * n_columns + 1.4, 2.3 * n_rows, n_rows, n_columns, squeeze=False
+    )
     x, y, color = parameters.genes
     for row, method in zip(axes, graphs, strict=True):
         for ax, t in zip(row, steps, strict=True):
             shown = panels[method, t]
-            # Cells with high expression of the third gene are few, so they are drawn on top.
-            order = np.argsort(shown[:, 2], kind="stable")
-            points = ax.scatter(*shown[order, :2].T, c=shown[order, 2], s=6, vmin=low, vmax=high,
-                                cmap="viridis", linewidths=0)  # fmt: skip
+            # Cells with high expression of the third gene are few. They are drawn on top.
+            shown = shown[np.argsort(shown[:, 2], kind="stable")]
+            points = ax.scatter(*shown[:, :2].T, c=shown[:, 2], **look)
             limits = _limits(denoised if t else values)
             ax.set(xlim=limits[0], ylim=limits[1])
             ax.tick_params(labelsize=7)
@@ -384,14 +380,14 @@ def _limits(values: FloatArray) -> list[tuple[float, float]]:
 
 
 def _correlations(graphs: dict[str, Graph], X: FloatArray, parameters: Parameters) -> Any:
-    figure = new_figure(3.6 * len(parameters.t), 3.8)
-    axes = figure.subplots(1, len(parameters.t), sharex=True, sharey=True, squeeze=False)[0]
+    n = len(parameters.t)
+    figure, axes = figures.subplots(3.6 * n, 3.8, 1, n, sharex=True, sharey=True, squeeze=False)
     looks = {
         HOLLOW: (METHOD_STYLES[HOLLOW]["color"], "--"), LAZY: ("#b5123b", "-"),
         ENTROPIC: (METHOD_STYLES[ENTROPIC]["color"], "--"), MATCHED: ("#a87400", ":"),
         WIDER: (METHOD_STYLES[MAGIC]["color"], "-."),
     }  # fmt: skip
-    for ax, t in zip(axes, parameters.t, strict=True):
+    for ax, t in zip(axes[0], parameters.t, strict=True):
         reference = otgraph.denoise(graphs[MAGIC], X, t)
         for method, (line, dashes) in looks.items():
             found = np.sort(gene_correlations(otgraph.denoise(graphs[method], X, t), reference))
@@ -399,24 +395,15 @@ def _correlations(graphs: dict[str, Graph], X: FloatArray, parameters: Parameter
             ax.plot(found, share, color=line, linestyle=dashes, linewidth=2, label=method)
         ax.axvline(NEARLY_IDENTICAL, color="0.4", linestyle=":", linewidth=1)
         ax.set(title=f"t = {t}", xlabel="correlation with MAGIC", xlim=(0, 1), ylim=(0, 1))
-        ax.grid(color="0.92", linewidth=0.6)
-    axes[0].set_ylabel("share of genes below")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        figures.light_grid(ax)
+    axes[0, 0].set_ylabel("share of genes below")
+    figures.legend_below(figure, axes[0], 3)
     return figure
 
 
 EXPERIMENT = Experiment(
-    name="cells",
-    title="Denoised gene expression of single cells",
-    source="section 3.3",
-    parameters=Parameters(),
-    quick=QUICK,
-    methods=methods,
-    run=run,
-    summarize=summarize,
-    draw=draw,
+    name="cells", title="Denoised gene expression of single cells", source="section 3.3",
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
     variants=("text",),  # the text names no settings; all are those of the authors' scripts
-    seeded=False,
-    with_data=with_data,
-)
+    seeded=False, with_data=with_data,
+)  # fmt: skip

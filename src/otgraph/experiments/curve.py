@@ -2,7 +2,7 @@
 
 The text gives no numbers for this figure. The authors' script does, and is followed: the outline
 of an elephant, 200 noisy points at von Mises angles, kNN with k = 15, quadratic OT with ε = 1 and
-self-loops. A peanut without noise is added, on which every short cut is the graph's own fault.
+self-loops. A peanut without noise is added, where no short cut can be due to noise.
 
 An edge is spurious if it is a short cut: the way along the curve between its ends is longer than
 the distance of its ends by more than a tenth. Such edges appear where points are sparse, because
@@ -20,32 +20,15 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 import otgraph
-from otgraph import datasets, plots
+from otgraph import datasets
 from otgraph._optional import require
-from otgraph.experiments._framework import (
-    KNN_OPTIONS,
-    Claim,
-    Experiment,
-    Picture,
-    Summary,
-    Task,
-    Verdict,
-    as_title,
-    graph_at,
-    graphs_along,
-    judged_lead,
-    log_grid,
-    spread,
-)
-from otgraph.experiments._framework.figures import (
-    DRAWN_SEED,
-    draw_embeddings,
-    equal_ink,
-    new_figure,
-)
-from otgraph.experiments._framework.style import CORRECTED, HOLLOW, KNN, METHOD_STYLES, QUADRATIC
+from otgraph.experiments._framework import figures, methods
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
+from otgraph.experiments._framework.figures import DRAWN_SEED
+from otgraph.experiments._framework.methods import CORRECTED, HOLLOW, KNN, METHOD_STYLES, QUADRATIC
+from otgraph.experiments._framework.statistics import as_title, judged_lead, spread
+from otgraph.experiments._manifolds import corrected
 from otgraph.experiments._outline import Outline, Places, eigenfunctions, outline_of
-from otgraph.experiments.laplace import corrected
 from otgraph.plots.colors import INK, POINT
 
 if TYPE_CHECKING:
@@ -54,13 +37,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph import Graph
-    from otgraph.experiments._framework.experiment import Row, Scores
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores, Verdict
     from otgraph.typing import BoolArray, FloatArray, SparseMatrix
 
-__all__ = ["EXPERIMENT"]
-
 CURVES = ELEPHANT, PEANUT = "elephant", "peanut"
-AUTHORS_KNN = KNN_OPTIONS["code"]
 PAPERS_EPS, PAPERS_K = 1.0, 15  # of figure 1
 LARGEST_DETOUR = 1.1  # way along the curve over distance of the ends
 N_EIGENVECTORS = 2  # the plane of the embedding, which is a circle for a closed curve
@@ -74,8 +54,8 @@ OF_RIVAL = " of kNN"
 PARAMETER = {QUADRATIC: "eps", HOLLOW: "eps", CORRECTED: "eps", KNN: "k"}
 SHORT_CUT = "#b5123b"
 EMBEDDED = {KNN: KNN, QUADRATIC: QUADRATIC, CORRECTED: "density divided out"}
-CURVE_INK = 0.5  # per point; on a curve lines lie upon each other
-OUTLINE_MARGIN = 5.0  # of the neighborhood around its edges; two standard deviations of the noise
+CURVE_INK = 0.5  # per point; more than elsewhere, because lines on a curve overlap
+OUTLINE_MARGIN = 5.0  # of the outline around a neighborhood; two standard deviations of the noise
 
 
 @dataclass(frozen=True)
@@ -86,14 +66,14 @@ class Parameters:
     concentration: float = 1.1
     noise: float = 2.5
     contrast: float = 10.0
-    eps: tuple[float, ...] = log_grid(-1.5, 1.5, 25)
+    eps: tuple[float, ...] = methods.log_grid(-1.5, 1.5, 25)
     k: tuple[int, ...] = tuple(range(2, 41))
 
 
-QUICK = Parameters(n=100, eps=log_grid(-1, 1, 5), k=tuple(range(3, 41, 4)))
+QUICK = Parameters(n=100, eps=methods.log_grid(-1, 1, 5), k=tuple(range(3, 41, 4)))
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """A task for each method and curve."""
     for curve in CURVES:
         for method in (QUADRATIC, HOLLOW, CORRECTED, KNN):
@@ -104,12 +84,8 @@ def sample(name: str, parameters: Parameters, seed: int) -> datasets.Sample:
     """The points of a curve and a seed, in their order along it."""
     if name == PEANUT:
         return datasets.closed_curve(parameters.n, contrast=parameters.contrast, random_state=seed)
-    return datasets.elephant_curve(
-        parameters.n,
-        concentration=parameters.concentration,
-        noise=parameters.noise,
-        random_state=seed,
-    )
+    shape = {"concentration": parameters.concentration, "noise": parameters.noise}
+    return datasets.elephant_curve(parameters.n, random_state=seed, **shape)
 
 
 @cache
@@ -118,7 +94,7 @@ def _outline(name: str, parameters: Parameters) -> Outline:
 
 
 def places(name: str, curve: datasets.Sample, parameters: Parameters) -> Places:
-    """Where the points of a sample lie."""
+    """Positions of the points of a sample along its curve."""
     return _outline(name, parameters).places(curve)
 
 
@@ -130,33 +106,31 @@ def short_cuts(graph: Graph, clean: FloatArray, at: Places) -> BoolArray:
     return np.asarray(way > LARGEST_DETOUR * np.linalg.norm(clean[i] - clean[j], axis=1))
 
 
-def run(task: Task, parameters: Parameters) -> Iterator[Row]:
-    """Edges and short cuts of every graph, and how far its eigenvectors are from the curve's."""
+def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
+    """Edges and short cuts of every graph, and the angle of its eigenvectors to the curve's."""
     name = task.params["curve"]
     curve = sample(name, parameters, task.seed)
     at = places(name, curve, parameters)
-    construction = HOLLOW if task.method == CORRECTED else task.method
-    grid = graphs_along(construction, curve.X, eps=parameters.eps, k=parameters.k, **AUTHORS_KNN)
-    for params, graph in grid:
+    grid: dict[str, Any] = {"eps": parameters.eps, "k": parameters.k}
+    for params, graph in methods.graphs_along(task.method, curve.X, variant="code", **grid):
         plan = graph if isinstance(graph, otgraph.TransportGraph) else None
         if task.method == CORRECTED and plan is not None and plan.potentials.min() <= 0:
             continue  # eps is too small: a potential <= 0 gives no density
         i, j, _ = graph.edges()
         spurious = short_cuts(graph, curve.clean, at)
         sparse = at.sparse[i] | at.sparse[j]
-        values: dict[str, Any] = {
+        scores = {
             MEAN_DEGREE: 2 * len(i) / graph.n,  # loops do not count
-            "components": graph.n_connected,
-            SPURIOUS: np.count_nonzero(spurious & sparse),
-            ELSEWHERE: np.count_nonzero(spurious & ~sparse),
+            "components": float(graph.n_connected),
+            SPURIOUS: float(np.count_nonzero(spurious & sparse)),
+            ELSEWHERE: float(np.count_nonzero(spurious & ~sparse)),
             ANGLE: otgraph.subspace_angle(embedding(task.method, graph), eigenfunctions(at)),
         }
-        for score, value in values.items():
-            yield {**params, "score": score, "value": float(value)}
+        yield params, scores
 
 
 def embedding(method: str, graph: Graph) -> FloatArray:
-    """First two eigenvectors; a curve has dimension one, for which the density is divided out."""
+    """First two eigenvectors; the density is divided out for dimension one, that of a curve."""
     weights: Graph | SparseMatrix = graph
     if method == CORRECTED and isinstance(graph, otgraph.TransportGraph):
         weights = corrected(graph, 1)
@@ -166,9 +140,8 @@ def embedding(method: str, graph: Graph) -> FloatArray:
 def one_row_per_graph(scores: Scores, method: str, curve: str) -> Scores:
     """Scores as columns, one row for each seed and parameter."""
     mine = scores[(scores["method"] == method) & (scores["curve"] == curve)]
-    return mine.pivot(
-        index=["seed", PARAMETER[method]], columns="score", values="value"
-    ).reset_index()
+    graphs = ["seed", PARAMETER[method]]
+    return mine.pivot(index=graphs, columns="score", values="value").reset_index()
 
 
 def matched(scores: Scores, method: str, curve: str) -> Scores:
@@ -207,7 +180,8 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
         _geometry(scores),
         _divided_out(scores),
     ]
-    return Summary([row for curve in CURVES for row in _rows(scores, curve)], claims)
+    table = [row for curve in CURVES for row in _rows(scores, curve)]
+    return Summary(table, [replace(claim, variant="text") for claim in claims])
 
 
 def _rows(scores: Scores, curve: str) -> Iterator[dict[str, Any]]:
@@ -245,9 +219,9 @@ def _more_spurious(scores: Scores, curve: str) -> Claim:
         f"{spread(shown[ELSEWHERE + OF_RIVAL], 1)} and {spread(papers[ELSEWHERE], 1)}. Of "
         f"{len(lead)} pairs of graphs with equal mean degree, kNN has more in the sparse half in "
         f"{(lead > 0).sum()}, as many in {(lead == 0).sum()} and fewer in {(lead < 0).sum()}.",
-        "text",
-        f"Fewer spurious edges among as many: quadratic OT is {reason} With k = {PAPERS_K} kNN has "
-        f"more of them in {worse} of {len(shown)} seeds, though fewer edges in all.",
+        f"By fewer spurious edges in graphs with as many edges, quadratic OT is {reason} With "
+        f"k = {PAPERS_K} kNN has more of them in {worse} of {len(shown)} seeds, although it has "
+        "fewer edges.",
     )
 
 
@@ -262,7 +236,6 @@ def _free_of_them(scores: Scores) -> Claim:
         "first of them is spurious.",
         verdict,
         f"Largest mean degree without a spurious edge: {numbers}.",
-        "text",
         f"Quadratic OT is {reason}",
     )
 
@@ -288,10 +261,9 @@ def _geometry(scores: Scores) -> Claim:
         "Beyond the paper: quadratic OT is closer to the geometry of the curve than kNN.",
         verdict,
         "Angle between the first two eigenvectors and the Laplace-Beltrami eigenfunctions at "
-        f"ε = {PAPERS_EPS:g}: {numbers}. An unweighted kNN graph on a curve knows little more than "
-        "the order of the points: its eigenvectors are waves in their rank, a circle at any "
-        "density, but not that of the curve.",
-        "text",
+        f"ε = {PAPERS_EPS:g}: {numbers}. An unweighted kNN graph on a curve reflects little more "
+        "than the order of the points: its eigenvectors are waves in their rank. They form a "
+        "circle at any density, but not the circle of the curve.",
         reason,
     )
 
@@ -310,24 +282,23 @@ def _divided_out(scores: Scores) -> Claim:
     verdict, reason = _on_both(leads)
     return Claim(
         "Beyond the paper: with the density divided out, which the potentials of quadratic OT "
-        "make possible, the geometry is met best.",
+        "make possible, the graph is closest to the geometry.",
         verdict,
         f"Angle to Laplace-Beltrami at ε = {PAPERS_EPS:g}: {'; '.join(sentences)}.",
-        "text",
         reason,
     )
 
 
 def _on_both(leads: Mapping[str, ArrayLike]) -> tuple[Verdict, str]:
     """One verdict from the leads on both curves: the less favorable one."""
-    order = (Verdict.CONFIRMED, Verdict.TIE, Verdict.NOT_CONFIRMED)
+    order = ("confirmed", "a tie", "not confirmed")
     judged = {curve: judged_lead(lead) for curve, lead in leads.items()}
     reasons = (f"{curve.capitalize()}: {reason}" for curve, (_, reason) in judged.items())
     return max((verdict for verdict, _ in judged.values()), key=order.index), " ".join(reasons)
 
 
 def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
-    """Figure 1 as the authors drew it, the peanut, both in numbers, and what eigenvectors see."""
+    """Figure 1 as the authors drew it, the peanut, spurious edges, and embeddings of both."""
     elephant, peanut = (sample(name, parameters, DRAWN_SEED) for name in CURVES)
     yield Picture(
         "figure-1",
@@ -352,16 +323,16 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     yield Picture(
         "embeddings",
         _embeddings(scores, parameters),
-        "First two eigenvectors beside the Laplace-Beltrami eigenfunctions of the curve, turned "
+        "First two eigenvectors beside the Laplace-Beltrami eigenfunctions of the curve, rotated "
         f"onto them and colored by the length along it (seed {DRAWN_SEED}; angle in brackets). "
-        "Equal colors should lie in equal places. The kNN graphs have as many edges.",
+        "Equal colors should lie in equal places. The kNN graphs have as many edges as those "
+        "of quadratic OT.",
     )
 
 
 def _figure_1(elephant: datasets.Sample, at: Places) -> Any:
-    figure = new_figure(14, 4.6)
-    left, middle, right = figure.subplots(1, 3)
-    graph = graph_at(QUADRATIC, elephant.X, {"eps": PAPERS_EPS})
+    figure, (left, middle, right) = figures.subplots(14, 4.6, 1, 3)
+    graph = methods.graph_at(QUADRATIC, elephant.X, {"eps": PAPERS_EPS})
     typical = int(np.abs(at.density - 1).argmin())  # a point of medium density
     _neighborhood(left, graph, elephant.X, typical)
     _graph_with_short_cuts(middle, QUADRATIC, {"eps": PAPERS_EPS}, elephant, at)
@@ -370,8 +341,7 @@ def _figure_1(elephant: datasets.Sample, at: Places) -> Any:
 
 
 def _peanut(peanut: datasets.Sample, at: Places, k: int) -> Any:
-    figure = new_figure(12, 4)
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = figures.subplots(12, 4, 1, 2)
     _graph_with_short_cuts(left, QUADRATIC, {"eps": PAPERS_EPS}, peanut, at)
     _graph_with_short_cuts(right, KNN, {"k": k}, peanut, at)
     return figure
@@ -394,39 +364,35 @@ def _neighborhood(ax: Any, graph: Graph, X: FloatArray, point: int) -> None:
     distance, _ = cKDTree(along.reshape(-1, 2)).query(np.stack(grid, axis=-1))
     ax.contourf(*grid, distance, levels=[0, OUTLINE_MARGIN], colors=[POINT], alpha=0.12, zorder=0)
     ax.contour(*grid, distance, levels=[OUTLINE_MARGIN], colors=[INK], linewidths=1.2)
-    ax.set(aspect="equal", xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
+    figures.hide_axes(ax)
     ax.set_title(f"neighborhood of one point: {len(others)} others")
 
 
 def _graph_with_short_cuts(
-    ax: Any, method: str, params: Mapping[str, Any], curve: datasets.Sample, at: Places
+    ax: Any, method: str, params: Params, curve: datasets.Sample, at: Places
 ) -> None:
-    graph = graph_at(method, curve.X, params, **AUTHORS_KNN)
+    graph = methods.graph_at(method, curve.X, params, "code")
     i, j, _ = graph.edges()
     wrong = short_cuts(graph, curve.clean, at)
-    drawn = equal_ink(graph, curve.X, CURVE_INK)
     sparse = np.count_nonzero(wrong & (at.sparse[i] | at.sparse[j]))
-    plots.draw_graph(
-        drawn.weights, curve.X, ax=ax, legend=False, edge_strength=drawn.strength,
-        title=f"{method}, {as_title(params)}: {len(i)} edges\n"
-        f"{np.count_nonzero(wrong)} spurious, {sparse} in the sparse half",
-    )  # fmt: skip
+    title = (
+        f"{method}, {as_title(params)}: {len(i)} edges\n"
+        f"{np.count_nonzero(wrong)} spurious, {sparse} in the sparse half"
+    )
+    figures.draw_with_equal_ink(ax, graph, curve.X, CURVE_INK, title=title)
     lines = curve.X[np.stack([i[wrong], j[wrong]])]  # ends, edges, coordinates
     ax.plot(*lines.transpose(2, 0, 1), color=SHORT_CUT, linewidth=0.6, alpha=0.5, zorder=1.5)
 
 
 def _spurious(scores: Scores) -> Any:
-    figure = new_figure(10, 4)
-    axes = figure.subplots(1, 2)
+    figure, axes = figures.subplots(10, 4, 1, 2)
     for ax, curve in zip(axes, CURVES, strict=True):
         for method in (QUADRATIC, HOLLOW, KNN):
             table = one_row_per_graph(scores, method, curve).sort_values(MEAN_DEGREE)
+            look = {"markersize": 2.5, "linewidth": 0.8, **METHOD_STYLES[method]}
             for number, (_, group) in enumerate(table.groupby("seed")):
-                ax.plot(
-                    group[MEAN_DEGREE], group[SPURIOUS], label=None if number else method,
-                    markersize=2.5, linewidth=0.8, **METHOD_STYLES[method],
-                )  # fmt: skip
+                label = None if number else method
+                ax.plot(group[MEAN_DEGREE], group[SPURIOUS], label=label, **look)
         largest = one_row_per_graph(scores, KNN, curve)
         ax.set(xlim=(0, largest[MEAN_DEGREE].max()), title=curve, xlabel="mean degree")
         ax.set_ylim(-0.02 * largest[SPURIOUS].max(), 1.02 * largest[SPURIOUS].max())
@@ -436,30 +402,22 @@ def _spurious(scores: Scores) -> Any:
 
 
 def _embeddings(scores: Scores, parameters: Parameters) -> Any:
-    figure = new_figure(11, 5.8)
-    for axes, name in zip(figure.subplots(2, 4), CURVES, strict=True):
+    figure, rows = figures.subplots(11, 5.8, 2, 4)
+    for axes, name in zip(rows, CURVES, strict=True):
         curve = sample(name, parameters, DRAWN_SEED)
         at = places(name, curve, parameters)
         truth = np.sqrt(2) * eigenfunctions(at)  # mean square one, as eigenmaps
         params = {"eps": PAPERS_EPS, "k": rivals_k(scores, name)}
         planes = {f"{name}:\nLaplace-Beltrami": truth}
         for method, label in EMBEDDED.items():
-            construction = HOLLOW if method == CORRECTED else method
-            found = embedding(method, graph_at(construction, curve.X, params, **AUTHORS_KNN))
+            found = embedding(method, methods.graph_at(method, curve.X, params, "code"))
             planes[f"{label}\n({otgraph.subspace_angle(found, truth):.2f})"] = found
-        draw_embeddings(axes, planes, at.position)
+        figures.draw_embeddings(axes, planes, at.position)
     return figure
 
 
 EXPERIMENT = Experiment(
-    name="curve",
-    title="Spurious edges on a closed curve of uneven density",
-    source="figure 1",
-    parameters=Parameters(),
-    quick=QUICK,
-    methods=methods,
-    run=run,
-    summarize=summarize,
-    draw=draw,
+    name="curve", title="Spurious edges on a closed curve of uneven density", source="figure 1",
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
     variants=("text",),  # the text has no numbers that the authors' script could differ from
-)
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The paper's noisy spiral in one minute: its graph, what is certain about it, a picture.
+"""The paper's noisy spiral in one minute: its graph, its certificate, and a picture.
 
 Run it with ``python -m otgraph.experiments.demo``.
 """
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import otgraph
-from otgraph import datasets, plots
-from otgraph._optional import require
-from otgraph.experiments._framework import share_within
-from otgraph.experiments._framework.figures import color_bar, equal_ink, principal_plane
+from otgraph import datasets
+from otgraph.experiments._framework import figures
+from otgraph.experiments._framework.statistics import share_within
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 EPS = 1.0  # in the middle of the range that recovers the spiral
 PICTURE = Path("out", "demo", "spiral.png")
-# One lobe of the star in the plane of the two principal components, enlarged beside it.
-ZOOM = (0.7, 1.7, -0.5, 0.5)
-ZOOM_BOUNDS = (1.05, 0.22, 0.56, 0.56)
+ZOOM_BOUNDS = (1.05, 0.22, 0.56, 0.56)  # of the enlarged lobe, beside its panel
 
 
 def main() -> None:
@@ -40,7 +37,7 @@ def main() -> None:
 
 
 def run() -> tuple[str, Figure]:
-    """What there is to say and to see."""
+    """The report as text, and the figure."""
     spiral = datasets.noisy_spiral()
     start = time.perf_counter()
     graph = otgraph.quadratic_ot_graph(spiral.X, eps=EPS, self_loops=False)
@@ -89,31 +86,27 @@ def findings(graph: Graph, spiral: datasets.Sample) -> str:
 
 
 def steps_along_curve(i: IntArray, j: IntArray, n: int) -> IntArray:
-    """How many points lie between two on the loop; they are numbered along it."""
+    """Steps from one point to another on the loop; points are numbered along it."""
     steps = np.abs(i - j)
     return np.asarray(np.minimum(steps, n - steps))
 
 
 def draw(graph: Graph, rival: Graph, spiral: datasets.Sample) -> Figure:
     """Both graphs side by side over the two principal components of the points."""
-    figure = require("matplotlib.figure", "plots").Figure(figsize=(15, 5), layout="constrained")
+    figure, axes = figures.subplots(15, 5, 1, 2)
     titles = (f"quadratic OT, ε = {EPS:g}", f"nearest neighbors, k = {rival.params['n_neighbors']}")
-    plane = principal_plane(spiral.X)
-    axes = figure.subplots(1, 2)
+    plane = figures.principal_plane(spiral.X)
     for ax, drawn, title in zip(axes, (graph, rival), titles, strict=True):
-        edges = equal_ink(drawn, plane)
-        plots.draw_graph(
-            edges.weights,
+        figures.draw_with_equal_ink(
+            ax,
+            drawn,
             plane,
             color=spiral.noise_level,
-            ax=ax,
-            edge_strength=edges.strength,
-            zoom=ZOOM,
-            zoom_bounds=ZOOM_BOUNDS,
-            legend=False,
             title=title,
+            zoom=figures.SPIRAL_ZOOM,
+            zoom_bounds=ZOOM_BOUNDS,
         )
-    color_bar(figure, axes, spiral.noise_level, "size of the noise")
+    figures.color_bar(figure, axes, spiral.noise_level, "size of the noise")
     return figure
 
 

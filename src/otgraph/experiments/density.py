@@ -2,7 +2,7 @@
 
 The authors' notebook of this figure is not readable where it is published. Its siblings do not
 divide costs by their mean and forbid self-loops (:data:`OT_OPTIONS`). Nearest neighbors have equal
-weights in both variants, so that k is the only parameter.
+weights in both variants: k is their only parameter.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from scipy import stats
 
 import otgraph
 from otgraph import datasets
-from otgraph.experiments._framework import Claim, Experiment, Picture, Summary, Task, log_grid
-from otgraph.experiments._framework.figures import heat_map, new_figure
+from otgraph.experiments._framework import figures
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
 from otgraph.experiments._framework.labels import LabeledArms, accuracy, with_known
-from otgraph.experiments._framework.style import KNN, QUADRATIC
+from otgraph.experiments._framework.methods import KNN, QUADRATIC, graphs_along, log_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from otgraph.experiments._framework.experiment import Row, Scores
-
-__all__ = ["EXPERIMENT"]
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores
 
 OT_OPTIONS: dict[str, dict[str, Any]] = {
     "text": {"normalize": True, "self_loops": True},
@@ -35,14 +33,14 @@ ACCURACY = "accuracy"
 PARAMETER = {QUADRATIC: "eps", KNN: "k"}
 SYMBOL = {QUADRATIC: "ε", KNN: "k"}
 PAPERS_EPS = 1.0  # the caption calls it optimal
-MOST_ERRORS = 1.0  # a loss within its standard error over the seeds does not count
+MOST_ERRORS = 1.0  # in standard errors over the seeds; a smaller loss does not count
 
 
 @dataclass(frozen=True)
 class Parameters:
     """Sizes and grids of the heat map.
 
-    The mean cost is about 17, so that the eps of the text and of the code are that far apart.
+    The mean cost is about 17: eps of the text and of the code differ by this factor.
     """
 
     n_arms: int = 10
@@ -59,26 +57,23 @@ QUICK = Parameters(
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The largest samples first, so that the last tasks are short."""
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
+    """The largest samples first, because the last tasks should be short."""
     for n_per_arm in reversed(parameters.n_per_arm):
         for method in (QUADRATIC, KNN):
             yield method, {"n_per_arm": n_per_arm}
 
 
-def run(task: Task, parameters: Parameters) -> Iterator[Row]:
+def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """Accuracy along the grid of the method."""
     arms = _labeled_arms(parameters, task.params["n_per_arm"], task.seed)
-    X = arms.sample.X
     if task.method == KNN:
-        for k in parameters.k:
-            graph = otgraph.knn_gaussian_graph(X, k, None, n_jobs=1)
-            yield {"k": k, "score": ACCURACY, "value": accuracy(graph, arms)}
+        for at, graph in graphs_along(KNN, arms.sample.X, k=parameters.k):
+            yield at, {ACCURACY: accuracy(graph, arms)}
     else:
         grid = parameters.text_eps if task.variant == "text" else parameters.code_eps
-        for graph in otgraph.eps_path(X, grid, n_jobs=1, **OT_OPTIONS[task.variant]):
-            eps = graph.params["eps"]
-            yield {"eps": eps, "score": ACCURACY, "value": accuracy(graph, arms)}
+        for plan in otgraph.eps_path(arms.sample.X, grid, n_jobs=1, **OT_OPTIONS[task.variant]):
+            yield {"eps": plan.params["eps"]}, {ACCURACY: accuracy(plan, arms)}
 
 
 def _labeled_arms(parameters: Parameters, n_per_arm: int, seed: int) -> LabeledArms:
@@ -91,26 +86,17 @@ def _labeled_arms(parameters: Parameters, n_per_arm: int, seed: int) -> LabeledA
 
 
 class OneForAll(NamedTuple):
-    """How a method fares with the best parameter of each density, and with one for all.
+    """Accuracy with the best parameter of each density, and with one parameter for all.
 
-    Attributes
-    ----------
-    means
-        Mean accuracy over the seeds: a row for each density, a column for each parameter.
-    errors
-        For the same cells, what is lost against the best parameter of the density, in standard
-        errors of this difference over the seeds: the statistic of a paired t-test.
-    p
-        Its one-sided p-value.
-    single
-        The parameter with the smallest worst loss, in standard errors; of equal ones, that with
-        the best mean.
+    Tables have a row for each density and a column for each parameter. The loss of a parameter is
+    the difference to the best parameter of the density. It is divided by its standard error over
+    the seeds, which gives the statistic of a paired t-test.
     """
 
-    means: Any
-    errors: Any
-    p: Any
-    single: float
+    means: Any  # accuracy, over the seeds
+    errors: Any  # loss in standard errors
+    p: Any  # one-sided p-value of the loss
+    single: float  # parameter with the smallest worst loss in standard errors, then best mean
 
     @property
     def best_at(self) -> Any:
@@ -139,7 +125,7 @@ def one_for_all(scores: Scores, method: str) -> OneForAll:
 
 
 def _paired(loss: Any) -> tuple[float, float]:
-    """Statistic and p-value; a loss that is the same in all samples is certain, or none."""
+    """Statistic and p-value. A loss that is equal in all samples is zero, or certain."""
     if np.ptp(loss) == 0:
         return (0.0, 1.0) if loss.iloc[0] == 0 else (np.inf, 0.0)
     test = stats.ttest_1samp(loss, 0.0, alternative="greater")
@@ -148,15 +134,10 @@ def _paired(loss: Any) -> tuple[float, float]:
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Where the best parameter of every density lies, and what one for all of them loses."""
-    table: list[dict[str, Any]] = []
-    claims = []
-    for variant in scores["variant"].unique():
-        mine = scores[scores["variant"] == variant]
-        found = {method: one_for_all(mine, method) for method in (QUADRATIC, KNN)}
-        table += [row for method in found for row in _rows(found[method], method, variant)]
-        claims += [
-            _comparable(found, variant), _one_is_best(found, variant), _papers_eps(found, variant)
-        ]  # fmt: skip
+    variant = scores["variant"].iloc[0]
+    found = {method: one_for_all(scores, method) for method in (QUADRATIC, KNN)}
+    table = [row for method in found for row in _rows(found[method], method, variant)]
+    claims = [_comparable(found), _one_is_best(found), _papers_eps(found[QUADRATIC], variant)]
     return Summary(table, claims)
 
 
@@ -174,7 +155,7 @@ def _rows(found: OneForAll, method: str, variant: str) -> Iterator[dict[str, Any
         }
 
 
-def _comparable(found: dict[str, OneForAll], variant: str) -> Claim:
+def _comparable(found: dict[str, OneForAll]) -> Claim:
     """One parameter for all densities costs quadratic OT less than kNN."""
     loss = {method: each.loss(each.single) for method, each in found.items()}
     numbers = "; ".join(
@@ -188,12 +169,11 @@ def _comparable(found: dict[str, OneForAll], variant: str) -> Claim:
         "the best k changes with the number of points per arm.",
         bool(ours.max() < theirs.max() and ours.mean() < theirs.mean()),
         f"Accuracy lost with one parameter for all densities: {numbers}.",
-        variant,
         "Confirmed if quadratic OT loses less than kNN, both in the mean and at most.",
     )
 
 
-def _one_is_best(found: dict[str, OneForAll], variant: str) -> Claim:
+def _one_is_best(found: dict[str, OneForAll]) -> Claim:
     """At no density is more lost with the one for all than its standard error."""
     serves = {
         method: bool((each.errors[each.single] <= MOST_ERRORS).all())
@@ -205,7 +185,6 @@ def _one_is_best(found: dict[str, OneForAll], variant: str) -> Claim:
         serves[QUADRATIC] and not serves[KNN],
         f"From {densities.min()} to {densities.max()} points per arm: "
         f"{'; '.join(_test_sentence(each, method) for method, each in found.items())}.",
-        variant,
         "A single value is optimal if at every density it loses no more against the best value "
         "there than the standard error of this difference over the seeds. The claim also needs "
         "that no single k is optimal.",
@@ -217,16 +196,15 @@ def _test_sentence(found: OneForAll, method: str) -> str:
     more = int((errors > MOST_ERRORS).sum())
     return (
         f"{method} with {SYMBOL[method]} = {found.single:.3g} loses more than its standard error "
-        f"at {more} of {len(errors)} densities, {errors.max():.2g} of them at most (paired t-test "
-        f"there: p = {found.p[found.single].min():.2g}); the best values lie between "
-        f"{best_at.min():.3g} and {best_at.max():.3g}, a factor of "
+        f"at {more} of {len(errors)} densities, and at most {errors.max():.2g} standard errors "
+        f"(paired t-test there: p = {found.p[found.single].min():.2g}); the best values lie "
+        f"between {best_at.min():.3g} and {best_at.max():.3g}, a factor of "
         f"{best_at.max() / best_at.min():.2g}"
     )
 
 
-def _papers_eps(found: dict[str, OneForAll], variant: str) -> Claim:
+def _papers_eps(quadratic: OneForAll, variant: str) -> Claim:
     """The number of the caption, in the units of the variant."""
-    quadratic = found[QUADRATIC]
     loss, errors = quadratic.loss(PAPERS_EPS), quadratic.errors[PAPERS_EPS]
     units = {"text": "the mean cost", "code": "squared length"}[variant]
     return Claim(
@@ -236,7 +214,6 @@ def _papers_eps(found: dict[str, OneForAll], variant: str) -> Claim:
         f"densities, between {loss.min():.3f} and {loss.max():.3f}, and more than its standard "
         f"error at {int((errors > MOST_ERRORS).sum())} of {len(errors)} densities. "
         f"ε = {quadratic.single:.3g} loses {quadratic.loss(quadratic.single).mean():.3f}.",
-        variant,
         f"Confirmed if ε = {PAPERS_EPS:g} loses no more than its standard error at any density.",
     )
 
@@ -263,18 +240,15 @@ def _n_labeled(parameters: Parameters, n: int) -> int:
 
 
 def _heat_maps(scores: Scores) -> Any:
-    figure = new_figure(11, 4.2)
+    figure, axes = figures.subplots(11, 4.2, 1, 2)
     limits = {"vmin": scores["value"].min(), "vmax": 1.0}
-    for ax, method in zip(figure.subplots(1, 2), (QUADRATIC, KNN), strict=True):
-        name = PARAMETER[method]
+    ring = {"markersize": 7, "markerfacecolor": "none", "markeredgecolor": "white"}
+    for ax, method in zip(axes, (QUADRATIC, KNN), strict=True):
         mine = scores[scores["method"] == method]
-        heat_map(ax, mine, x=name, y="n_per_arm", label="accuracy", **limits)
+        figures.heat_map(ax, mine, x=PARAMETER[method], y="n_per_arm", label="accuracy", **limits)
         found = one_for_all(scores, method)
         best = found.best_at
-        ax.plot(
-            best, best.index, "o", markersize=7, markerfacecolor="none", markeredgecolor="white",
-            markeredgewidth=1.5,
-        )  # fmt: skip
+        ax.plot(best, best.index, "o", markeredgewidth=1.5, **ring)
         ax.axvline(found.single, color="white", linestyle="--", linewidth=1.4)
         if method == QUADRATIC:
             ax.axvline(PAPERS_EPS, color="white", linestyle=":", linewidth=1.8)
@@ -283,13 +257,7 @@ def _heat_maps(scores: Scores) -> Any:
 
 
 EXPERIMENT = Experiment(
-    name="density",
-    title="Labels of spiral arms in the plane as their points become denser",
-    source="section 3.2, last figure",
-    parameters=Parameters(),
-    quick=QUICK,
-    methods=methods,
-    run=run,
-    summarize=summarize,
-    draw=draw,
-)
+    name="density", title="Labels of spiral arms in the plane as their points become denser",
+    source="section 3.2, last figure", parameters=Parameters(), quick=QUICK,
+    tasks=tasks, run=run, summarize=summarize, draw=draw,
+)  # fmt: skip

@@ -1,16 +1,17 @@
 """Beyond the paper: handwritten digits, clustered without labels, and labeled from 1 % of them.
 
-Every seed is another subsample of the digits, so that all numbers have a spread. For the labels,
+Every seed is another subsample of the digits, which gives all numbers a spread. For the labels,
 parameters are chosen by the mean accuracy on other draws of known labels (seeds 100, 101, ...) and
-judged on the draws 0, 1, ...: what a user with a validation set would get. For the clusters there
-is nothing to choose by: the one parameter with the best mean over all subsamples is shown as a
-choice in hindsight, for every graph alike, and beside it a plain choice without the digits.
+judged on the draws 0, 1, ...; a user with a validation set would get the same. For the clusters
+there is nothing to choose by. The one parameter with the best mean over all subsamples is shown as
+a choice in hindsight, for every graph alike. A usual choice without the digits is shown as well.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -21,43 +22,23 @@ from sklearn.semi_supervised import LabelSpreading
 import otgraph
 from otgraph import datasets
 from otgraph.estimators import GraphLabelSpreading, QuadraticOTTransformer
-from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
-from otgraph.experiments._contenders import (
-    CONTENDERS,
-    NMI,
-    Grids,
-    clustering_score,
-    contenders,
-    graphs,
-)
-from otgraph.experiments._curves import draw_curves, legend_of
-from otgraph.experiments._framework import (
-    Claim,
-    Experiment,
-    Picture,
-    Summary,
-    Task,
-    judged_lead,
-    log_grid,
-    paired_sentence,
-    spread,
-)
-from otgraph.experiments._framework.figures import new_figure
-from otgraph.experiments._framework.statistics import SYMBOLS, sample_std
-from otgraph.experiments._framework.style import HOLLOW, KNN, MAGIC, METHOD_STYLES, QUADRATIC
+from otgraph.exceptions import ConvergenceWarning
+from otgraph.experiments import _comparison as comparison
+from otgraph.experiments._comparison import CONTENDERS, NMI, OURS, Grids
+from otgraph.experiments._framework import figures, statistics
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
+from otgraph.experiments._framework.methods import KNN, MAGIC, METHOD_STYLES, log_grid
+from otgraph.experiments._framework.statistics import judged_lead, listing, paired_sentence, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from otgraph.experiments._framework.experiment import Row, Scores
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores
     from otgraph.typing import FloatArray, IntArray
-
-__all__ = ["EXPERIMENT"]
 
 SKLEARN_KNN, SKLEARN_RBF = "scikit-learn, knn", "scikit-learn, rbf"
 NEW_POINTS = "quadratic OT, hollow, new points"
 SPREADING = (*CONTENDERS, SKLEARN_KNN, SKLEARN_RBF)
-OURS = (QUADRATIC, HOLLOW)
 
 ACCURACY, TUNING = "accuracy", "accuracy on tuning seeds"
 PREDICTED, TOGETHER = "held-out accuracy, predicted", "held-out accuracy, in the fit"
@@ -102,31 +83,31 @@ QUICK = Parameters(
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """All contenders, scikit-learn's own label spreading, and points that come later."""
     yield SKLEARN_RBF, {}
-    yield from contenders(parameters.grids)
+    yield from comparison.contenders(parameters.grids)
     yield SKLEARN_KNN, {}
     yield NEW_POINTS, {}
 
 
-def run(task: Task, parameters: Parameters) -> Iterator[Row]:
+def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """Clusters and accuracies on the subsample of a seed."""
     X, y = subsample(parameters.n, task.seed)
     if task.method == NEW_POINTS:
-        yield from _held_out(X, y, task.seed, *parameters.held_out)
+        yield _held_out(X, y, task.seed, *parameters.held_out)
         return
     if task.method in (SKLEARN_KNN, SKLEARN_RBF):
         yield from _scikit_learn(task, X, y, parameters)
         return
-    for at, graph in graphs(task, X, parameters.grids):
-        found = [clustering_score(graph, y, n=N_DIGITS, seed=seed) for seed in range(KMEANS_SEEDS)]
-        yield {**at, "score": NMI, "value": float(np.mean(found))}
+    for at, graph in comparison.graphs(task, X, parameters.grids):
+        found = [
+            comparison.clustering_score(graph, y, n=N_DIGITS, seed=seed)
+            for seed in range(KMEANS_SEEDS)
+        ]
+        yield at, {NMI: float(np.mean(found))}
         for mu in parameters.mu:
-            for score, value in _both_draws(
-                y, task.seed, lambda known, g=graph, m=mu: _spread(g, known, m)
-            ):
-                yield {**at, "mu": mu, "score": score, "value": value}
+            yield {**at, "mu": mu}, _both_draws(y, task.seed, partial(_spread, graph, mu))
 
 
 def subsample(n: int, seed: int) -> tuple[FloatArray, IntArray]:
@@ -136,28 +117,31 @@ def subsample(n: int, seed: int) -> tuple[FloatArray, IntArray]:
     return X[chosen], y[chosen]
 
 
-def _spread(graph: otgraph.Graph, known: IntArray, mu: float) -> IntArray:
-    return np.asarray(otgraph.spread_labels(graph, known, mu).labels)
-
-
-def _both_draws(y: IntArray, seed: int, spread_from: Any) -> Iterator[tuple[str, float]]:
+def _both_draws(
+    y: IntArray, seed: int, labels_from: Callable[[IntArray], IntArray]
+) -> dict[str, float]:
     """Accuracy on the unlabeled digits for the draw of this seed and for one to tune on."""
+    values = {}
     for score, draw_seed in ((ACCURACY, seed), (TUNING, FIRST_TUNING_SEED + seed)):
         labeled = datasets.label_mask(y, LABELED, random_state=draw_seed)
-        found = spread_from(np.where(labeled, y, -1))
-        yield score, float((found == y)[~labeled].mean())
+        found = labels_from(np.where(labeled, y, -1))
+        values[score] = float((found == y)[~labeled].mean())
+    return values
 
 
-def _scikit_learn(task: Task, X: FloatArray, y: IntArray, parameters: Parameters) -> Iterator[Row]:
+def _scikit_learn(
+    task: Task, X: FloatArray, y: IntArray, parameters: Parameters
+) -> Iterator[Scored]:
     knn = task.method == SKLEARN_KNN
     for value, alpha in product(parameters.grids.k if knn else parameters.gamma, parameters.alpha):
         own = {"kernel": "knn", "n_neighbors": value} if knn else {"kernel": "rbf", "gamma": value}
         spreading = LabelSpreading(alpha=alpha, max_iter=1000, **own)
-        for score, accuracy in _both_draws(
-            y, task.seed, lambda known, s=spreading: _transduced(s, X, known)
-        ):
-            at = {"k" if knn else "gamma": value, "alpha": alpha}
-            yield {**at, "score": score, "value": accuracy}
+        accuracies = _both_draws(y, task.seed, partial(_transduced, spreading, X))
+        yield {"k" if knn else "gamma": value, "alpha": alpha}, accuracies
+
+
+def _spread(graph: otgraph.Graph, mu: float, known: IntArray) -> IntArray:
+    return np.asarray(otgraph.spread_labels(graph, known, mu).labels)
 
 
 def _transduced(spreading: Any, X: FloatArray, known: IntArray) -> IntArray:
@@ -167,20 +151,16 @@ def _transduced(spreading: Any, X: FloatArray, known: IntArray) -> IntArray:
         return np.asarray(spreading.fit(X, known).transduction_)
 
 
-def _held_out(
-    X: FloatArray, y: IntArray, seed: int, eps: float, mu: float
-) -> Iterator[dict[str, Any]]:
+def _held_out(X: FloatArray, y: IntArray, seed: int, eps: float, mu: float) -> Scored:
     """A fifth of the digits, labeled by a fit without them and by one with them."""
     labeled = datasets.label_mask(y, LABELED, random_state=seed)
     out = (np.random.default_rng(seed).random(len(y)) < HELD_OUT) & ~labeled
     known = np.where(labeled, y, -1)
     spreading = GraphLabelSpreading(mu, graph=QuadraticOTTransformer(eps, n_jobs=1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DisconnectedWarning)
-        predicted = spreading.fit(X[~out], known[~out]).predict(X[out])
-        together = spreading.fit(X, known).transduction_[out]
-    for score, found in ((PREDICTED, predicted), (TOGETHER, together)):
-        yield {"eps": eps, "mu": mu, "score": score, "value": float((found == y[out]).mean())}
+    predicted = spreading.fit(X[~out], known[~out]).predict(X[out])
+    together = spreading.fit(X, known).transduction_[out]
+    accuracies = {PREDICTED: predicted == y[out], TOGETHER: together == y[out]}
+    return {"eps": eps, "mu": mu}, {name: float(hit.mean()) for name, hit in accuracies.items()}
 
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
@@ -189,8 +169,8 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
     clusters = {method: chosen(scores, method, by=NMI, score=NMI) for method in CONTENDERS}
     table = [
         {
-            "method": method, "score": ACCURACY, "mean": float(found.mean()),
-            "std": sample_std(found), "per seed": found.tolist(), "chosen on other draws": where,
+            "method": method, "score": ACCURACY, **statistics.mean_and_std(found),
+            "chosen on other draws": where,
             "best of the grid": best_mean(scores, method),
             "NMI": spread(clusters[method][0]) if method in clusters else None,
             "NMI in hindsight at": clusters[method][1] if method in clusters else None,
@@ -210,7 +190,7 @@ def chosen(scores: Scores, method: str, *, by: str, score: str) -> tuple[FloatAr
     names = _used(judged)
     best = np.atleast_1d(tuning.groupby(names)["value"].mean().idxmax())
     kept = (judged[names] == list(best)).all(axis=1)
-    where = ", ".join(f"{SYMBOLS.get(n, n)} = {v:.3g}" for n, v in zip(names, best, strict=True))
+    where = statistics.as_title(dict(zip(names, best, strict=True)))
     return judged[kept].sort_values("seed")["value"].to_numpy(), where
 
 
@@ -223,43 +203,34 @@ def best_mean(scores: Scores, method: str) -> float:
     return float(chosen(scores, method, by=ACCURACY, score=ACCURACY)[0].mean())
 
 
-def _against_the_best(values: Mapping[str, FloatArray], ours: str) -> tuple[str, FloatArray]:
-    """The best rival in the mean, and our lead over it in every subsample."""
+def _claim(text: str, measured: str, values: Mapping[str, FloatArray], ours: str = "") -> Claim:
+    """That a quadratic graph, by default the better one, is ahead of the best rival."""
+    ours = ours or max(OURS, key=lambda method: values[method].mean())
     rivals = [method for method in values if method not in OURS]
     best = max(rivals, key=lambda method: values[method].mean())
-    return best, values[ours] - values[best]
-
-
-def _numbers(values: Mapping[str, FloatArray]) -> str:
-    return ", ".join(f"{method} {spread(found)}" for method, found in values.items())
+    verdict, reason = judged_lead(values[ours] - values[best], "subsamples")
+    pair = f"{ours} against the best rival, {best}: {paired_sentence(values[ours], values[best])}"
+    sentence = measured.format(values=listing(values, separator=", "), pair=pair)
+    return Claim(text, verdict, sentence, f"{ours}, against {best}, is {reason}")
 
 
 def _labels(scores: Scores, values: dict[str, FloatArray]) -> Claim:
     """The tuning draws also choose between the two quadratic graphs."""
-    ours = max(OURS, key=lambda m: chosen(scores, m, by=TUNING, score=TUNING)[0].mean())
-    best, lead = _against_the_best(values, ours)
-    verdict, reason = judged_lead(lead, "subsamples")
-    return Claim(
+    return _claim(
         "Labels spread better on quadratic OT graphs than on any other graph.",
-        verdict,
-        f"Accuracy from 1 % of the labels, parameters chosen on other draws: {_numbers(values)}. "
-        f"{ours} against the best rival, {best}: {paired_sentence(values[ours], values[best])}.",
-        reason=f"{ours}, against {best}, is {reason}",
+        "Accuracy from 1 % of the labels, parameters chosen on other draws: {values}. {pair}.",
+        values,
+        max(OURS, key=lambda m: chosen(scores, m, by=TUNING, score=TUNING)[0].mean()),
     )
 
 
 def _clusters(values: dict[str, FloatArray]) -> Claim:
-    ours = max(OURS, key=lambda method: values[method].mean())
-    best, lead = _against_the_best(values, ours)
-    verdict, reason = judged_lead(lead, "subsamples")
-    return Claim(
+    return _claim(
         "Spectral clusters of quadratic OT graphs agree with the digits better than those of any "
         "other graph, each at its best parameter.",
-        verdict,
-        f"NMI at the one parameter with the best mean over the subsamples, the digits in hand: "
-        f"{_numbers(values)}. {ours} against the best rival, {best}: "
-        f"{paired_sentence(values[ours], values[best])}.",
-        reason=f"{ours}, against {best}, is {reason}",
+        "NMI at the one parameter with the best mean over the subsamples, chosen with the digits "
+        "known: {values}. {pair}.",
+        values,
     )
 
 
@@ -271,15 +242,11 @@ def _plain(scores: Scores) -> Claim:
         name, at = ("k", PLAIN_K[method]) if method in PLAIN_K else ("eps", PLAIN_EPS)
         if _used(mine) == [name]:
             values[method] = mine[mine[name] == at].sort_values("seed")["value"].to_numpy()
-    ours = max(OURS, key=lambda method: values[method].mean())
-    best, lead = _against_the_best(values, ours)
-    verdict, reason = judged_lead(lead, "subsamples")
-    return Claim(
-        f"So they do at plain parameters (ε = {PLAIN_EPS:g}; k = {PLAIN_K[KNN]} for kNN and "
+    return _claim(
+        f"They also do at usual parameters (ε = {PLAIN_EPS:g}; k = {PLAIN_K[KNN]} for kNN and "
         f"{PLAIN_K[MAGIC]} for MAGIC), chosen without the digits.",
-        verdict,
-        f"NMI: {_numbers(values)}.",
-        reason=f"{ours}, against {best}, is {reason}",
+        "NMI: {values}.",
+        values,
     )
 
 
@@ -291,18 +258,17 @@ def _later(scores: Scores) -> Claim:
         "Digits that come after the fit are labeled about as well as if they had taken part in it.",
         bool((together - predicted).mean() <= MOST_LOST),
         f"Predicted {spread(predicted)}, in the fit {spread(together)}.",
-        reason=f"Confirmed if at most {MOST_LOST:g} is lost in the mean.",
+        f"Confirmed if at most {MOST_LOST:g} is lost in the mean.",
     )
 
 
 def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     """Clusters against the parameters, and accuracies side by side."""
-    figure = new_figure(9, 4.4)
-    axes = figure.subplots(1, 2, sharey=True)
-    draw_curves(axes, scores, NMI)
+    figure, axes = figures.subplots(9, 4.4, 1, 2, sharey=True)
+    comparison.draw_curves(axes, scores, NMI)
     axes[0].set_xlabel("ε")
     axes[1].set_xlabel("k")
-    legend_of(figure, axes)
+    figures.legend_below(figure, axes, 4)
     yield Picture(
         "nmi",
         figure,
@@ -319,32 +285,23 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
 
 
 def _accuracies(scores: Scores) -> Any:
-    figure = new_figure(7.5, 4.2)
-    ax = figure.subplots()
+    figure, ax = figures.subplots(7.5, 4.2)
     for row, method in enumerate(reversed(SPREADING)):
         values = chosen(scores, method, by=TUNING, score=ACCURACY)[0]
         style = METHOD_STYLES.get(method, {"color": "0.45", "marker": "P"})
-        ax.scatter(values, np.full(len(values), row), color=style["color"], s=28,
-                   marker=style["marker"], alpha=0.75, linewidths=0)  # fmt: skip
+        points = {"color": style["color"], "marker": style["marker"], "alpha": 0.75}
+        ax.scatter(values, np.full(len(values), row), s=28, linewidths=0, **points)
         ax.vlines(values.mean(), row - 0.32, row + 0.32, color="black", linewidth=2)
         ax.scatter(best_mean(scores, method), row, marker="x", color="black", s=36)
     ax.set_yticks(range(len(SPREADING)), SPREADING[::-1])
     ax.set_xlabel("accuracy on the unlabeled digits")
-    ax.grid(axis="x", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
+    figures.light_grid(ax, "x", "0.9")
     ax.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 EXPERIMENT = Experiment(
-    name="digits",
-    title="Clusters and labels of handwritten digits",
-    source="",
-    parameters=Parameters(),
-    quick=QUICK,
-    methods=methods,
-    run=run,
-    summarize=summarize,
-    draw=draw,
+    name="digits", title="Clusters and labels of handwritten digits", source="",
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
     variants=("text",),
-)
+)  # fmt: skip

@@ -1,9 +1,9 @@
-"""Three Gaussians of different width in 10, 50 and 250 dimensions: which graphs tell them apart.
+"""Three Gaussians of different width in 10, 50 and 250 dimensions: which graphs separate them.
 
-Distances in high dimension tell the width of a group rather than its place: every wide point has
-tight ones among its nearest neighbors. The best parameter is picked with the true groups in hand,
-for every graph alike: it is what a graph can give, not what a user without labels would get. One
-parameter for all dimensions is therefore reported beside it.
+In many dimensions, distances depend on the width of a group more than on its center: every wide
+point has points of the tight group among its nearest neighbors. The best parameter is chosen with
+the true groups known, for every graph alike. It shows what a graph can give, not what a user
+without labels would get. One parameter for all dimensions is therefore reported as well.
 """
 
 from __future__ import annotations
@@ -15,32 +15,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from otgraph import datasets
-from otgraph.experiments._contenders import (
-    CONTENDERS,
-    NMI,
-    Grids,
-    clustering_score,
-    clusters,
-    contenders,
-    graphs,
-)
-from otgraph.experiments._curves import COMPONENTS, draw_curves, legend_of
-from otgraph.experiments._framework import (
-    Claim,
-    Experiment,
-    Picture,
-    Summary,
-    Task,
-    as_title,
-    best_of,
-    best_per_seed,
-    graph_at,
-    log_grid,
-    spread,
-)
-from otgraph.experiments._framework.figures import DRAWN_SEED, new_figure
-from otgraph.experiments._framework.statistics import sample_std
-from otgraph.experiments._framework.style import (
+from otgraph.experiments import _comparison as comparison
+from otgraph.experiments._comparison import COMPONENTS, CONTENDERS, NMI, OURS, Grids
+from otgraph.experiments._framework import figures, methods, statistics
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
+from otgraph.experiments._framework.figures import DRAWN_SEED
+from otgraph.experiments._framework.methods import (
     ENTROPIC,
     HOLLOW,
     HOLLOW_ENTROPIC,
@@ -48,17 +28,16 @@ from otgraph.experiments._framework.style import (
     KNN_GAUSSIAN,
     QUADRATIC,
 )
+from otgraph.experiments._framework.statistics import listing, spread
 from otgraph.plots.colors import GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator
 
-    from otgraph.experiments._framework.experiment import Row, Scores
-
-__all__ = ["EXPERIMENT"]
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores
+    from otgraph.typing import IntArray
 
 N_GROUPS = 3
-OURS = (QUADRATIC, HOLLOW)
 DRAWN = (*OURS, ENTROPIC, HOLLOW_ENTROPIC, KNN_GAUSSIAN)
 # What others found for hollow quadratic plans in 250 dimensions: about 0.92; at most 0.04 for kNN.
 FOUND, LOST = 0.9, 0.1
@@ -76,76 +55,65 @@ class Parameters:
 QUICK = Parameters(
     dims=(10, 250),
     n_per_group=80,
-    grids=Grids(log_grid(-1, 1.5, 6), log_grid(-1.5, 0.5, 5), (5, 10, 50), (10,)),
+    grids=Grids(methods.log_grid(-1, 1.5, 6), methods.log_grid(-1.5, 0.5, 5), (5, 10, 50), (10,)),
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """All contenders in every dimension."""
     for dim in sorted(parameters.dims, reverse=True):
-        for method, params in contenders(parameters.grids):
+        for method, params in comparison.contenders(parameters.grids):
             yield method, {"dim": dim, **params}
 
 
-def run(task: Task, parameters: Parameters) -> Iterator[Row]:
+def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """Agreement of the clusters of every graph with the groups."""
-    sample = _sample(parameters, task.params["dim"], task.seed)
-    for at, graph in graphs(task, sample.X, parameters.grids):
-        value = clustering_score(graph, _groups(sample), n=N_GROUPS, seed=task.seed)
-        yield {**at, "score": NMI, "value": value}
-        yield {**at, "score": COMPONENTS, "value": float(graph.n_connected)}
+    X, groups = _sample(parameters, task.params["dim"], task.seed)
+    for at, graph in comparison.graphs(task, X, parameters.grids):
+        value = comparison.clustering_score(graph, groups, n=N_GROUPS, seed=task.seed)
+        yield at, {NMI: value, COMPONENTS: float(graph.n_connected)}
 
 
-def _sample(parameters: Parameters, dim: int, seed: int) -> datasets.Sample:
-    return datasets.gaussian_mixture(parameters.n_per_group, dim=dim, random_state=seed)
-
-
-def _groups(sample: datasets.Sample) -> Any:
+def _sample(parameters: Parameters, dim: int, seed: int) -> tuple[Any, IntArray]:
+    sample = datasets.gaussian_mixture(parameters.n_per_group, dim=dim, random_state=seed)
     assert sample.labels is not None  # mixtures have groups
-    return sample.labels
+    return sample.X, sample.labels
 
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Best of each method in each dimension, and at one parameter for all."""
-    best = best_per_seed(scores, NMI, largest=True, by=("dim", "method", "seed"))
+    best = statistics.best_per_seed(scores, NMI, largest=True, by=("dim", "method", "seed"))
     table = [
         {
-            "dimensions": int(dim), "method": method, "score": NMI,
-            "mean": float(group["value"].mean()),
-            "std": sample_std(group["value"]),
-            "per seed": group["value"].tolist(),
+            "dimensions": int(dim),
+            "method": method,
+            "score": NMI,
+            **statistics.mean_and_std(group["value"]),
         }
         for (dim, method), group in best.groupby(["dim", "method"])
-    ]  # fmt: skip
+    ]
     claims = [
-        _highest_dimension(best, parameters),
+        _highest_dimension(best, max(parameters.dims)),
         _every_dimension(best),
         _one_value(scores[scores["score"] == NMI]),
     ]
     return Summary(table, claims)
 
 
-def _values(best: Scores, dim: int) -> dict[str, Any]:
-    mine = best[best["dim"] == dim]
-    return {method: group["value"].to_numpy() for method, group in mine.groupby("method")}
-
-
-def _highest_dimension(best: Scores, parameters: Parameters) -> Claim:
-    dim = max(parameters.dims)
-    values = _values(best, dim)
+def _highest_dimension(best: Scores, dim: int) -> Claim:
+    values = statistics.by_method(best[best["dim"] == dim])
     quadratic = np.minimum(values[QUADRATIC], values[HOLLOW])
     entropic = np.maximum(values[ENTROPIC], values[HOLLOW_ENTROPIC])
     neighbors = np.maximum(values[KNN], values[KNN_GAUSSIAN])
     ahead = quadratic > entropic
     confirmed = quadratic.mean() >= FOUND and neighbors.mean() <= LOST and ahead.all()
-    numbers = "; ".join(f"{method} {spread(values[method])}" for method in CONTENDERS)
     return Claim(
         f"In {dim} dimensions quadratic OT finds the groups (NMI at least {FOUND:g}), entropic OT "
         f"does less well, and nearest-neighbor graphs miss them (at most {LOST:g}), with or "
         "without self-loops.",
         bool(confirmed),
-        f"Best NMI over the grid: {numbers}.",
-        reason=f"The worse of both quadratic OT graphs has {quadratic.mean():.3f} in the mean and "
+        f"Best NMI over the grid: {listing(values, CONTENDERS)}.",
+        f"The worse of both quadratic OT graphs has {quadratic.mean():.3f} in the mean and "
         f"is ahead of the better of both entropic ones in {ahead.sum()} of {len(ahead)} seeds; the "
         f"better of both kNN graphs has {neighbors.mean():.3f}.",
     )
@@ -153,8 +121,8 @@ def _highest_dimension(best: Scores, parameters: Parameters) -> Claim:
 
 def _every_dimension(best: Scores) -> Claim:
     sentences, leads = [], []
-    for dim in sorted(best["dim"].unique()):
-        values = _values(best, dim)
+    for dim, rows in best.groupby("dim"):
+        values = statistics.by_method(rows)
         ours = np.maximum(values[QUADRATIC], values[HOLLOW])
         rivals = {m: v for m, v in values.items() if m not in OURS}
         name = max(rivals, key=lambda method: rivals[method].mean())
@@ -167,7 +135,7 @@ def _every_dimension(best: Scores) -> Claim:
         bool(ahead.all()),
         f"Best NMI of quadratic OT against that of the best rival, by dimension: "
         f"{'; '.join(sentences)}.",
-        reason=f"Ahead in {ahead.sum()} of {len(ahead)} cases, the smallest lead "
+        f"Ahead in {ahead.sum()} of {len(ahead)} cases, the smallest lead "
         f"{np.concatenate(leads).min():.3f}.",
     )
 
@@ -182,7 +150,7 @@ def _one_value(scores: Scores) -> Claim:
         "other graph.",
         ours > rivals,
         f"Smallest mean NMI over the dimensions at the one best parameter: {numbers}.",
-        reason=f"{ours:.3f} against {rivals:.3f} of the best rival.",
+        f"{ours:.3f} against {rivals:.3f} of the best rival.",
     )
 
 
@@ -192,7 +160,7 @@ def _worst_at_one_value(scores: Scores, method: str) -> tuple[float, str]:
     at = [name for name in ("k", "eps") if name in mine and mine[name].notna().all()]
     means = mine.groupby([*at, "dim"])["value"].mean().groupby(at).min()
     values = np.atleast_1d(means.idxmax())
-    where = as_title(dict(zip(at, values, strict=True)))
+    where = statistics.as_title(dict(zip(at, values, strict=True)))
     return float(means.max()), where
 
 
@@ -204,8 +172,8 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         "Normalized mutual information of spectral clusters and true groups against the "
         "parameters (mean over the seeds, range shaded; kNN + Gaussian at its best other "
         "parameter). White markers: in some seed the graph is in several pieces. Spectral "
-        "clustering then tells pieces apart, not groups, and its score jumps from one eps to the "
-        "next, as that of quadratic OT with self-loops does.",
+        "clustering then finds pieces instead of groups, and its score jumps from one eps to the "
+        "next. Quadratic OT with self-loops is an example.",
     )
     dim = max(parameters.dims)
     yield Picture(
@@ -218,58 +186,44 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
 
 def _curves(scores: Scores, parameters: Parameters) -> Any:
     n_rows = len(parameters.dims)
-    figure = new_figure(9, 2.4 * n_rows + 1)
-    axes = figure.subplots(n_rows, 2, sharex="col", sharey=True, squeeze=False)
+    figure, axes = figures.subplots(
+        9, 2.4 * n_rows + 1, n_rows, 2, sharex="col", sharey=True, squeeze=False
+    )
     for row, dim in zip(axes, sorted(parameters.dims), strict=True):
-        draw_curves(row, scores[scores["dim"] == dim], NMI)
+        comparison.draw_curves(row, scores[scores["dim"] == dim], NMI)
         row[0].set_title(f"{dim} dimensions", loc="left")
     axes[-1][0].set_xlabel("ε")
     axes[-1][1].set_xlabel("k")
-    legend_of(figure, axes[0])
+    figures.legend_below(figure, axes[0], 4)
     return figure
 
 
 def _clusters(scores: Scores, dim: int, parameters: Parameters) -> Any:
-    sample = _sample(parameters, dim, DRAWN_SEED)
-    figure = new_figure(7.6, 6)
-    axes = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
-    panels: list[tuple[str, Any]] = [("true groups", _groups(sample))]
+    X, truth = _sample(parameters, dim, DRAWN_SEED)
+    figure, axes = figures.subplots(7.6, 6, 2, 3, sharex=True, sharey=True)
+    panels: list[tuple[str, Any]] = [("true groups", truth)]
     for method in DRAWN:
-        best = best_of(scores, NMI, method, largest=True, seed=DRAWN_SEED)
-        graph = graph_at(method, sample.X, best.params)
-        found = clusters(graph, N_GROUPS, seed=DRAWN_SEED)
-        panels.append((f"{method}\nNMI {best.value:.2f}", _aligned(found, _groups(sample))))
-    for ax, (title, groups) in zip(axes, panels, strict=True):
-        _scatter(ax, sample.X, groups)
+        best = statistics.best_of(scores, NMI, method, largest=True, seed=DRAWN_SEED)
+        graph = methods.graph_at(method, X, best.params)
+        found = comparison.clusters(graph, N_GROUPS, seed=DRAWN_SEED)
+        panels.append((f"{method}\nNMI {best.value:.2f}", _aligned(found, truth)))
+    for ax, (title, groups) in zip(axes.ravel(), panels, strict=True):
+        for group, marker in enumerate(("o", "^", "s")):
+            points = {"s": 9, "marker": marker, "color": GROUPS[group]}
+            ax.scatter(*X[groups == group, :2].T, **points, edgecolor="black", linewidth=0.2)
         ax.set(title=title, aspect="equal", xticks=[], yticks=[])
     return figure
 
 
-def _aligned(found: Any, groups: Any) -> Any:
+def _aligned(found: Any, groups: IntArray) -> Any:
     """Clusters under the names of the groups that they share most points with."""
-    shared = np.array([[np.sum((found == i) & (groups == j)) for j in range(N_GROUPS)]
-                       for i in range(N_GROUPS)])  # fmt: skip
+    shared = np.zeros((N_GROUPS, N_GROUPS))
+    np.add.at(shared, (found, groups), 1)
     return linear_sum_assignment(-shared)[1][found]
 
 
-def _scatter(ax: Any, X: Any, groups: Iterable[int]) -> None:
-    names = np.asarray(groups)
-    for group, marker in zip(range(N_GROUPS), ("o", "^", "s"), strict=True):
-        ax.scatter(
-            *X[names == group, :2].T, s=9, marker=marker, color=GROUPS[group],
-            edgecolor="black", linewidth=0.2, label=str(group),
-        )  # fmt: skip
-
-
 EXPERIMENT = Experiment(
-    name="mixture",
-    title="Clusters of three Gaussians of different width",
-    source="",
-    parameters=Parameters(),
-    quick=QUICK,
-    methods=methods,
-    run=run,
-    summarize=summarize,
-    draw=draw,
+    name="mixture", title="Clusters of three Gaussians of different width", source="",
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
     variants=("text",),
-)
+)  # fmt: skip

@@ -41,9 +41,9 @@ computes everything but the second set of cells (`otgraph reproduce cells --data
 hand.
 
 *Text* is the experiment as the paper describes it, *code* as the authors' published scripts do it
-where they differ. Numbers are mean ± standard deviation over the seeds. Best parameters are picked
-with the truth in hand, for every method alike, as the paper does: they say what a graph can give.
-Every verdict comes with its reason; a difference within the spread over the samples is a tie.
+where they differ. Numbers are mean ± standard deviation over the seeds. Best parameters are chosen
+with the truth known, for every method, as in the paper: they show what a graph can give. Every
+verdict comes with its reason; a difference within the spread over the samples is a tie.
 """
 
 

@@ -4,8 +4,8 @@ Graphs of the noisy points are judged by their ten leading eigenvectors, compare
 graph of the clean points: the mean principal angle between the two spaces. The text and the
 authors' code differ in the nearest-neighbor graphs only.
 
-The paper runs quadratic and entropic OT with self-loops. Both are run here without them as well,
-because the diagonal turns out to matter more to entropic OT than its entropy does.
+The paper runs quadratic and entropic OT with self-loops. Both are also run without them here: for
+entropic OT the diagonal matters more than the entropy.
 """
 
 from __future__ import annotations
@@ -19,35 +19,10 @@ from scipy.linalg import eigh
 
 import otgraph
 from otgraph import datasets, plots
-from otgraph.experiments._framework import (
-    KNN_OPTIONS,
-    Claim,
-    Experiment,
-    Picture,
-    Summary,
-    Task,
-    at_best,
-    best_of,
-    best_per_seed,
-    circle_variations,
-    graph_at,
-    graphs_along,
-    log_grid,
-    share_within,
-    spread,
-    table_of_best,
-)
-from otgraph.experiments._framework.figures import (
-    DRAWN_SEED,
-    NEGLIGIBLE_SHARE,
-    DrawnEdges,
-    color_bar,
-    draw_embeddings,
-    equal_ink,
-    new_figure,
-    principal_plane,
-)
-from otgraph.experiments._framework.style import (
+from otgraph.experiments._framework import figures, methods, statistics
+from otgraph.experiments._framework.experiment import Claim, Experiment, Picture, Summary, Task
+from otgraph.experiments._framework.figures import DRAWN_SEED
+from otgraph.experiments._framework.methods import (
     ENTROPIC,
     GAUSSIAN,
     HOLLOW,
@@ -55,19 +30,17 @@ from otgraph.experiments._framework.style import (
     KNN_GAUSSIAN,
     MAGIC,
     QUADRATIC,
-    mark_open,
-    plot_spread,
+    log_grid,
 )
+from otgraph.experiments._framework.statistics import listing, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from otgraph import Graph
-    from otgraph.experiments._framework import Best
-    from otgraph.experiments._framework.experiment import Row, Scores
+    from otgraph.experiments._framework.experiment import Params, Scored, Scores
+    from otgraph.experiments._framework.statistics import Best
     from otgraph.typing import BoolArray, FloatArray
-
-__all__ = ["EXPERIMENT"]
 
 ANGLE = "mean angle"
 RADIUS_VARIATION = "radius variation"
@@ -83,7 +56,7 @@ WITH_EPS = tuple(method for method in SHOWN if method != MAGIC)
 # ten vectors, are then arbitrary. This happens for graphs with more than eleven components, and for
 # graphs with self-loops whose edges underflow.
 SMALLEST_GAP = 1e-10
-# What this reproduction must reach (radians, and the ratio to the best kNN graph).
+# The aim of this reproduction, in radians and relative to the best kNN graph.
 LARGEST_ANGLE = 0.10
 LARGEST_RATIO = 1 / 3
 # A circle is near-perfect if its radius varies by less than a twentieth and its gaps vary less than
@@ -94,9 +67,7 @@ EVEN_AS_RANDOM = 1.0
 # next method.
 COMPARABLE = 0.2
 NOISY_QUANTILE = 0.75  # points noisier than this one are the high-noise region
-# One lobe of the star in the plane of the principal components, where noise is largest.
-ZOOM = (0.7, 1.7, -0.5, 0.5)
-ZOOM_BOUNDS = (1.02, 0.2, 0.6, 0.6)
+ZOOM_BOUNDS = (1.02, 0.2, 0.6, 0.6)  # of the enlarged lobe, beside its panel
 
 
 @dataclass(frozen=True)
@@ -118,11 +89,13 @@ QUICK = Parameters(
 )
 
 
-def methods(parameters: Parameters, variant: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def tasks(parameters: Parameters, variant: str) -> Iterator[tuple[str, Params]]:
     """In the order of the tables; nearest neighbors have a task for each k."""
     for method in SHOWN:
-        for k in parameters.k if method in (KNN_GAUSSIAN, MAGIC) else (None,):
-            yield method, {} if k is None else {"k": k}
+        if method in (KNN_GAUSSIAN, MAGIC):
+            yield from ((method, {"k": k}) for k in parameters.k)
+        else:
+            yield method, {}
 
 
 def sample(parameters: Parameters, seed: int) -> datasets.Sample:
@@ -130,38 +103,32 @@ def sample(parameters: Parameters, seed: int) -> datasets.Sample:
     return datasets.noisy_spiral(parameters.n, dim=parameters.dim, random_state=seed)
 
 
-def run(task: Task, parameters: Parameters) -> Iterator[Row]:
+def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     """Angle to the reference for every graph, its circle, and where its weight goes."""
     spiral = sample(parameters, task.seed)
     n_vectors = parameters.n_eigenvectors
     reference = leading_modes(reference_graph(spiral, task.variant, parameters), n_vectors)
     quadratic = task.method in (QUADRATIC, HOLLOW)
-    grid = graphs_along(
-        task.method,
-        spiral.X,
-        eps=parameters.quadratic_eps if quadratic else parameters.kernel_eps,
-        k=(task.params["k"],) if "k" in task.params else (),
-        **KNN_OPTIONS[task.variant],
-    )
-    for at, graph in grid:
+    eps = parameters.quadratic_eps if quadratic else parameters.kernel_eps
+    grid = {"eps": eps, "k": (task.params.get("k", 0),)}
+    for at, graph in methods.graphs_along(task.method, spiral.X, variant=task.variant, **grid):
         modes = leading_modes(graph, n_vectors)
-        radius, gaps = circle_variations(modes.vectors[:, :2])
-        values = {
+        radius, gaps = statistics.circle_variations(modes.vectors[:, :2])
+        scores = {
             ANGLE: otgraph.subspace_angle(modes.vectors, reference.vectors),
             RADIUS_VARIATION: radius,
             GAP_VARIATION: gaps,
-            KEPT: share_within(graph, noisiest(spiral)),
+            KEPT: statistics.share_within(graph, noisiest(spiral)),
             DETERMINED: float(modes.determined),
             "components": float(graph.n_connected),
         }
-        for score, value in values.items():
-            yield {**at, "score": score, "value": value}
+        yield at, scores
 
 
 def reference_graph(spiral: datasets.Sample, variant: str, parameters: Parameters) -> Graph:
     """The graph of the clean points."""
     params = {"k": parameters.reference_k, "eps": parameters.reference_eps}
-    return graph_at(KNN_GAUSSIAN, spiral.clean, params, **KNN_OPTIONS[variant])
+    return methods.graph_at(KNN_GAUSSIAN, spiral.clean, params, variant)
 
 
 def noisiest(spiral: datasets.Sample) -> BoolArray:
@@ -198,30 +165,28 @@ def leading_modes(graph: Graph, n_vectors: int) -> Modes:
 
 def summarize(scores: Scores, parameters: Parameters) -> Summary:
     """Best graph of each method and seed, and what the paper says about them."""
-    best = best_per_seed(scores, ANGLE, largest=False)
-    claims = []
-    for variant in scores["variant"].unique():
-        mine = scores[scores["variant"] == variant]
-        angles = {
-            method: group["value"].to_numpy()
-            for method, group in best[best["variant"] == variant].groupby("method")
-        }
-        claims += [
-            _order(angles, variant),
-            _comparable(angles, variant),
-            _noisy_region(mine, variant),
-            _circle(mine, variant),
-            _diagonal(angles, variant),
-            _aim(angles, variant),
-        ]
-    return Summary(table_of_best(best), claims)
+    best = statistics.best_per_seed(scores, ANGLE, largest=False)
+    angles = statistics.by_method(best)
+    claims = [
+        _order(angles),
+        _comparable(angles),
+        _noisy_region(_at_best_angle(scores, KEPT)),
+        _circle(_at_best_angle(scores, RADIUS_VARIATION), _at_best_angle(scores, GAP_VARIATION)),
+        _diagonal(angles),
+        _aim(angles),
+    ]
+    return Summary(statistics.table_of_best(best), claims)
 
 
-def _listed(values: Mapping[str, FloatArray], chosen: tuple[str, ...]) -> str:
-    return "; ".join(f"{method} {spread(values[method])}" for method in chosen)
+def _at_best_angle(scores: Scores, score: str) -> dict[str, FloatArray]:
+    """A score of every method at the parameters with its best angle."""
+    return {
+        method: statistics.at_best(scores, method, ANGLE, score, largest=False)
+        for method in scores["method"].unique()
+    }
 
 
-def _order(best: Mapping[str, FloatArray], variant: str) -> Claim:
+def _order(best: Mapping[str, FloatArray]) -> Claim:
     sparse = np.minimum(best[KNN_GAUSSIAN], best[MAGIC])
     worst_sparse = np.maximum(best[KNN_GAUSSIAN], best[MAGIC])
     dense = np.minimum(best[ENTROPIC], best[GAUSSIAN])
@@ -231,15 +196,14 @@ def _order(best: Mapping[str, FloatArray], variant: str) -> Claim:
         "OT and the Gaussian kernel perform the worst, and there are no parameter settings for "
         "which they perform well.",
         bool(first.all() and last.all()),
-        f"Best mean angle over the grid: {_listed(best, PAPERS)}.",
-        variant,
+        f"Best mean angle over the grid: {listing(best, PAPERS)}.",
         f"Quadratic OT is ahead of both in {first.sum()} of {len(first)} seeds, and the two dense "
-        f"kernels are behind all others in {last.sum()}. Without self-loops entropic OT does not "
-        "belong to the worst: see the claim about the diagonal.",
+        f"kernels are behind all others in {last.sum()}. Without self-loops entropic OT is not "
+        "among the worst: see the claim about the diagonal.",
     )
 
 
-def _comparable(best: Mapping[str, FloatArray], variant: str) -> Claim:
+def _comparable(best: Mapping[str, FloatArray]) -> Claim:
     knn, magic = best[KNN_GAUSSIAN].mean(), best[MAGIC].mean()
     between = abs(knn - magic)
     others = [best[method].mean() for method in PAPERS if method not in (KNN_GAUSSIAN, MAGIC)]
@@ -247,40 +211,27 @@ def _comparable(best: Mapping[str, FloatArray], variant: str) -> Claim:
     return Claim(
         "kNN and MAGIC perform comparably.",
         bool(between <= COMPARABLE * to_next),
-        f"Best mean angle: {_listed(best, (KNN_GAUSSIAN, MAGIC))}.",
-        variant,
+        f"Best mean angle: {listing(best, (KNN_GAUSSIAN, MAGIC))}.",
         f"Their means differ by {between:.3f}, {between / to_next:.0%} of the distance to the next "
         f"method ({to_next:.3f}); up to {COMPARABLE:.0%} counts as comparable.",
     )
 
 
-def _noisy_region(scores: Scores, variant: str) -> Claim:
-    kept = {
-        method: at_best(scores, method, ANGLE, KEPT, largest=False)
-        for method in scores["method"].unique()
-    }
+def _noisy_region(kept: Mapping[str, FloatArray]) -> Claim:
     ahead, leaving = kept[QUADRATIC] > kept[MAGIC], kept[MAGIC] < 0.5
     return Claim(
         "MAGIC forms few edges between points in the high-noise region, with most branching away "
         "into the low-noise region; quadratic OT forms appreciably stronger connections there.",
         bool(ahead.all() and leaving.all()),
         "Share of its weight that the noisiest quarter of the points keeps to itself, loops not "
-        f"counted, at the best parameters: {_listed(kept, SHOWN)}.",
-        variant,
-        f"Less than half of MAGIC's weight stays in {leaving.sum()} of {len(leaving)} seeds, and "
+        f"counted, at the best parameters: {listing(kept, SHOWN)}.",
+        f"MAGIC keeps less than half of its weight in {leaving.sum()} of {len(leaving)} seeds, and "
         f"quadratic OT keeps more than MAGIC in {ahead.sum()}, "
         f"{kept[QUADRATIC].mean() / kept[MAGIC].mean():.1f} times as much in the mean.",
     )
 
 
-def _circle(scores: Scores, variant: str) -> Claim:
-    radius, gaps = (
-        {
-            method: at_best(scores, method, ANGLE, score, largest=False)
-            for method in scores["method"].unique()
-        }
-        for score in (RADIUS_VARIATION, GAP_VARIATION)
-    )
+def _circle(radius: Mapping[str, FloatArray], gaps: Mapping[str, FloatArray]) -> Claim:
     near_perfect = {
         method: (radius[method] < ROUND) & (gaps[method] < EVEN_AS_RANDOM) for method in radius
     }
@@ -296,37 +247,35 @@ def _circle(scores: Scores, variant: str) -> Claim:
         bool(ours.all() and not others),
         "Coefficients of variation of the radius and of the angular gaps in the best "
         f"two-dimensional embedding: {numbers}.",
-        variant,
-        f"Near-perfect is below {ROUND:g}, and below {EVEN_AS_RANDOM:g}, that of random points on "
-        f"a circle. Quadratic OT is in {ours.sum()} of {len(ours)} seeds; of the paper's other "
-        f"methods {', '.join(others) if others else 'none'} is in any. Hollow entropic OT, which "
-        f"the paper does not run, is in {near_perfect[HOLLOW_ENTROPIC].sum()}.",
+        f"A circle is near-perfect if the first is below {ROUND:g} and the second below "
+        f"{EVEN_AS_RANDOM:g}, that of random points on a circle. Quadratic OT has one in "
+        f"{ours.sum()} of {len(ours)} seeds; of the paper's other methods, "
+        f"{', '.join(others) if others else 'none'} has one in any seed. Hollow entropic OT, which "
+        f"the paper does not run, has one in {near_perfect[HOLLOW_ENTROPIC].sum()}.",
     )
 
 
-def _diagonal(best: Mapping[str, FloatArray], variant: str) -> Claim:
+def _diagonal(best: Mapping[str, FloatArray]) -> Claim:
     sparse = np.minimum(best[KNN_GAUSSIAN], best[MAGIC])
     well, behind = best[HOLLOW_ENTROPIC] < sparse, best[HOLLOW] < best[HOLLOW_ENTROPIC]
     return Claim(
-        "Beyond the paper: what spoils entropic OT here is its diagonal. Without self-loops it "
-        "performs better than kNN and MAGIC, and quadratic OT stays ahead of it.",
+        "Beyond the paper: the diagonal spoils entropic OT here. Without self-loops it performs "
+        "better than kNN and MAGIC, and quadratic OT stays ahead of it.",
         bool(well.all() and behind.all()),
-        f"Best mean angle: {_listed(best, (ENTROPIC, HOLLOW_ENTROPIC, QUADRATIC, HOLLOW))}.",
-        variant,
+        f"Best mean angle: {listing(best, (ENTROPIC, HOLLOW_ENTROPIC, QUADRATIC, HOLLOW))}.",
         f"Hollow entropic OT is ahead of kNN and MAGIC in {well.sum()} of {len(well)} seeds, and "
         f"hollow quadratic OT ahead of it in {behind.sum()}.",
     )
 
 
-def _aim(best: Mapping[str, FloatArray], variant: str) -> Claim:
+def _aim(best: Mapping[str, FloatArray]) -> Claim:
     angle, ratio = best[QUADRATIC], best[QUADRATIC] / best[KNN_GAUSSIAN]
     return Claim(
         f"Aim: the best mean angle of quadratic OT is at most {LARGEST_ANGLE:.2f}, and at most a "
         "third of that of the best kNN graph.",
         bool(angle.mean() <= LARGEST_ANGLE and ratio.mean() <= LARGEST_RATIO),
-        f"{_listed(best, (QUADRATIC, HOLLOW, KNN_GAUSSIAN))}; ratio {spread(ratio)}.",
-        variant,
-        f"Its mean is {angle.mean():.3f}, and that of the ratio {ratio.mean():.3f}.",
+        f"{listing(best, (QUADRATIC, HOLLOW, KNN_GAUSSIAN))}; ratio {spread(ratio)}.",
+        f"The mean angle is {angle.mean():.3f}, and the mean ratio {ratio.mean():.3f}.",
     )
 
 
@@ -335,17 +284,18 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     variant = scores["variant"].iloc[0]
     spiral = sample(parameters, DRAWN_SEED)
     best = {
-        method: best_of(scores, ANGLE, method, largest=False, seed=DRAWN_SEED) for method in SHOWN
+        method: statistics.best_of(scores, ANGLE, method, largest=False, seed=DRAWN_SEED)
+        for method in SHOWN
     }
     found = {
-        method: graph_at(method, spiral.X, each.params, **KNN_OPTIONS[variant])
+        method: methods.graph_at(method, spiral.X, each.params, variant)
         for method, each in best.items()
     }
     reference = reference_graph(spiral, variant, parameters)
     yield Picture(
         "dataset",
         _dataset(spiral),
-        "The closed spiral before noise is added; the color tells how much will be.",
+        "The closed spiral before noise is added. The color shows how much noise a point gets.",
     )
     yield Picture(
         "graphs",
@@ -353,28 +303,29 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         "Graphs at the parameters with the best eigenvectors, over the first two principal "
         f"components of the noisy points (seed {DRAWN_SEED}). The zoom shows where noise is "
         "largest. All graphs are drawn with the same amount of ink; edges with less than "
-        f"{NEGLIGIBLE_SHARE:.0%} of the typical weight are left out.",
+        f"{figures.NEGLIGIBLE_SHARE:.0%} of the typical weight are left out.",
     )
     yield Picture(
         "errors",
         _errors(scores),
         "Mean principal angle between the ten leading eigenvectors and those of the clean data "
         "(mean over the seeds, range shaded). kNN: best k for every ε; MAGIC has no ε, its best "
-        "k is shown. White markers: in some seed ten leading eigenvectors are not determined, "
-        "because the graph is in many pieces, or so nearly that eigenvalues agree to rounding.",
+        "k is shown. White markers: in some seed the ten leading eigenvectors are not unique, "
+        "because eigenvalues are equal up to rounding. This happens if the graph is in many "
+        "pieces, or nearly so.",
     )
     yield Picture(
         "embeddings",
         _embeddings({"clean data": reference, **found}, best, spiral),
-        "Best embeddings in the first two non-trivial eigenvectors, turned onto that of the clean "
+        "Best embeddings in the first two non-trivial eigenvectors, rotated onto that of the clean "
         f"data and colored along the curve (seed {DRAWN_SEED}; mean angle in brackets).",
     )
 
 
 def _dataset(spiral: datasets.Sample) -> Any:
-    figure = new_figure(5, 2.9)
+    figure, ax = figures.subplots(5, 2.9, subplot_kw={"projection": "3d"})
     figure.set_layout_engine("none")  # it leaves room that axes in space do not use
-    ax = figure.add_axes((0, 0, 0.86, 1), projection="3d")
+    ax.set_position((0, 0, 0.86, 1))
     shown = ax.scatter(*spiral.clean.T, c=spiral.noise_level, cmap="viridis", s=7, depthshade=False)
     ax.set(xlabel="x", ylabel="y", zlabel="z")
     ax.set_box_aspect(np.ptp(spiral.clean, axis=0), zoom=1.3)
@@ -386,37 +337,32 @@ def _dataset(spiral: datasets.Sample) -> Any:
 
 
 def _graphs(found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datasets.Sample) -> Any:
-    figure = new_figure(19, 5.6)
-    axes = figure.subplots(2, 4)
-    plane = principal_plane(spiral.X)
-    panels = {"noisy points": DrawnEdges(sp.csr_matrix((len(plane), len(plane))), 1.0)}
-    panels |= {f"{m}\n{best[m]}": equal_ink(graph, plane) for m, graph in found.items()}
-    for ax, (title, edges) in zip(axes.ravel(), panels.items(), strict=True):
-        plots.draw_graph(
-            edges.weights, plane, color=spiral.noise_level, ax=ax, zoom=ZOOM,
-            zoom_bounds=ZOOM_BOUNDS, legend=False, edge_strength=edges.strength, title=title,
-        )  # fmt: skip
-    color_bar(figure, axes, spiral.noise_level, "size of the noise")
+    figure, axes = figures.subplots(19, 5.6, 2, 4)
+    plane = figures.principal_plane(spiral.X)
+    look: dict[str, Any] = {
+        "color": spiral.noise_level,
+        "zoom": figures.SPIRAL_ZOOM,
+        "zoom_bounds": ZOOM_BOUNDS,
+    }
+    points, *others = axes.ravel()
+    no_edges = sp.csr_matrix((len(plane), len(plane)))
+    plots.draw_graph(no_edges, plane, ax=points, legend=False, title="noisy points", **look)
+    for ax, (method, graph) in zip(others, found.items(), strict=True):
+        figures.draw_with_equal_ink(ax, graph, plane, title=f"{method}\n{best[method]}", **look)
+    figures.color_bar(figure, axes, spiral.noise_level, "size of the noise")
     return figure
 
 
 def _errors(scores: Scores) -> Any:
-    figure = new_figure(7.2, 4.4)
-    ax = figure.subplots()
+    figure, ax = figures.subplots(7.2, 4.4)
+    undetermined = scores[(scores["score"] == DETERMINED) & (scores["value"] == 0)]
     for method in WITH_EPS:
-        mine = scores[scores["method"] == method]
-        best = best_per_seed(mine, ANGLE, largest=False, by=("seed", "eps"))
-        plot_spread(ax, best, "eps", method)
-        determined = mine[mine["score"] == DETERMINED]
-        mark_open(ax, best, determined[determined["value"] == 0], "eps", method)
+        figures.plot_best(ax, scores, ANGLE, "eps", method, largest=False, hollow=undetermined)
     magic = scores[scores["method"] == MAGIC]
-    plot_spread(ax, best_per_seed(magic, ANGLE, largest=False, by=("seed",)), None, MAGIC)
-    ax.set(
-        xscale="log",
-        xlabel="ε",
-        ylabel="mean principal angle (radians)",
-        ylim=(0, 1.05 * np.pi / 2),
-    )
+    best = statistics.best_per_seed(magic, ANGLE, largest=False, by=("seed",))
+    figures.plot_spread(ax, best, None, MAGIC)
+    ax.set(xscale="log", xlabel="ε", ylabel="mean principal angle (radians)")
+    ax.set(ylim=(0, 1.05 * np.pi / 2))
     figure.legend(loc="outside right center", frameon=False)
     return figure
 
@@ -424,24 +370,17 @@ def _errors(scores: Scores) -> Any:
 def _embeddings(
     found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datasets.Sample
 ) -> Any:
-    figure = new_figure(11, 5.9)
+    figure, axes = figures.subplots(11, 5.9, 2, 4)
     angles = {name: f"({each.value:.3f})" for name, each in best.items()}
     planes = {
         f"{name}\n{angles.get(name, '')}": leading_modes(graph, 2).vectors
         for name, graph in found.items()
     }
-    draw_embeddings(figure.subplots(2, 4).ravel(), planes, spiral.t)
+    figures.draw_embeddings(axes.ravel(), planes, spiral.t)
     return figure
 
 
 EXPERIMENT = Experiment(
-    name="spiral",
-    title="Eigenvectors of a noisy spiral in 100 dimensions",
-    source="section 3.1",
-    parameters=Parameters(),
-    quick=QUICK,
-    methods=methods,
-    run=run,
-    summarize=summarize,
-    draw=draw,
-)
+    name="spiral", title="Eigenvectors of a noisy spiral in 100 dimensions", source="section 3.1",
+    parameters=Parameters(), quick=QUICK, tasks=tasks, run=run, summarize=summarize, draw=draw,
+)  # fmt: skip

@@ -218,6 +218,9 @@ class TransportGraph(Graph):
         The vector u behind the plan.
     mass
         Wanted row sums.
+    floors
+        Minimum flows: every weight is at least the entry of this symmetric CSR matrix. None if
+        there are none.
 
     Examples
     --------
@@ -230,6 +233,7 @@ class TransportGraph(Graph):
     certificate: Certificate
     potentials: FloatArray
     mass: FloatArray
+    floors: SparseMatrix | None = None
 
     def __post_init__(self) -> None:
         """Give the certificate the plan that it describes."""
@@ -239,6 +243,7 @@ class TransportGraph(Graph):
             weights=self.weights,
             potentials=self.potentials,
             mass=self.mass,
+            floors=self.floors,
             metric=str(params.get("metric", "euclidean")),
             power=float(params.get("power") or 2.0),
             scale=float(params.get("scale") or 1.0),

@@ -112,6 +112,8 @@ def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, NDArra
     if isinstance(graph, TransportGraph):
         yield "potentials", _float64(graph.potentials)
         yield "mass", _float64(graph.mass)
+        if graph.floors is not None:
+            yield from _csr_arrays("floors", graph.floors)
     if graph.edge_costs is not None:
         yield "edge_costs", _float64(graph.edge_costs)
     if not include_points or graph.points is None:
@@ -257,6 +259,8 @@ def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         if arrays[name].shape != (n,) or not np.isfinite(arrays[name]).all():
             _refuse(f"its {name} are not {n} finite numbers")
         parts[name] = arrays[name]
+    if "floors.data" in arrays:
+        parts["floors"] = _csr_of("floors", arrays, (n, n))
     return TransportGraph(certificate=_certificate_of(header["certificate"]), **parts)
 
 

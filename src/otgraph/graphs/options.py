@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from otgraph._validation import check_choice, check_count, check_positive, check_seed
@@ -26,6 +27,9 @@ Symmetrize: TypeAlias = Literal["union", "average"]
 
 # Used if neither `eps` nor `mean_degree` is given; the same number as in scanpy and UMAP.
 DEFAULT_MEAN_DEGREE = 15
+# Used for `min_degree` if the library chooses `eps`, at most half the mean degree: enough for
+# methods that need a few neighbors, and few enough that the degree can still adapt.
+DEFAULT_MIN_DEGREE = 5
 # The value of `eps` that asks for a choice.
 AUTO: Final = "auto"
 
@@ -99,6 +103,10 @@ class QuadraticOptions(CostOptions):
     """Keywords of :func:`otgraph.quadratic_ot_graph`."""
 
     self_loops: bool = option(False, "Let points keep mass, as the paper does.", flag)
+    min_degree: int | None = option(
+        None, "Neighbors that every point has at least.", optional(partial(check_count, minimum=0))
+    )
+    connect: bool | None = option(None, "Join all connected components.", optional(flag))
     tol: float = option(1e-6, "Largest relative error of a row sum.", check_positive)
     search: Search = option("auto", "How candidate pairs are found.", one_of(Search))
     max_missing: float = option(

@@ -32,6 +32,8 @@ def eps_path(
     normalize: bool = QuadraticOptions.normalize,
     mass: ArrayLike | None = None,
     self_loops: bool = QuadraticOptions.self_loops,
+    min_degree: int | None = QuadraticOptions.min_degree,
+    connect: bool | None = QuadraticOptions.connect,
     tol: float = QuadraticOptions.tol,
     search: Search = QuadraticOptions.search,
     max_missing: float = QuadraticOptions.max_missing,
@@ -54,8 +56,8 @@ def eps_path(
         Points, or costs; as in :func:`quadratic_ot_graph`.
     eps
         Values in any order.
-    metric, power, normalize, mass, self_loops, tol, search, max_missing, n_candidates, max_iter, \
-on_failure, progress, n_jobs, random_state
+    metric, power, normalize, mass, self_loops, min_degree, connect, tol, search, max_missing, \
+n_candidates, max_iter, on_failure, progress, n_jobs, random_state
         As in :func:`quadratic_ot_graph`.
 
     Returns
@@ -78,9 +80,10 @@ on_failure, progress, n_jobs, random_state
     for value in values:
         check_positive(float(value), "eps")
     options = QuadraticOptions(
-        metric=metric, power=power, normalize=normalize, self_loops=self_loops, tol=tol,
-        search=search, max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
-        on_failure=on_failure, random_state=random_state,
+        metric=metric, power=power, normalize=normalize, self_loops=self_loops,
+        min_degree=min_degree, connect=connect, tol=tol, search=search, max_missing=max_missing,
+        n_candidates=n_candidates, max_iter=max_iter, on_failure=on_failure,
+        random_state=random_state,
     )  # fmt: skip
     problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
     walk = WarmPath(problem)
@@ -89,7 +92,7 @@ on_failure, progress, n_jobs, random_state
         value = float(values[position])
         solution = problem.solve(value, start=walk.start(value))
         walk.add(solution)
-        graphs[int(position)] = problem.graph(solution)
+        graphs[int(position)] = problem.graph(problem.finished(solution))
     return EpsPath([graphs[position] for position in range(len(values))])
 
 

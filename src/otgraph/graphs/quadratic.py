@@ -28,6 +28,8 @@ def quadratic_ot_graph(
     normalize: bool = QuadraticOptions.normalize,
     mass: ArrayLike | None = None,
     self_loops: bool = QuadraticOptions.self_loops,
+    min_degree: int | None = QuadraticOptions.min_degree,
+    connect: bool | None = QuadraticOptions.connect,
     tol: float = QuadraticOptions.tol,
     search: Search = QuadraticOptions.search,
     max_missing: float = QuadraticOptions.max_missing,
@@ -79,6 +81,15 @@ def quadratic_ot_graph(
     self_loops
         Allow points to keep mass, as in the paper's experiments. Without self-loops all mass
         goes to neighbors, even for small ``eps``.
+    min_degree
+        Neighbors that every point has at least. A point with fewer gets minimum flows to its
+        nearest points, and a component with less than 3 % of the points gets some to the rest;
+        the plan is optimal among all plans with these flows. By default it is 5 (or half of
+        ``mean_degree``, if that is less) where the library chooses ``eps``, and 0 for a given
+        ``eps``: that is the paper's plan.
+    connect
+        True joins all connected components in the same way, also clusters that are truly apart.
+        False leaves them. By default they are left, with a warning if there are several.
     tol
         Largest relative error of a row sum.
     search
@@ -119,14 +130,17 @@ def quadratic_ot_graph(
     """
     eps, mean_degree = check_goal(eps, mean_degree)
     options = QuadraticOptions(
-        metric=metric, power=power, normalize=normalize, self_loops=self_loops, tol=tol,
-        search=search, max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
-        on_failure=on_failure, random_state=random_state,
+        metric=metric, power=power, normalize=normalize, self_loops=self_loops,
+        min_degree=min_degree, connect=connect, tol=tol, search=search, max_missing=max_missing,
+        n_candidates=n_candidates, max_iter=max_iter, on_failure=on_failure,
+        random_state=random_state,
     )  # fmt: skip
     value, choice = resolved_eps(eps, X, options, mass=mass, n_jobs=n_jobs)
     problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
     solution, found = problem.solve_goal(value, mean_degree, u0)
-    return problem.graph(solution, **found, **choice)
+    graph = problem.graph(solution, **found, **choice)
+    problem.report_components(graph)
+    return graph
 
 
 def check_goal(eps: Any, mean_degree: Any) -> tuple[Eps | None, float | None]:

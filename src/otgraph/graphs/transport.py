@@ -25,16 +25,18 @@ from otgraph.exceptions import (
     argument_error,
 )
 from otgraph.graphs.graph import TransportGraph
-from otgraph.graphs.options import DEFAULT_MEAN_DEGREE
+from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
 from otgraph.solvers import (
     Goal,
     Screener,
     Solution,
     State,
     Status,
+    Wish,
     first_state,
     solve,
     solve_for_degree,
+    with_floors,
 )
 
 if TYPE_CHECKING:
@@ -94,6 +96,7 @@ class TransportProblem:
         del X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
+        self.wish = self._wish(0)
         if self.cost.identical:
             msg = "All points of `X` are identical: all weights are equal."
             warnings.warn(msg, UserWarning, stacklevel=3)
@@ -103,10 +106,18 @@ class TransportProblem:
     ) -> tuple[Solution, dict[str, Any]]:
         """The solution for an eps or a mean degree, and the parameters to record."""
         if eps is not None:
-            return self.solve(eps, u0=u0), {}
+            return self.finished(self.solve(eps, u0=u0)), {}
         if mean_degree is None:
             mean_degree = min(DEFAULT_MEAN_DEGREE, self.cost.n - 1)
+        self.wish = self._wish(max(1, min(DEFAULT_MIN_DEGREE, int(0.5 * mean_degree))))
         return self.solve_for_degree(mean_degree), {"mean_degree": mean_degree}
+
+    def finished(self, solution: Solution) -> Solution:
+        """The solution for one eps with the minimum flows that the options ask for."""
+        if not self.wish:
+            return solution
+        goal = self._goal(solution.certificate.eps)
+        return self._judged(with_floors(self.screener, goal, solution, self.wish))
 
     def solve(self, eps: float, *, u0: Any = None, start: State | None = None) -> Solution:
         """The solution for one eps, from potentials or from the solution of another eps."""
@@ -124,10 +135,17 @@ class TransportProblem:
             msg = f"`mean_degree` must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
             raise argument_error(ValueError, "mean_degree", msg)
         enough = max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
+        if self.wish.min_degree > mean_degree:
+            msg = (
+                f"`min_degree` must be at most `mean_degree`={mean_degree:g}, got "
+                f"{self.wish.min_degree!r}."
+            )
+            raise argument_error(ValueError, "min_degree", msg)
         solution = solve_for_degree(
             self.screener,
             mean_degree,
             self._goal(1.0),
+            self.wish,
             n_candidates=self.n_candidates or enough,
         )
         if abs(solution.mean_degree / mean_degree - 1.0) > DEGREE_WARNING:
@@ -138,6 +156,15 @@ class TransportProblem:
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         return self._judged(solution)
+
+    def _wish(self, default_degree: int) -> Wish:
+        """The minimum flows that the options ask for."""
+        asked = self.options.min_degree
+        return Wish(
+            min_degree=default_degree if asked is None else asked,
+            connect=bool(self.options.connect),
+            strict=asked is not None,
+        )
 
     def _goal(self, eps: float) -> Goal:
         options = self.options
@@ -166,6 +193,7 @@ class TransportProblem:
             mass=self.in_given_order(self.mass),
             points=self.points,
             edge_costs=edge_costs,
+            floors=self.floors_of(solution),
         )
         if not self.cost.identical and np.any(plan.costs == 0.0):
             rows = np.repeat(np.arange(self.cost.n), plan.degrees)
@@ -183,8 +211,25 @@ class TransportProblem:
             "eps": solution.certificate.eps,
             "scale": self.cost.scale,
             "search": used,
+            "min_degree": self.wish.min_degree,
+            "connect": self.wish.connect,
             **params,
         }
+
+    def floors_of(self, solution: Solution) -> SparseMatrix | None:
+        """The minimum flows in the order of the input."""
+        floors = solution.floors
+        if floors is None:
+            return None
+        i, j = self.cost.order[floors.i], self.cost.order[floors.j]
+        shape = (self.cost.n, self.cost.n)
+        half = sp.coo_matrix((floors.flows, (i, j)), shape=shape).tocsr()
+        return sp.csr_matrix(half + half.T)
+
+    def report_components(self, graph: HasComponents) -> None:
+        """Warn if a graph has several components and nobody decided about that."""
+        if self.options.connect is None and graph.n_connected > 1:
+            warnings.warn(_components_message(graph), DisconnectedWarning, stacklevel=3)
 
     def in_given_order(self, values: NDArray[T]) -> NDArray[T]:
         """A vector in the order of the input."""
@@ -244,6 +289,19 @@ def plan_weights(
         costs = costs[weights != 0.0]
         matrix.eliminate_zeros()
     return matrix, costs
+
+
+NAMED_COMPONENTS = 5  # in a warning
+
+
+def _components_message(graph: HasComponents) -> str:
+    sizes = np.sort(np.bincount(graph.component_labels))[::-1]
+    named = ", ".join(f"{size:,}" for size in sizes[:NAMED_COMPONENTS])
+    return (
+        f"The graph has {graph.n_connected:,} connected components (of {named}"
+        f"{', ...' if len(sizes) > NAMED_COMPONENTS else ''} points). Pass `connect=True` to join "
+        "them, `min_degree=5` to join only the small ones, or `connect=False` if they are apart."
+    )
 
 
 def report_duplicates(graph: HasComponents, elsewhere: BoolArray) -> None:

@@ -25,7 +25,9 @@ BLOCK_ENTRIES = 1 << 23
 class ColumnReader:
     """The chosen columns of X as dense blocks of float64."""
 
-    def __init__(self, X: Any, n: int, columns: Any = None) -> None:
+    def __init__(
+        self, X: Any, n: int, columns: Any = None, *, block_entries: int = BLOCK_ENTRIES
+    ) -> None:
         self._X = _sliceable(X)
         if len(self._X.shape) != 2 or self._X.shape[0] != n:
             msg = (
@@ -34,6 +36,7 @@ class ColumnReader:
             )
             raise argument_error(ValueError, "X", msg)
         self.n = n
+        self._block_entries = block_entries
         self.indices = _column_indices(columns, X, int(self._X.shape[1]))
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
@@ -54,7 +57,7 @@ class ColumnReader:
 
     def _width(self) -> int:
         """Columns per block: a multiple of the chunk size, so no chunk is read twice."""
-        width = max(1, BLOCK_ENTRIES // self.n)
+        width = max(1, self._block_entries // self.n)
         chunks = getattr(self._X, "chunks", None)
         if isinstance(chunks, tuple) and len(chunks) == 2 and isinstance(chunks[1], int):
             chunk = chunks[1]

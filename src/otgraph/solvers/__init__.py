@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.degree import solve_for_degree
+from otgraph.solvers.floors import Floors, Wish, with_floors
+from otgraph.solvers.rounds import solve
 from otgraph.solvers.screening import Screener
-from otgraph.solvers.solve import solve
 from otgraph.solvers.state import Goal, Solution, State, first_state
 from otgraph.solvers.verification import Verification
 
 __all__ = [
     "Certificate",
+    "Floors",
     "Goal",
     "Reason",
     "Screener",
@@ -18,7 +20,9 @@ __all__ = [
     "State",
     "Status",
     "Verification",
+    "Wish",
     "first_state",
     "solve",
     "solve_for_degree",
+    "with_floors",
 ]

@@ -87,6 +87,11 @@ class Certificate:
         Upper end of the one-sided 95 % confidence interval of that number.
     n_edges
         Number of pairs with positive weight, to compare ``missing_pairs`` with.
+    n_floors
+        Number of pairs with a minimum flow. The graph is optimal among all graphs in which these
+        pairs carry at least that.
+    floor_share
+        Share of the total mass that the minimum flows carry.
     reason
         Why the status is ``"not_converged"`` and what may help; empty otherwise.
     history
@@ -107,6 +112,8 @@ class Certificate:
     missing_pairs: float = 0.0
     missing_pairs_bound: float = 0.0
     n_edges: int = 0
+    n_floors: int = 0
+    floor_share: float = 0.0
     reason: Reason = Reason.NONE
     history: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
@@ -179,6 +186,11 @@ class Certificate:
         ]
         if restricted:
             lines.append(f"  {self.missing_text}")
+        if self.n_floors:
+            lines.append(
+                f"  subject to {self.n_floors:,} minimum flows, which carry "
+                f"{_percent(self.floor_share)} of the mass"
+            )
         return "\n".join(lines)
 
     @property

@@ -49,7 +49,7 @@ def certify(
     if status == Status.EXACT:
         missing = Missing()
     elif status == Status.EXACT_ON_CANDIDATES and screener.cost.samples:
-        missing = missing_pairs(screener.cost, state.u, plan, goal.seed)
+        missing = missing_pairs(screener.cost, goal, state.u, plan)
     certificate = Certificate(
         status=status,
         marginal_error=plan_error(plan, goal),

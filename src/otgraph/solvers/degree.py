@@ -10,8 +10,9 @@ import numpy as np
 
 from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.certify import certify
+from otgraph.solvers.floors import Wish, with_floors
 from otgraph.solvers.newton import newton
-from otgraph.solvers.solve import LOOSE_STEPS, LOOSE_TOL, approach, looking_further
+from otgraph.solvers.rounds import LOOSE_STEPS, LOOSE_TOL, approach, looking_further, solve
 from otgraph.solvers.state import Effort, first_state
 
 if TYPE_CHECKING:
@@ -31,16 +32,40 @@ MAX_TRIALS = 60
 # Largest change of log eps on the first candidates. Beyond it they saturate: a point cannot have
 # more neighbors than candidates.
 CANDIDATE_RANGE = 3.0
+# Limit of trials with minimum flows. None or two are usual.
+FLOORED_TRIALS = 12
 # Marginal error of a trial. At this error the degree is usually right to a fraction of a percent.
 TRIAL_TOL = 0.01
 
 
 def solve_for_degree(
-    screener: Screener, degree: float, goal: Goal, *, n_candidates: int
+    screener: Screener, degree: float, goal: Goal, wish: Wish, *, n_candidates: int
 ) -> Solution:
     """The solution whose mean degree is within two percent of ``degree``, or the nearest.
 
-    ``goal.eps`` is ignored. A rough search uses only the first candidates and takes a few loose
+    ``goal.eps`` is ignored. Minimum flows add edges. If these are too many, a smaller eps makes
+    room for them.
+    """
+    plain = _solve_plain(screener, degree, goal, n_candidates=n_candidates)
+    if not wish:
+        return plain
+    eps: float | None = plain.certificate.eps
+    limits = eps_limits(screener.cost, goal.mass, plain.state.problem.largest_costs())
+    search, best = DegreeSearch(degree, limits=limits), plain
+    while eps is not None and search.n_trials < FLOORED_TRIALS:
+        if eps != plain.certificate.eps:
+            plain = solve(screener, goal.at(eps), plain.state)
+        solution = with_floors(screener, goal.at(eps), plain, wish)
+        nearer = search.n_trials == 0 or search.miss(solution.mean_degree) < search.best_miss
+        best = solution if nearer else best
+        eps = search.propose(eps, solution.mean_degree)
+    return best
+
+
+def _solve_plain(screener: Screener, degree: float, goal: Goal, *, n_candidates: int) -> Solution:
+    """The solution without minimum flows.
+
+    A rough search uses only the first candidates and takes a few loose
     solves. Warm-started solves among all pairs then correct the result. Only the last solve
     goes to the tolerance.
     """

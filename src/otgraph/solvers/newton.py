@@ -27,9 +27,10 @@ ARMIJO = 1e-4  # share of the predicted decrease that a step must achieve
 CURVATURE = 0.9  # share of the slope that may be left at the end of a step
 EXPANSION = 8.0  # factor by which a step that is too short grows
 MAX_TRIALS = 20  # steps tried before the line search fails
-# Newton gives up after this many steps without progress, that is, without a new minimum of the
-# largest error or of the misplaced mass.
-PATIENCE = 60
+# Newton gives up after this many steps without a new minimum of the largest error or of the
+# misplaced mass. Neither changes while a bipartite component moves toward distant partners, and
+# with very uneven masses it moves in many small steps.
+PATIENCE = 200
 # Relative residual of the linear system: a share of the marginal error, within bounds. Far from
 # the solution an accurate direction is a waste of time.
 CG_SHARE = 0.1
@@ -97,15 +98,26 @@ def newton(
         if steps >= max_iter:
             reason = Reason.OUT_OF_STEPS
             break
-        direction, count = _direction(problem, target, u, now, error)
+        ridge = max(SMALLEST_RIDGE, RIDGE * min(_misplaced(now, target), 1.0))
+        cg_tol = min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error))
+        direction, count = _direction(problem, target, u, now, ridge=ridge, cg_tol=cg_tol)
         products += count
         advanced = _line_search(problem, target, u, now, direction)
+        if advanced is not None and advanced.step > 1.0:
+            # F is linear along a part of the direction, and the ridge has shortened that part.
+            direction, count = _direction(
+                problem, target, u, now, ridge=SMALLEST_RIDGE, cg_tol=TIGHTEST_CG
+            )
+            products += count
+            longer = _line_search(problem, target, u, now, direction)
+            if longer is not None and longer.value < advanced.value:
+                advanced = longer
         steps += 1
         since_best += 1
         if advanced is None or since_best > PATIENCE:
             reason = Reason.NO_PROGRESS
             break
-        u, now = advanced
+        u, now = advanced.u, advanced.now
         error = marginal_error(now.row_sums, target)
         errors.append(error)
         misplaced = _misplaced(now, target)
@@ -126,20 +138,24 @@ def _misplaced(at: Evaluation, target: FloatArray) -> float:
 
 
 def _direction(
-    problem: Restricted, target: FloatArray, u: FloatArray, now: Evaluation, error: float
+    problem: Restricted,
+    target: FloatArray,
+    u: FloatArray,
+    now: Evaluation,
+    *,
+    ridge: float,
+    cg_tol: float,
 ) -> tuple[FloatArray, int]:
     hessian = problem.hessian(u)
     rhs = target - now.row_sums
     empty = np.flatnonzero(hessian.degrees == 0)
-    shift = max(SMALLEST_RIDGE, RIDGE * min(_misplaced(now, target), 1.0))
-    ridge = shift * np.maximum(hessian.diagonal, 1.0)
-    diagonal = hessian.diagonal + ridge
+    shift = ridge * np.maximum(hessian.diagonal, 1.0)
     rhs[empty] = 0.0  # these rows have no active pair; they are solved one by one below
     direction, count = conjugate_gradients(
-        lambda v: hessian.product(v) + ridge * v,
-        diagonal,
+        lambda v: hessian.product(v) + shift * v,
+        hessian.diagonal + shift,
         rhs,
-        rtol=min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error)),
+        rtol=cg_tol,
         max_products=MAX_PRODUCTS,
         units=target,
     )
@@ -148,13 +164,23 @@ def _direction(
     return direction, count
 
 
+@dataclass(frozen=True)
+class _Step:
+    """Where a step leads: the potentials, the problem there, the step's length, the value of F."""
+
+    u: FloatArray
+    now: Evaluation
+    step: float
+    value: float
+
+
 def _line_search(
     problem: Restricted,
     target: FloatArray,
     u: FloatArray,
     now: Evaluation,
     direction: FloatArray,
-) -> tuple[FloatArray, Evaluation] | None:
+) -> _Step | None:
     """A step that decreases F enough and reduces the slope; the full step is tried first.
 
     F is convex. A slope <= 0 at the end of a step therefore proves a decrease, without comparing
@@ -166,13 +192,13 @@ def _line_search(
     noise = ROUNDING * (0.25 * now.square_sum + float(np.sum(np.abs(u) * target)))
     low, low_slope, high, high_slope = 0.0, slope, np.inf, np.inf
     step = 1.0
-    best: tuple[FloatArray, Evaluation] | None = None
+    best: _Step | None = None
     for _ in range(MAX_TRIALS):
         trial = u + step * direction
         after = problem.evaluate(trial)
         end_slope = float(np.sum((after.row_sums - target) * direction))
         if end_slope <= 0.0:
-            best = trial, after
+            best = _Step(trial, after, step, _objective(after, trial, target))
             if end_slope >= CURVATURE * slope:
                 return best
             low, low_slope = step, end_slope
@@ -180,9 +206,9 @@ def _line_search(
                 step *= EXPANSION
                 continue
         else:
-            decrease = value - _objective(after, trial, target)
-            if decrease >= -ARMIJO * step * slope - noise:
-                return trial, after
+            end_value = _objective(after, trial, target)
+            if value - end_value >= -ARMIJO * step * slope - noise:
+                return _Step(trial, after, step, end_value)
             high, high_slope = step, end_slope
         # The zero of the slope by linear interpolation, kept away from the ends.
         share = -low_slope / (high_slope - low_slope)

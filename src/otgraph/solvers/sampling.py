@@ -10,6 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from otgraph.costs import Cost
     from otgraph.costs.interface import TransportPlan
+    from otgraph.solvers.state import Goal
     from otgraph.typing import FloatArray
 
 EXCESS_ROWS = 32
@@ -37,7 +38,9 @@ def excess_ratio(cost: Cost, u: FloatArray, target: FloatArray) -> float:
     return float(np.sum(cost.excess(rows, u))) / float(np.sum(target[rows]))
 
 
-def missing_pairs(cost: Cost, u: FloatArray, plan: TransportPlan, seed: int) -> Missing:
+def missing_pairs(
+    cost: Cost, goal: Goal, u: FloatArray, plan: TransportPlan, n_rows: int = MISSING_ROWS
+) -> Missing:
     """Estimate, one-sided 95 % bound, and the number of pairs looked at.
 
     For random rows, every pair with u_i + u_j > c_ij is counted, and the pairs of the plan are
@@ -46,9 +49,11 @@ def missing_pairs(cost: Cost, u: FloatArray, plan: TransportPlan, seed: int) -> 
     without the correction fewer than 95 % of the bounds held on data with outliers.
     """
     n = cost.n
-    rng = np.random.default_rng(seed)
-    rows = np.sort(rng.choice(n, min(MISSING_ROWS, n), replace=False))
+    rng = np.random.default_rng(goal.seed)
+    rows = np.sort(rng.choice(n, min(n_rows, n), replace=False))
     wanted = cost.count_below(rows, u)
+    if goal.floors is not None:
+        wanted = wanted - goal.floors.hidden(rows, u, goal.eps)
     lacking = np.maximum(wanted - plan.degrees[rows], 0.0)
     pairs_per_row = 0.5 * n / len(rows)
     spread = float(np.sqrt(len(rows) * np.var(lacking)))

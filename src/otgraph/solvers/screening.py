@@ -29,6 +29,12 @@ class Screener:
         self.n_passes = 0
         self._known: Screen | None = None
 
+    def of(self, cost: Cost) -> Screener:
+        """A screener of a cost with the same or higher costs; it knows the same pairs."""
+        other = Screener(cost)
+        other._known = self._known
+        return other
+
     def screen(self, u: FloatArray, slack: FloatArray, *, prune: bool = True) -> Screen:
         """The pairs with c_ij < bound_i + bound_j for some bound above ``u``.
 

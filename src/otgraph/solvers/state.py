@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from otgraph.costs import Cost, Screen
     from otgraph.costs.interface import PairSet, Restricted, TransportPlan
     from otgraph.solvers.certificate import Certificate
+    from otgraph.solvers.floors import Floors
     from otgraph.typing import BoolArray, FloatArray
 
 START_SWEEPS = 2
@@ -43,6 +44,8 @@ class Goal:
         is widened while more are missing.
     seed
         Seed of the rows from which missing pairs are estimated.
+    floors
+        Minimum flows that are subtracted from ``mass`` and added to costs, if there are any.
     """
 
     eps: float
@@ -52,6 +55,7 @@ class Goal:
     max_iter: int
     max_missing: float = np.inf
     seed: int = 0
+    floors: Floors | None = None
 
     @property
     def target(self) -> FloatArray:
@@ -135,11 +139,12 @@ class Effort:
 
 @dataclass(frozen=True)
 class Solution:
-    """Potentials, the plan they give, and what was proved about them."""
+    """Potentials, the plan they give with its minimum flows, and what was proved about them."""
 
     state: State
     plan: TransportPlan
     certificate: Certificate
+    floors: Floors | None = None
 
     @property
     def u(self) -> FloatArray:

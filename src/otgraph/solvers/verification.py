@@ -42,6 +42,7 @@ class Evidence:
     weights: SparseMatrix
     potentials: FloatArray
     mass: FloatArray
+    floors: SparseMatrix | None
     metric: str
     power: float
     scale: float
@@ -161,7 +162,8 @@ def _expected(
         with np.errstate(under="ignore"):
             weights = np.exp(excess)
             return weights, weights * np.expm1(np.minimum(noise, 1.0)) + np.finfo(float).tiny
-    return np.maximum(excess, 0.0), noise
+    least = 0.0 if evidence.floors is None else evidence.floors[rows].toarray()
+    return np.maximum(excess, least), noise
 
 
 class _Costs:

@@ -1,4 +1,4 @@
-"""Store scores during a run, so that an interrupted run can continue."""
+"""Store scores during a run; an interrupted run continues from them."""
 
 from __future__ import annotations
 

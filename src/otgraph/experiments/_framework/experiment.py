@@ -12,31 +12,20 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Row = Mapping[str, Any]  # parameters, then "score" and "value"
+Params = Mapping[str, Any]  # such as {"k": 5, "eps": 0.1}
+Scored = tuple[Params, Mapping[str, float]]  # parameters of a graph, and its scores by name
 Scores = Any  # a pandas data frame, one row per score; pandas is loaded by the first run
 P = TypeVar("P")  # the dataclass with the sizes and grids of an experiment
 
 
 @dataclass(frozen=True)
 class Task:
-    """The unit of work: one method on one sample.
+    """The unit of work: one method on one sample."""
 
-    Attributes
-    ----------
-    variant
-        ``"text"``: as the paper describes it. ``"code"``: as the authors' scripts do it.
-    seed
-        Number of the sample.
-    method
-        Name of the graph, as it appears in tables and legends.
-    params
-        The part of the grid that this task covers, such as ``{"k": 5}``; becomes columns.
-    """
-
-    variant: str
-    seed: int
-    method: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    variant: str  # "text": as the paper describes it; "code": as the authors' scripts do it
+    seed: int  # number of the sample
+    method: str  # name of the graph, as it appears in tables and legends
+    params: Params = field(default_factory=dict)  # part of the grid that this task covers
 
     @property
     def key(self) -> str:
@@ -57,25 +46,14 @@ class Verdict(StrEnum):
 class Claim:
     """A claim of the paper, or an aim, and the result of the run.
 
-    Attributes
-    ----------
-    text
-        The claim, in the paper's words if they are short enough.
-    verdict
-        The verdict. True and False mean confirmed and not confirmed.
-    sentence
-        What was measured, with mean and spread, without a verdict.
-    variant
-        The variant it was measured on; empty if there are several.
-    reason
-        The reason of the verdict: the criterion and the numbers.
+    A run sets the variant if the experiment has several.
     """
 
-    text: str
-    verdict: Verdict | bool
-    sentence: str
+    text: str  # in the paper's words if they are short enough
+    verdict: Verdict | bool  # True and False mean confirmed and not confirmed
+    sentence: str  # what was measured, with mean and spread, without a verdict
+    reason: str = ""  # of the verdict: the criterion and the numbers
     variant: str = ""
-    reason: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.verdict, Verdict):
@@ -84,7 +62,7 @@ class Claim:
 
     @property
     def confirmed(self) -> bool:
-        """Whether every number agrees."""
+        """Whether the verdict is "confirmed"."""
         return self.verdict is Verdict.CONFIRMED
 
     def without_verdict(self) -> Claim:
@@ -102,13 +80,8 @@ class Claim:
 class Summary:
     """Summary of the scores: a small table, and the claims.
 
-    Attributes
-    ----------
-    table
-        Rows of plain values with the same keys. A key ``"mean"`` is printed together with
-        ``"std"``.
-    claims
-        In the order in which they are reported.
+    Rows of the table hold plain values under the same keys. A key ``"mean"`` is printed together
+    with ``"std"``. Claims are reported in their order.
     """
 
     table: list[dict[str, Any]]
@@ -133,27 +106,25 @@ class Experiment(Generic[P]):
     name, title, source
         Short name for the command, one line, and the place in the paper (empty if none).
     parameters, quick
-        Sizes and grids as a frozen dataclass of numbers, strings, None and tuples: those of
-        the paper, and smaller ones for tests. They are stored with the scores, so scores of
-        different parameters are never mixed.
-    methods
-        ``methods(parameters, variant)`` gives pairs of a method's name and the part of the
-        grid: one task for each, seed and variant. Small tasks spread better over the cores.
+        Sizes and grids of the paper, and smaller ones for tests: a frozen dataclass of numbers,
+        strings, None and tuples. They are stored with the scores. Scores of different parameters
+        are therefore never mixed.
+    tasks
+        ``tasks(parameters, variant)`` gives the tasks of one sample: a method, and the part of the
+        grid that it covers. Small tasks spread better over the cores.
     run
-        ``run(task, parameters)`` gives the scores of a task as rows. It runs in a process of
-        its own and may use one thread only (``n_jobs=1``).
-    summarize
-        ``summarize(scores, parameters)`` gives table and claims.
-    draw
-        ``draw(scores, parameters)`` yields the pictures. It is called once for each variant, with
-        the scores of that variant only.
+        ``run(task, parameters)`` gives the parameters and the scores of every graph of a task. It
+        runs in a process of its own with one thread (``n_jobs=1``).
+    summarize, draw
+        ``summarize(scores, parameters)`` gives table and claims, and ``draw(scores, parameters)``
+        the pictures, from the scores of one variant.
     variants
         The variants to run; ``("text",)`` if the authors' code does not differ.
     seeded
         False if there is only one sample, with seed 0.
     with_data
-        ``with_data(parameters, data, genes)``: parameters for the user's own data, which it
-        checks; None if the experiment makes its data.
+        ``with_data(parameters, data, genes)`` checks the user's data and gives parameters for
+        them; None if the experiment makes its data.
     """
 
     name: str
@@ -161,26 +132,29 @@ class Experiment(Generic[P]):
     source: str
     parameters: P
     quick: P
-    methods: Callable[[P, str], Iterable[tuple[str, Mapping[str, Any]]]]
-    run: Callable[[Task, P], Iterable[Row]]
+    tasks: Callable[[P, str], Iterable[tuple[str, Params]]]
+    run: Callable[[Task, P], Iterable[Scored]]
     summarize: Callable[[Scores, P], Summary]
     draw: Callable[[Scores, P], Iterator[Picture]]
     variants: tuple[str, ...] = ("text", "code")
     seeded: bool = True
     with_data: Callable[[P, str | None, tuple[str, ...] | None], P] | None = None
 
-    def tasks(self, parameters: P, variants: Iterable[str], seeds: int) -> list[Task]:
+    def all_tasks(self, parameters: P, variants: Iterable[str], seeds: int) -> list[Task]:
         """All tasks of a run."""
         return [
             Task(variant, seed, method, params)
             for variant in variants
             for seed in range(seeds if self.seeded else 1)
-            for method, params in self.methods(parameters, variant)
+            for method, params in self.tasks(parameters, variant)
         ]
 
-    def settings(self, parameters: P) -> dict[str, Any]:
-        """Parameters as plain values that survive a round trip through JSON."""
-        assert dataclasses.is_dataclass(parameters)
-        assert not isinstance(parameters, type)
-        settings: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(parameters)))
-        return settings
+    def summarize_all(self, scores: Scores, parameters: P) -> Summary:
+        """The summaries of all variants as one; claims tell their variant if there are several."""
+        table, claims = [], []
+        for variant, mine in scores.groupby("variant", sort=False):
+            summary = self.summarize(mine, parameters)
+            table += summary.table
+            named = {"variant": variant} if len(self.variants) > 1 else {}
+            claims += [dataclasses.replace(claim, **named) for claim in summary.claims]
+        return Summary(table, claims)

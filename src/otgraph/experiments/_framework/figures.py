@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import orthogonal_procrustes
 
+from otgraph import plots
 from otgraph._optional import require
-from otgraph.experiments._framework.style import AROUND
+from otgraph.experiments._framework.methods import METHOD_STYLES
+from otgraph.experiments._framework.statistics import best_per_seed
 from otgraph.plots.graph import FAINTEST, FULL_STRENGTH_QUANTILE
 from otgraph.plots.positions import principal_plane as principal_plane
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from otgraph import Graph
     from otgraph.experiments._framework.experiment import Scores
@@ -25,14 +27,24 @@ INK_PER_POINT = 0.1  # width of lines that show structure without hiding points
 # Edges with less than this share of the typical weight are not drawn. A dense graph has so many of
 # them that they would hide the others.
 NEGLIGIBLE_SHARE = 0.02
-EMBEDDED_POINT_AREA = 10  # in square points: a curve of points, not of dots
+EMBEDDED_POINT_AREA = 10  # in square points: small enough to show a curve
 AXIS_LABELS = {"eps": "ε", "n_per_arm": "points per arm"}
+# Cyclic colors for the parameter of a closed curve. Matplotlib's cyclic maps contain near-white or
+# bright yellow; these colors are all dark enough for small points.
+AROUND = ("#c8374b", "#d98b1f", "#4f9a4a", "#1f8fa8", "#4659b8", "#99429b", "#c8374b")
+LINE: dict[str, Any] = {"linewidth": 1.6, "markersize": 3.5}
+BAND: dict[str, Any] = {"alpha": 0.18, "linewidth": 0}  # range over the seeds around a line
+# One lobe of the noisy spiral in the plane of its principal components, where noise is largest.
+SPIRAL_ZOOM = (0.7, 1.7, -0.5, 0.5)
 
 
-def new_figure(width: float, height: float) -> Any:
-    """A figure that is not registered with pyplot, so drawing has no side effects."""
+def subplots(
+    width: float, height: float, n_rows: int = 1, n_columns: int = 1, **options: Any
+) -> tuple[Any, Any]:
+    """A figure and its panels. It is not registered with pyplot, so drawing has no side effects."""
     Figure = require("matplotlib.figure", "plots").Figure
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, **options)
 
 
 def color_bar(figure: Any, axes: Any, values: FloatArray, label: str) -> None:
@@ -40,6 +52,27 @@ def color_bar(figure: Any, axes: Any, values: FloatArray, label: str) -> None:
     norm = require("matplotlib.colors", "plots").Normalize(values.min(), values.max())
     mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, "viridis")
     figure.colorbar(mappable, ax=axes, label=label, shrink=0.6)
+
+
+def legend_below(figure: Any, axes: Iterable[Any], n_columns: int) -> None:
+    """One legend for several panels, each label once."""
+    handles: dict[str, Any] = {}
+    for ax in axes:
+        handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": n_columns, "frameon": False}
+    figure.legend(handles.values(), handles.keys(), **place)
+
+
+def light_grid(ax: Any, axis: str = "both", color: str = "0.92") -> None:
+    """Pale lines behind everything else."""
+    ax.grid(axis=axis, color=color, linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def hide_axes(ax: Any) -> None:
+    """Equal scales without ticks and frame, for points whose coordinates mean nothing."""
+    ax.set(aspect="equal", xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
 
 
 def cyclic_colors() -> Any:
@@ -69,15 +102,10 @@ def draw_embeddings(axes: Sequence[Any], planes: Mapping[str, FloatArray], color
         ax.set(aspect="equal", title=title)
 
 
-class DrawnEdges(NamedTuple):
-    """Weights of the edges to draw, and the opacity of the heaviest."""
-
-    weights: SparseMatrix
-    strength: float
-
-
-def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -> DrawnEdges:
-    """Draw the edges of a graph with the same amount of ink for every graph of these points.
+def equal_ink(
+    graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT
+) -> tuple[SparseMatrix, float]:
+    """Weights of the edges to draw, and the opacity of the heaviest, for a given amount of ink.
 
     Ink is opacity times length, in units of the width of the picture. Lines of dense graphs are
     therefore fainter, without a setting for each method.
@@ -91,7 +119,55 @@ def equal_ink(graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT) -
     opacity = np.clip(weight / heaviest, FAINTEST, 1.0)
     spent = float(opacity @ lengths) / np.ptp(positions[:, 0]) / graph.n
     upper = sp.coo_matrix((weight, (i, j)), shape=(graph.n, graph.n))
-    return DrawnEdges((upper + upper.T).tocsr(), min(1.0, ink / spent))
+    return (upper + upper.T).tocsr(), min(1.0, ink / spent)
+
+
+def draw_with_equal_ink(
+    ax: Any, graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT, **options: Any
+) -> None:
+    """Draw a graph by :func:`otgraph.plots.draw_graph`, without a legend."""
+    weights, strength = equal_ink(graph, positions, ink)
+    plots.draw_graph(weights, positions, ax=ax, legend=False, edge_strength=strength, **options)
+
+
+def plot_spread(ax: Any, scores: Scores, x: str | None, method: str, label: str = "") -> None:
+    """Mean over the seeds against the parameter `x`, and the range from lowest to highest.
+
+    `scores` has rows of one score of one method, one for each seed and value of `x`. Without `x`
+    the line is horizontal. The label is by default the name of the method.
+    """
+    style = METHOD_STYLES[method]
+    color, label = style["color"], label or method
+    if x is None:
+        values, line = scores["value"], {"linestyle": style["linestyle"], "linewidth": 1.6}
+        ax.axhline(values.mean(), color=color, label=label, **line)
+        ax.axhspan(values.min(), values.max(), color=color, **BAND)
+        return
+    groups = scores.groupby(x)["value"]
+    grid = groups.mean().index.to_numpy(dtype=float)
+    ax.plot(grid, groups.mean(), label=label, **style, **LINE)
+    ax.fill_between(grid, groups.min(), groups.max(), color=color, **BAND)
+
+
+def plot_best(
+    ax: Any, scores: Scores, score: str, x: str, method: str, *, largest: bool, hollow: Scores
+) -> None:
+    """The best value of a score for every value of `x`, by :func:`plot_spread`.
+
+    Markers are white where some seed has a row in `hollow`, with the same parameters.
+    """
+    mine = scores[scores["method"] == method]
+    best = best_per_seed(mine, score, largest=largest, by=("seed", x))
+    plot_spread(ax, best, x, method)
+    hollow = hollow[hollow["method"] == method]
+    at = [name for name in ("seed", "dim", "eps", "k") if name in best and name in hollow]
+    marked = best[x].isin(best.merge(hollow[at], on=at)[x])
+    means = best[marked].groupby(x)["value"].mean()
+    style = METHOD_STYLES[method]
+    ax.plot(
+        means.index.to_numpy(dtype=float), means.to_numpy(), linestyle="", marker=style["marker"],
+        markersize=LINE["markersize"], markerfacecolor="white", markeredgecolor=style["color"],
+    )  # fmt: skip
 
 
 def heat_map(ax: Any, scores: Scores, *, x: str, y: str, label: str, **options: Any) -> Any:

@@ -32,8 +32,10 @@ def with_known(sample: datasets.Sample, fraction: float, seed: int) -> LabeledAr
     return LabeledArms(sample, sample.labels, known)
 
 
-def inferred_labels(graph: otgraph.Graph, arms: LabeledArms) -> IntArray:
-    """Labels of all points by the objective of the text; -1 if no label reaches a point."""
+def inferred_labels(graph: otgraph.Graph, arms: LabeledArms, variant: str = "text") -> IntArray:
+    """Labels of all points, by the text or the authors' script; -1 if no label reaches a point."""
+    if variant == "code":
+        return authors_labels(graph, arms)
     partial = np.where(arms.known, arms.truth, -1)
     return np.asarray(otgraph.spread_labels(graph, partial, mu=MU).labels, dtype=np.int32)
 
@@ -51,16 +53,11 @@ def authors_labels(graph: otgraph.Graph, arms: LabeledArms) -> IntArray:
     return np.where(F.any(axis=1), F.argmax(axis=1), -1).astype(np.int32)
 
 
-def accuracy(graph: otgraph.Graph, arms: LabeledArms) -> float:
-    """Share of right labels among the unlabeled points.
+def accuracy(graph: otgraph.Graph, arms: LabeledArms, variant: str = "text") -> float:
+    """Share of right labels among the unlabeled points; the authors count the labeled ones, too.
 
-    All arms have equally many points, so the mean over the classes, which the authors use, is the
-    same number. A point that no label reaches counts as wrong.
+    All arms have equally many points. The mean over the classes, which the authors use, is
+    therefore the same number. A point that no label reaches counts as wrong.
     """
-    right = inferred_labels(graph, arms) == arms.truth
-    return float(right[~arms.known].mean())
-
-
-def authors_accuracy(graph: otgraph.Graph, arms: LabeledArms) -> float:
-    """Share of right labels among all points; the authors count the labeled ones, too."""
-    return float((authors_labels(graph, arms) == arms.truth).mean())
+    right = inferred_labels(graph, arms, variant) == arms.truth
+    return float(right.mean() if variant == "code" else right[~arms.known].mean())

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from matplotlib.figure import Figure
-
     from otgraph.experiments._framework.experiment import Claim, Picture, Scores, Task
 
 FIGURE_DPI = 150
@@ -112,18 +110,15 @@ def score_table(name: str, tasks: Iterable[Task], finished: Mapping[str, Any]) -
 
 def rendered(pictures: Iterable[Picture]) -> dict[str, bytes]:
     """Files of the pictures, complete in memory before the first is written."""
-    return {
-        f"{picture.name}.{kind}": _bytes_of(picture.figure, kind)
-        for picture in pictures
-        for kind in FIGURE_FORMATS
-    }
-
-
-def _bytes_of(figure: Figure, kind: str) -> bytes:
-    file = io.BytesIO()
-    options: dict[str, Any] = {"dpi": FIGURE_DPI, "bbox_inches": "tight"}
-    figure.savefig(file, format=kind, metadata=FIGURE_FORMATS[kind], **options)
-    return file.getvalue()
+    files = {}
+    for picture in pictures:
+        for kind, metadata in FIGURE_FORMATS.items():
+            file = io.BytesIO()
+            picture.figure.savefig(
+                file, format=kind, metadata=metadata, dpi=FIGURE_DPI, bbox_inches="tight"
+            )
+            files[f"{picture.name}.{kind}"] = file.getvalue()
+    return files
 
 
 def as_json(claims: Iterable[Claim], **entries: Any) -> bytes:

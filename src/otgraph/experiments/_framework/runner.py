@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from otgraph._parallel import thread_count
 from otgraph._validation import check_choice, check_count
 from otgraph.exceptions import DisconnectedWarning, ExperimentError
 from otgraph.experiments._framework.checkpoint import Checkpoint
+from otgraph.experiments._framework.experiment import Experiment, P, Picture
 from otgraph.experiments._framework.report import (
     Report,
     as_json,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from otgraph.experiments._framework.checkpoint import Rows
-    from otgraph.experiments._framework.experiment import Experiment, Picture, Scores, Task
+    from otgraph.experiments._framework.experiment import Scored, Scores, Task
 
 NAMES = ("curve", "spiral", "arms", "density", "cells", "mixture", "digits", "laplace")
 WITH_DATA = "cells"  # the one experiment that takes data of the user
@@ -57,7 +59,7 @@ def reproduce(
 
     Writes ``out/NAME/scores.csv`` (every single score), ``summary.json``, and the figures as PNG
     and PDF. An interrupted run continues with the stored scores, also with ``name="all"``. After a
-    complete run, the next one starts from scratch and replaces the files.
+    complete run, the next one computes everything again and replaces the files.
 
     Parameters
     ----------
@@ -108,13 +110,17 @@ def reproduce(
     root = _checked_folder(Path(out))
     for module, extra in (("pandas", "data"), ("matplotlib", "plots")):
         require(module, extra)  # checked before hours of computing
-    runs = [
-        _prepared(load(each), root, seeds=seeds, quick=quick, variant=variant, data=data,
-                  genes=genes, one_of_many=name == "all")
-        for each in names
-    ]  # fmt: skip
+    own = (None if data is None else os.fspath(data), None if genes is None else tuple(genes))
+    runs = []
+    for each in names:
+        experiment = load(each)
+        parameters = experiment.quick if quick else experiment.parameters
+        if experiment.with_data is not None:
+            parameters = _with_data(experiment, parameters, *own, warn_offline=name == "all")
+        wanted = ("text", "code") if variant == "both" else (variant,)
+        runs.append(_prepared(experiment, parameters, root / each, wanted, seeds, quick=quick))
     reports = [run.execute(n_processes, progress=progress) for run in runs]
-    for run in runs:  # at the end, so that an interrupted `all` keeps complete experiments
+    for run in runs:  # at the end: an interrupted `all` keeps complete experiments
         run.checkpoint.remove()
     return Report.of_all(reports) if name == "all" else reports[0]
 
@@ -165,11 +171,11 @@ class _Run:
         experiment, parameters = self.experiment, self.parameters
         scores = score_table(experiment.name, self.tasks, self.checkpoint.finished)
         with _expected_warnings():
-            summary = experiment.summarize(scores, parameters)
-            claims = summary.claims
-            if self.about["quick"]:
-                claims = [claim.without_verdict() for claim in claims]
+            summary = experiment.summarize_all(scores, parameters)
             pictures = list(self._pictures(scores))
+        claims = summary.claims
+        if self.about["quick"]:
+            claims = [claim.without_verdict() for claim in claims]
         figures = [{"name": picture.name, "caption": picture.caption} for picture in pictures]
         contents = {
             "scores.csv": scores.to_csv(index=False).encode(),
@@ -182,18 +188,13 @@ class _Run:
 
     def _pictures(self, scores: Scores) -> Iterator[Picture]:
         """Pictures of the first variant, then those of the second with other names."""
-        variants = self.about["variants"]
-        for variant in variants:
-            mine = scores[scores["variant"] == variant]
+        for variant, mine in scores.groupby("variant", sort=False):
             for picture in self.experiment.draw(mine, self.parameters):
-                if variant == variants[0]:
+                if variant == self.about["variants"][0]:
                     yield picture
                 else:
-                    yield replace(
-                        picture,
-                        name=f"{picture.name}-{variant}",
-                        caption=f"{picture.caption} Variant: {variant}.",
-                    )
+                    caption = f"{picture.caption} Variant: {variant}."
+                    yield Picture(f"{picture.name}-{variant}", picture.figure, caption)
 
     def _compute(self, n_processes: int, *, progress: bool) -> None:
         missing = [task for task in self.tasks if task.key not in self.checkpoint.finished]
@@ -211,40 +212,39 @@ class _Run:
             self.checkpoint.add(task, rows)
 
 
-def _prepared(
-    experiment: Experiment[Any],
-    root: Path,
+def _with_data(
+    experiment: Experiment[P],
+    parameters: P,
+    data: str | None,
+    genes: tuple[str, ...] | None,
     *,
-    seeds: int,
-    quick: bool,
-    variant: str,
-    data: str | os.PathLike[str] | None,
-    genes: Sequence[str] | None,
-    one_of_many: bool,
-) -> _Run:
-    parameters = experiment.quick if quick else experiment.parameters
-    if experiment.with_data is not None:
-        path = None if data is None else os.fspath(data)
-        names = None if genes is None else tuple(genes)
-        try:
-            parameters = experiment.with_data(parameters, path, names)
-        except ExperimentError as error:
-            # Other experiments need no network and should not fail without it.
-            if not (one_of_many and isinstance(error.__cause__, ConnectionError)):
-                raise
-            msg = f"{error} Until then {experiment.name!r} runs on {OFFLINE_DATA}."
-            warnings.warn(msg, UserWarning, stacklevel=3)
-            parameters = experiment.with_data(parameters, OFFLINE_DATA, names)
-    wanted = ("text", "code") if variant == "both" else (variant,)
+    warn_offline: bool,
+) -> P:
+    """Parameters for the data of the user; without a network, for cells that need none."""
+    assert experiment.with_data is not None
+    try:
+        return experiment.with_data(parameters, data, genes)
+    except ExperimentError as error:
+        # Other experiments need no network and should not fail without it.
+        if not (warn_offline and isinstance(error.__cause__, ConnectionError)):
+            raise
+        msg = f"{error} Until then {experiment.name!r} runs on {OFFLINE_DATA}."
+        warnings.warn(msg, UserWarning, stacklevel=3)
+        return experiment.with_data(parameters, OFFLINE_DATA, genes)
+
+
+def _prepared(
+    experiment: Experiment[Any], parameters: Any, folder: Path, wanted: Iterable[str], seeds: int,
+    *, quick: bool,
+) -> _Run:  # fmt: skip
     # If both variants are the same, one result stands for both.
     variants = [each for each in wanted if each in experiment.variants] or experiment.variants[:1]
     seeds = min(seeds, QUICK_SEEDS) if quick else seeds
-    folder = root / experiment.name
     settings = {
         "experiment": experiment.name,
         "otgraph": otgraph.__version__,
         "quick": quick,
-        "parameters": experiment.settings(parameters),
+        "parameters": json.loads(json.dumps(asdict(parameters))),  # as they are read back
     }
     about = {
         "title": experiment.title,
@@ -253,20 +253,20 @@ def _prepared(
         "seeds": seeds if experiment.seeded else 1,
         **settings,
     }
-    tasks = experiment.tasks(parameters, variants, seeds)
+    tasks = experiment.all_tasks(parameters, variants, seeds)
     return _Run(experiment, parameters, folder, tasks, about, Checkpoint(folder, settings))
 
 
 def _run_task(
-    run: Callable[[Task, Any], Iterable[Any]], task: Task, parameters: Any
+    run: Callable[[Task, P], Iterable[Scored]], task: Task, parameters: P
 ) -> tuple[Task, Rows]:
+    """Scores of a task, one row each, without numpy scalars."""
     with _expected_warnings():
-        return task, [_plain(row) for row in run(task, parameters)]
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    """Scores without numpy scalars, so that they are equal after storing and reading."""
-    return {name: getattr(value, "item", lambda v=value: v)() for name, value in row.items()}
+        return task, [
+            {**params, "score": score, "value": getattr(value, "item", lambda v=value: v)()}
+            for params, scores in run(task, parameters)
+            for score, value in scores.items()
+        ]
 
 
 @contextlib.contextmanager

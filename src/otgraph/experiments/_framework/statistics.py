@@ -58,7 +58,7 @@ def best_of(scores: Scores, score: str, method: str, *, largest: bool, seed: int
 
 
 def at_best(scores: Scores, method: str, score: str, other: str, *, largest: bool) -> FloatArray:
-    """Another score of a method at its best parameters, one value per seed."""
+    """The score `other` of a method at the parameters with its best `score`, one per seed."""
     mine = scores[scores["method"] == method]
     best = best_per_seed(mine, score, largest=largest)
     names = [column for column in mine if column not in NOT_PARAMETERS]
@@ -67,24 +67,27 @@ def at_best(scores: Scores, method: str, score: str, other: str, *, largest: boo
     return np.asarray(found["value"], dtype=np.float64)
 
 
+def by_method(rows: Scores) -> dict[str, FloatArray]:
+    """Values of each method, one per seed, from rows of :func:`best_per_seed`."""
+    return {method: group["value"].to_numpy() for method, group in rows.groupby("method")}
+
+
 def table_of_best(best: Scores) -> list[dict[str, Any]]:
     """Rows for a summary from those of :func:`best_per_seed`: spread, and where it was reached."""
     parameters = [column for column in best.columns if column not in NOT_PARAMETERS]
     rows = []
     for (variant, method), group in best.groupby(["variant", "method"], sort=False):
         used = group[parameters].dropna(axis="columns", how="all")
-        rows.append(
-            {
-                "variant": variant,
-                "method": method,
-                "score": group["score"].iloc[0],
-                "mean": float(group["value"].mean()),
-                "std": sample_std(group["value"]),
-                "per seed": [float(value) for value in group["value"]],
-                "best at": {name: used[name].tolist() for name in used},
-            }
-        )
+        at = {name: used[name].tolist() for name in used}
+        row = {"variant": variant, "method": method, "score": group["score"].iloc[0]}
+        rows.append({**row, **mean_and_std(group["value"]), "best at": at})
     return rows
+
+
+def mean_and_std(values: ArrayLike) -> dict[str, Any]:
+    """Entries of a table: mean, standard deviation, and the value of every seed."""
+    array = np.asarray(values, dtype=np.float64)
+    return {"mean": float(array.mean()), "std": sample_std(array), "per seed": array.tolist()}
 
 
 def sample_std(values: ArrayLike) -> float:
@@ -97,6 +100,13 @@ def spread(values: ArrayLike, digits: int = 3) -> str:
     """``mean ± standard deviation`` of the values of all seeds."""
     array = np.asarray(values, dtype=np.float64)
     return f"{array.mean():.{digits}f} ± {sample_std(array):.{digits}f}"
+
+
+def listing(
+    values: Mapping[str, ArrayLike], chosen: Iterable[str] = (), separator: str = "; "
+) -> str:
+    """Each name (by default all of them) with the :func:`spread` of its values."""
+    return separator.join(f"{name} {spread(values[name])}" for name in chosen or values)
 
 
 def paired_sentence(better: ArrayLike, worse: ArrayLike, digits: int = 3) -> str:

@@ -1,4 +1,4 @@
-"""The one loop: candidates, Newton, screen, certificate."""
+"""The rounds of a solve: candidates, Newton, screen, certificate."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def _suspicious(goal: Goal, state: State) -> bool:
 
 DESCENT_RATIO = 3.0  # ratio of successive eps
 MAX_RISES = 20  # limit of the number of larger eps
-FAR_QUANTILE = 0.99  # quantile of the largest candidate costs that sets the first eps
+FAR_QUANTILE = 0.99  # quantile of the reaches that sets the first eps
 DESCENT_TOL = 1e-3  # tolerance for the larger eps
 
 
@@ -223,7 +223,7 @@ def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> S
     As eps tends to zero, the plan tends to a matching and the active pairs to a forest. Newton
     steps from a distant start are poor there. Larger eps have more neighbors and are easier.
     """
-    far = float(np.quantile(failed.problem.largest_costs(), FAR_QUANTILE))
+    far = min(float(np.quantile(failed.reach, FAR_QUANTILE)), screener.cost.largest)
     rises = int(np.ceil(np.log(max(far / goal.eps, 1.0)) / np.log(DESCENT_RATIO)))
     rises = min(max(rises, 1), MAX_RISES)
     top = goal.at(DESCENT_RATIO**rises * goal.eps)

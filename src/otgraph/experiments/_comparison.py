@@ -1,4 +1,4 @@
-"""All graphs of the comparison over their grids, and their clustering scores."""
+"""All graphs of the comparison over their grids: clustering scores, and curves of a score."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scipy.sparse.linalg import ArpackError
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import normalized_mutual_info_score
 
-from otgraph.experiments._framework import graphs_along, log_grid
-from otgraph.experiments._framework.style import (
+from otgraph.experiments._framework import figures, methods
+from otgraph.experiments._framework.methods import (
     ENTROPIC,
     GAUSSIAN,
     HOLLOW,
@@ -23,18 +23,22 @@ from otgraph.experiments._framework.style import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
     from otgraph import Graph
-    from otgraph.experiments._framework import Task
+    from otgraph.experiments._framework.experiment import Params, Scores, Task
     from otgraph.typing import FloatArray
 
 CONTENDERS = (
     QUADRATIC, HOLLOW, ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN, KNN_GAUSSIAN, KNN, MAGIC
 )  # fmt: skip
+OURS = (QUADRATIC, HOLLOW)
+WITH_EPS = (QUADRATIC, HOLLOW, KNN_GAUSSIAN, ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN)
+WITH_K = (KNN, KNN_GAUSSIAN, MAGIC)
 NMI = "NMI"
+COMPONENTS = "components"
 
 # Above this share of all pairs, graphs are faster to decompose as dense matrices.
 DENSE_SHARE = 0.1
@@ -44,13 +48,13 @@ DENSE_SHARE = 0.1
 class Grids:
     """Parameters of the graphs; eps of the kernels is also that of nearest neighbors."""
 
-    quadratic_eps: tuple[float, ...] = log_grid(-1.5, 1.5, 25)
-    kernel_eps: tuple[float, ...] = log_grid(-2, 1, 25)
+    quadratic_eps: tuple[float, ...] = methods.log_grid(-1.5, 1.5, 25)
+    kernel_eps: tuple[float, ...] = methods.log_grid(-2, 1, 25)
     k: tuple[int, ...] = (3, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)
     gaussian_k: tuple[int, ...] = (5, 10, 15, 20, 25, 50, 100)
 
 
-def contenders(grids: Grids) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def contenders(grids: Grids) -> Iterator[tuple[str, Params]]:
     """Methods with the parts of the grid that make a task each, the dense ones first."""
     for method in (ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN, QUADRATIC, HOLLOW, KNN, MAGIC):
         yield method, {}
@@ -60,9 +64,9 @@ def contenders(grids: Grids) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def graphs(task: Task, X: FloatArray, grids: Grids) -> Iterator[tuple[dict[str, Any], Graph]]:
     """All graphs of a task with their parameters."""
-    eps = grids.quadratic_eps if task.method in (QUADRATIC, HOLLOW) else grids.kernel_eps
+    eps = grids.quadratic_eps if task.method in OURS else grids.kernel_eps
     k = (task.params["k"],) if task.method == KNN_GAUSSIAN else grids.k
-    return graphs_along(task.method, X, eps=eps, k=k)
+    return methods.graphs_along(task.method, X, eps=eps, k=k)
 
 
 def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:
@@ -75,7 +79,7 @@ def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:
         # Disconnected graphs get low scores; no warning for each.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         warnings.filterwarnings("ignore", message="Number of distinct clusters")
-        warnings.filterwarnings("ignore", message="Exited")  # eigenvectors short of their accuracy
+        warnings.filterwarnings("ignore", message="Exited")  # inaccurate eigenvectors
         try:
             return clustering.fit_predict(weights)
         except (ArpackError, RuntimeError):  # the latter from a singular factorization
@@ -86,3 +90,17 @@ def clustering_score(graph: Graph, labels: ArrayLike, *, n: int, seed: int) -> f
     """Normalized mutual information of clusters and groups; 0 without clusters."""
     found = clusters(graph, n, seed=seed)
     return 0.0 if found is None else float(normalized_mutual_info_score(labels, found))
+
+
+def draw_curves(axes: Sequence[Any], scores: Scores, score: str) -> None:
+    """Best value for every eps in the first panel and for every k in the second.
+
+    White markers show graphs with several components, if the scores contain them.
+    """
+    apart = scores[(scores["score"] == COMPONENTS) & (scores["value"] > 1)]
+    for ax, x, shown in zip(axes, ("eps", "k"), (WITH_EPS, WITH_K), strict=True):
+        for method in shown:
+            figures.plot_best(ax, scores, score, x, method, largest=True, hollow=apart)
+        ax.set(ylim=(0, 1))
+        figures.light_grid(ax)
+    axes[0].set(xscale="log", ylabel=score)

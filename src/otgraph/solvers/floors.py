@@ -1,0 +1,260 @@
+"""Minimum flows: a graph without lonely points, still optimal among all graphs that have them.
+
+A *floor* is a pair of points with a minimum flow: pi_ij >= l_ij. With rho = pi - l the problem is
+the same as before, with masses m_i - sum_j l_ij and with costs c_ij + eps l_ij on the floors. The
+plan is pi_ij = max(l_ij, (u_i + u_j - c_ij) / eps), so a floor that the plan exceeds anyway
+changes nothing.
+
+The rule is the same for points and for components: who is lonely gets `min_degree` floors. A point
+with too few neighbors gets them to its nearest points. A small component, or every component if
+all are to be connected, gets them on the shortest pairs to the rest. The problem is solved again
+until there is nothing left to add.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from otgraph.exceptions import InfeasibleError
+from otgraph.solvers.certificate import Status
+from otgraph.solvers.certify import plan_error
+from otgraph.solvers.rounds import solve
+
+if TYPE_CHECKING:
+    from otgraph.costs import Cost
+    from otgraph.costs.interface import TransportPlan
+    from otgraph.solvers.screening import Screener
+    from otgraph.solvers.state import Goal, Solution
+    from otgraph.typing import BoolArray, FloatArray, LongArray
+
+logger = logging.getLogger("otgraph")
+
+# Share of the mass of a point that floors may take. Between 0.1 and 0.5 clusters and labels hardly
+# depend on it (benchmarks/README.md).
+FLOOR_SHARE = 0.2
+# Components with a smaller share of the points are not clusters but fragments.
+SMALL_SHARE = 0.03
+LINKS = 5  # floors per component that is joined, if no `min_degree` says how many
+MAX_ROUNDS = 20  # one or two are usual
+# Share of the largest flows that the masses can carry without self-loops. Beyond it, the heaviest
+# point would find too few partners.
+ROOM_SHARE = 0.5
+LEAST_ROOM = 1e-3  # below, the masses leave no room for floors
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a graph must satisfy besides being optimal.
+
+    Parameters
+    ----------
+    min_degree
+        Neighbors that every point has at least; 0 leaves points and small components alone.
+    connect
+        Whether all components are joined.
+    strict
+        Whether it is an error if the allowed pairs or the masses cannot satisfy `min_degree`. It
+        always is an error for `connect`.
+    """
+
+    min_degree: int = 0
+    connect: bool = False
+    strict: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether anything is wished."""
+        return self.min_degree > 0 or self.connect
+
+
+@dataclass(frozen=True)
+class Floors:
+    """Pairs i < j with a minimum flow, sorted; ``costs`` are the costs c_ij without floors."""
+
+    i: LongArray
+    j: LongArray
+    costs: FloatArray
+    flows: FloatArray
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.i)
+
+    def sums(self, n: int) -> FloatArray:
+        """Minimum flow out of every point."""
+        both = np.concatenate([self.i, self.j])
+        return np.bincount(both, np.tile(self.flows, 2), minlength=n).astype(np.float64)
+
+    def hidden(self, rows: LongArray, u: FloatArray, eps: float) -> LongArray:
+        """Per row, the number of floors with c_ij < u_i + u_j <= c_ij + eps l_ij.
+
+        They look like pairs that a plan should use, but their floor is all that they carry.
+        """
+        excess = u[self.i] + u[self.j] - self.costs
+        idle = (excess > 0.0) & (excess <= eps * self.flows)
+        counts = np.bincount(np.concatenate([self.i[idle], self.j[idle]]), minlength=len(u))
+        return counts[rows]
+
+
+NO_FLOORS = Floors(*np.empty((2, 0), dtype=np.int64), *np.empty((2, 0)))
+
+
+def with_floors(screener: Screener, goal: Goal, plain: Solution, wish: Wish) -> Solution:
+    """The solution with the floors that a wish needs; ``plain`` itself if it needs none."""
+    solution, floors = plain, NO_FLOORS
+    if plain.certificate.status == Status.NOT_CONVERGED:
+        return plain
+    for _ in range(MAX_ROUNDS):
+        more = _missing_floors(screener.cost, solution.plan, wish, floors)
+        if len(more) == len(floors):
+            break
+        floors = _with_flows(more, goal.mass)
+        logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
+        room = 1.0 if goal.self_loops else _room(floors, goal.mass)
+        if room < LEAST_ROOM:
+            if wish.strict or wish.connect:
+                raise InfeasibleError(NO_ROOM)
+            return plain
+        floors = replace(floors, flows=room * floors.flows)
+        solution = _solve_with(screener, goal, plain, floors)
+    return solution
+
+
+def _room(floors: Floors, mass: FloatArray) -> float:
+    """Share of the flows that leaves every point enough partners.
+
+    Without self-loops no point may have more mass than all others together. Flows between the
+    others take from these.
+    """
+    sums = floors.sums(len(mass))
+    taken = np.sum(sums) - 2.0 * sums
+    spare = np.sum(mass) - 2.0 * mass
+    tight = taken > 0.0
+    most = np.min(spare[tight] / taken[tight], initial=np.inf)
+    return float(min(1.0, ROOM_SHARE * most))
+
+
+def _solve_with(screener: Screener, goal: Goal, plain: Solution, floors: Floors) -> Solution:
+    """Solve for rho = pi - l, and add l to the plan."""
+    cost, n = screener.cost, screener.cost.n
+    pairs = cost.pair_set(floors.i, floors.j, floors.costs + goal.eps * floors.flows)
+    raised = screener.of(cost.with_raised(pairs))
+    rest = replace(goal, mass=goal.mass - floors.sums(n), floors=floors)
+    state = plain.state
+    assert state.screen is not None  # a solution that converged was screened
+    problem = raised.cost.restrict(state.screen.pairs, state.problem.diagonal)
+    solution = solve(raised, rest, replace(state, problem=problem))
+    weights = np.maximum(
+        floors.flows,
+        (solution.u[floors.i] + solution.u[floors.j] - floors.costs) / goal.eps,
+    )
+    plan = solution.plan.with_entries(
+        cost.pair_set(floors.i, floors.j, weights),
+        cost.pair_set(floors.i, floors.j, floors.costs),
+    )
+    certificate = replace(
+        solution.certificate,
+        marginal_error=plan_error(plan, goal),
+        n_edges=int(np.sum(plan.degrees)) // 2,
+        n_steps=plain.certificate.n_steps + solution.certificate.n_steps,
+        n_screens=plain.certificate.n_screens + solution.certificate.n_screens,
+        history=plain.certificate.history + solution.certificate.history,
+        n_floors=len(floors),
+        floor_share=float(2.0 * np.sum(floors.flows) / np.sum(goal.mass)),
+    )
+    return replace(solution, plan=plan, certificate=certificate, floors=floors)
+
+
+def _with_flows(floors: Floors, mass: FloatArray) -> Floors:
+    """Flows that take at most the share of each point, divided equally among its floors."""
+    n_floors = np.bincount(np.concatenate([floors.i, floors.j]), minlength=len(mass))
+    each = FLOOR_SHARE * mass / np.maximum(n_floors, 1)
+    return replace(floors, flows=np.minimum(each[floors.i], each[floors.j]))
+
+
+# Which pairs get floors -----------------------------------------------------------------
+
+
+def _missing_floors(cost: Cost, plan: TransportPlan, wish: Wish, floors: Floors) -> Floors:
+    """The floors, and those that the plan still needs."""
+    n = cost.n
+    wanted = min(wish.min_degree, n - 1)
+    lonely = np.flatnonzero(plan.degrees < wanted)
+    if len(lonely):
+        found = cost.shortest_pairs(lonely, np.arange(n), wanted)
+        if wish.strict and len(found[0]) < wanted * len(lonely):
+            short = lonely[np.bincount(found[0], minlength=n)[lonely] < wanted]
+            raise InfeasibleError(_too_few_message(cost, short, wish.min_degree))
+        floors = _united(floors, *found)
+    labels = plan.component_labels()
+    while True:
+        labels = _joined(labels, floors)
+        apart = _components_to_join(labels, wish)
+        rows = np.flatnonzero(apart[labels])
+        if not len(rows):
+            return floors
+        found = cost.shortest_pairs(rows, labels, wish.min_degree or LINKS)
+        if wish.connect and len(np.unique(labels[found[0]])) < apart.sum():
+            raise InfeasibleError(_apart_message(len(apart)))
+        if not len(found[0]):
+            return floors
+        floors = _united(floors, *found)
+
+
+def _components_to_join(labels: LongArray, wish: Wish) -> BoolArray:
+    """Which components get floors to the rest; the largest one never does."""
+    sizes = np.bincount(labels)
+    apart = np.full(len(sizes), wish.connect) | (
+        (wish.min_degree > 0) & (sizes < SMALL_SHARE * len(labels))
+    )
+    apart[np.argmax(sizes)] = False
+    return apart
+
+
+def _joined(labels: LongArray, floors: Floors) -> LongArray:
+    """Components after the floors are added."""
+    if not len(floors):
+        return labels
+    n = int(labels.max()) + 1
+    links = sp.coo_matrix((np.ones(len(floors)), (labels[floors.i], labels[floors.j])), (n, n))
+    return connected_components(links, directed=False)[1][labels]
+
+
+def _united(floors: Floors, i: LongArray, j: LongArray, costs: FloatArray) -> Floors:
+    """The floors and other pairs, each once; flows are set later."""
+    first = np.concatenate([floors.i, np.minimum(i, j)])
+    second = np.concatenate([floors.j, np.maximum(i, j)])
+    costs = np.concatenate([floors.costs, costs])
+    order = np.lexsort((second, first))
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (np.diff(first[order]) != 0) | (np.diff(second[order]) != 0)
+    kept = order[new]
+    return Floors(first[kept], second[kept], costs[kept], np.zeros(len(kept)))
+
+
+NAMED_POINTS = 10  # in an error message
+NO_ROOM = (
+    "The masses leave no room for minimum flows: one point has as much mass as all others together. "
+    "Change `mass`, pass `self_loops=True`, or `min_degree=0` and `connect=False`."
+)
+
+
+def _too_few_message(cost: Cost, points: LongArray, min_degree: int) -> str:
+    named = ", ".join(str(p) for p in np.sort(cost.order[points])[:NAMED_POINTS])
+    return (
+        f"`min_degree`={min_degree} cannot be met: {len(points)} point(s) have fewer candidate "
+        f"pairs (points {named}{', ...' if len(points) > NAMED_POINTS else ''}). Give more "
+        "candidates, or lower `min_degree`."
+    )
+
+
+def _apart_message(n_components: int) -> str:
+    return (
+        f"`connect=True` cannot be met: the candidate pairs fall into {n_components} components "
+        "that no pair connects. Give more candidates, or pass `connect=False`."
+    )
