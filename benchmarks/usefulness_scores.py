@@ -90,13 +90,22 @@ def _of_component(weights: Any, k: int) -> tuple[Any, Any]:
     scale = sp.diags(1.0 / np.sqrt(mass))
     S = (scale @ weights @ scale).tocsr()
     if n <= DENSE_LIMIT or k >= n - 1:
-        values, vectors = scipy.linalg.eigh(S.toarray(), subset_by_index=[n - k, n - 1])
+        values, vectors = _dense(S.toarray(), k)
     else:
         start = np.random.default_rng(0).standard_normal(n)
         values, vectors = eigsh(S, k, which="LA", v0=start, ncv=min(n - 1, max(60, 4 * k)))
     values = values[::-1].copy()
     values[0] = 1.0
     return values, vectors[:, ::-1]
+
+
+def _dense(S: Any, k: int) -> tuple[Any, Any]:
+    n = len(S)
+    try:
+        return scipy.linalg.eigh(S, subset_by_index=[n - k, n - 1])
+    except np.linalg.LinAlgError:  # the fast driver fails on some clusters of eigenvalues
+        values, vectors = scipy.linalg.eigh(S, driver="evd")
+        return values[-k:], vectors[:, -k:]
 
 
 def leiden_ari(weights: Any, y: Any, seed: int = 0) -> float:
