@@ -33,8 +33,10 @@ if TYPE_CHECKING:
         quadratic_ot_graph,
     )
     from otgraph.methods import (
+        Clustering,
         Embedding,
         LabelSpread,
+        cluster,
         denoise,
         eigenmaps,
         spread_labels,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "Clustering",
     "Embedding",
     "EpsPath",
     "Graph",
@@ -55,6 +58,7 @@ __all__ = [
     "TransportGraph",
     "Verification",
     "__version__",
+    "cluster",
     "datasets",
     "denoise",
     "distributed",
@@ -90,6 +94,7 @@ _SUBMODULES = {
 }
 _HOME_OF = {
     "Certificate": "solvers",
+    "Clustering": "methods",
     "Embedding": "methods",
     "EpsPath": "graphs",
     "Graph": "graphs",
@@ -98,6 +103,7 @@ _HOME_OF = {
     "Status": "solvers",
     "TransportGraph": "graphs",
     "Verification": "solvers",
+    "cluster": "methods",
     "denoise": "methods",
     "eigenmaps": "methods",
     "entropic_ot_graph": "graphs",
