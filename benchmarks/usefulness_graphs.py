@@ -110,7 +110,8 @@ def _self_tuned(X: Any, k: int) -> Any:
     n = len(X)
     rows = np.repeat(np.arange(n), k)
     scale = distances[:, -1]
-    scale = np.maximum(scale, scale[scale > 0.0].min())  # duplicates are at distance zero
+    positive = scale[scale > 0.0]  # duplicates are at distance zero
+    scale = np.maximum(scale, positive.min() if len(positive) else 1.0)
     columns = indices.ravel()
     weights = np.exp(-(distances.ravel() ** 2) / (scale[rows] * scale[columns]))
     kernel = sp.csr_matrix((weights, (rows, columns)), shape=(n, n))

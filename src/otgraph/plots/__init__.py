@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from otgraph.plots.convergence import plot_convergence
 from otgraph.plots.degrees import plot_degrees
+from otgraph.plots.eigenvalues import plot_eigenvalues
 from otgraph.plots.embedding import plot_embedding
 from otgraph.plots.explorer import explore
 from otgraph.plots.graph import draw_graph
@@ -14,6 +15,7 @@ __all__ = [
     "explore",
     "plot_convergence",
     "plot_degrees",
+    "plot_eigenvalues",
     "plot_embedding",
     "plot_path",
 ]
