@@ -59,7 +59,10 @@ def sets(
     max_points
         Larger sets are subsampled with a fixed seed; zero keeps all points.
     """
-    found = [*from_file(Path(file)), *bundled(), *toys(), *noisy(), *cells()]
+    kinds = {name.split("/")[0] for name in select}
+    made = [make() for kind, make in MAKERS.items() if not kinds or kind in kinds]
+    read = [] if kinds and kinds <= set(MAKERS) else from_file(Path(file))
+    found = [one for source in (read, *made) for one in source]
     if select:
         found = [one for one in found if one.kind in select or one.title in select]
     return [_subsampled(one, max_points) for one in found]
@@ -124,6 +127,9 @@ def cells() -> Iterator[LabeledSet]:
     adata = sc.datasets.pbmc68k_reduced()
     labels = adata.obs["bulk_labels"].cat.codes.to_numpy()
     yield LabeledSet("cells", "pbmc68k", adata.obsm["X_pca"].astype(np.float64), labels)
+
+
+MAKERS = {"table": bundled, "toy": toys, "noisy": noisy, "cells": cells}
 
 
 def _subsampled(one: LabeledSet, max_points: int) -> LabeledSet:

@@ -57,7 +57,7 @@ def test_duplicates(rng):
 
 
 def test_runs_without_the_file(tmp_path, capsys):
-    chosen = usefulness.sets(tmp_path / "none.npz", select=["table/iris"], max_points=60)
+    chosen = usefulness.sets(tmp_path / "none.npz", select=["shape", "table/iris"], max_points=60)
     assert "there is no file" in capsys.readouterr().out
     rows = usefulness.run(chosen, ["5", "default"], ["ours", "kNN"])
     assert [len(one.y) for one in chosen] == [60]
