@@ -61,6 +61,8 @@ def magic(X: Any, mean_degree: float | None) -> Any:
     )  # fmt: skip
 
 
+# Keywords of our function are one line each: "ours p=1": lambda X, d: ours(X, d, power=1.0). Names
+# that begin with "ours" are compared with the rivals.
 CONTENDERS: dict[str, Callable[[Any, float | None], Any]] = {
     "ours": ours,
     "kNN": knn,
