@@ -97,7 +97,7 @@ def cluster(
         Number of clusters. If the graph has more components of sufficient size, the largest are
         the clusters and the others have the label -1. None, the default, takes a number from 2 on
         with the largest gap :math:`(f_{k+1} - f_k) / \sqrt{f_{k+1}}` between the frequencies
-        :math:`f_k = \sqrt{1 - \lambda_k}`. On half of 64 public sets this is the number of labels;
+        :math:`f_k = \sqrt{1 - \lambda_k}`. On half of 64 labeled sets this is the number of labels;
         look at :func:`otgraph.plots.plot_eigenvalues` before you rely on it.
     max_clusters
         Largest number that None may give.
@@ -218,8 +218,8 @@ def _by_gap(modes: _Modes, most: int) -> int:
     """The number of clusters after which the frequency of the modes rises most.
 
     Along a curve without any groups 1 - λ grows like k², and its root f by equal steps. A step of f
-    that is larger than others is a sign of groups. On the public sets differences of λ gave the
-    true number in 14 % of cases, differences of f in 32 %, and this quotient in 39 %, with the best
+    that is larger than others is a sign of groups. On the labeled sets differences of λ gave the
+    true number in 13 % of cases, differences of f in 32 %, and this quotient in 39 %, with the best
     NMI. It lies between the difference, which favors many clusters, and the relative one.
     """
     best, widest = 1, 0.0
