@@ -129,6 +129,11 @@ class TestComponents:
         assert np.sort(otgraph.eigenmaps(W, 2).coordinates[:, 0])[-3] > 5  # its mode is the slowest
         np.testing.assert_array_equal(cluster(W, 2).labels, np.repeat([0, 1], [60, 53]))
 
+    def test_sizes_are_those_with_fragments(self):
+        """The smaller group becomes the larger one by its fragment."""
+        W = joined([complete(51), complete(50), ring(3)], (0, 51, 1.0), (70, 101, 1e-3))
+        np.testing.assert_array_equal(cluster(W, 2).labels, np.repeat([1, 0], [51, 53]))
+
     def test_isolated_points_can_be_clusters(self):
         assert cluster(sp.csr_matrix((3, 3)), 3).labels.tolist() == [0, 1, 2]
 

@@ -131,7 +131,7 @@ def cluster(
         used = modes.for_clusters(k)
         coordinates = _unit_rows(graph.n, used[:k])
         labels = _grouped_rows(coordinates, ~_fragments(modes, used[:k], graph.n), k, seed)
-        labels = _followed_edges(graph, labels)
+        labels = _numbered(_followed_edges(graph, labels))
     _warn(graph, k, labels)
     values = np.array([mode.value for mode in used[: most + SPARE_MODES[0]]])
     return Clustering(labels, k, values, coordinates)
@@ -252,7 +252,7 @@ def _fragments(modes: _Modes, used: list[_Mode], n: int) -> BoolArray:
 
 
 def _grouped_rows(rows: FloatArray, chosen: BoolArray, k: int, seed: int) -> IntArray:
-    """Clusters of the chosen rows by k-means, numbered by size; -1 for the others.
+    """Clusters of the chosen rows by k-means; -1 for the others.
 
     Rows of zeros, in components that have no eigenvector here, are others too.
     """
@@ -263,11 +263,7 @@ def _grouped_rows(rows: FloatArray, chosen: BoolArray, k: int, seed: int) -> Int
     labels = np.full(len(rows), -1, dtype=np.int32)
     placed = rows.any(axis=1)
     placed &= chosen if np.count_nonzero(placed & chosen) >= k else True
-    found = KMeans(k, n_init=N_STARTS, random_state=seed).fit_predict(rows[placed])
-    names, first, sizes = np.unique(found, return_index=True, return_counts=True)
-    rank = np.empty(k, dtype=np.int32)
-    rank[names[np.lexsort((first, -sizes))]] = np.arange(len(names))
-    labels[placed] = rank[found]
+    labels[placed] = KMeans(k, n_init=N_STARTS, random_state=seed).fit_predict(rows[placed])
     return labels
 
 
@@ -282,6 +278,16 @@ def _followed_edges(graph: Graph, labels: IntArray) -> IntArray:
     spread = spread_labels(part, labels[reached]).labels
     labels[reached] = np.where(labels[reached] < 0, spread, labels[reached])
     return labels
+
+
+def _numbered(labels: IntArray) -> IntArray:
+    """Clusters by falling size, then by their first point."""
+    names, first, sizes = np.unique(labels, return_index=True, return_counts=True)
+    order = np.lexsort((first, -sizes))
+    order = order[names[order] >= 0]
+    rank = np.full(labels.max() + 2, -1, dtype=np.int32)  # the last is that of -1
+    rank[names[order]] = np.arange(len(order))
+    return rank[labels]
 
 
 def _warn(graph: Graph, k: int, labels: IntArray) -> None:
