@@ -85,3 +85,17 @@ def test_a_graph_names_its_construction_and_keywords(name, rng):
     graph = construction.build(rng.normal(size=(40, 3)), **extra)
     assert graph.params["method"] == name
     assert set(construction.options.names()) <= set(graph.params)
+
+
+@pytest.mark.parametrize(
+    ("function", "estimator"),
+    [
+        (otgraph.cluster, otgraph.estimators.GraphSpectralClustering),
+        (otgraph.eigenmaps, otgraph.estimators.GraphEigenmaps),
+        (otgraph.spread_labels, otgraph.estimators.GraphLabelSpreading),
+    ],
+)
+def test_methods_and_their_estimators_have_the_same_defaults(function, estimator):
+    expected = defaults_of(function) | {"graph": None}
+    expected.pop("labels", None)  # `fit` takes them
+    assert defaults_of(estimator.__init__) == expected

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
         quadratic_ot_graph,
     )
     from otgraph.methods import (
+        Clustering,
         Embedding,
         LabelSpread,
         choose_eps,
+        cluster,
         denoise,
         eigenmaps,
         spread_labels,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "Clustering",
     "Doubt",
     "Embedding",
     "EpsChoice",
@@ -61,6 +64,7 @@ __all__ = [
     "Verification",
     "__version__",
     "choose_eps",
+    "cluster",
     "datasets",
     "denoise",
     "distributed",
@@ -97,6 +101,7 @@ _SUBMODULES = {
 _HOME_OF = {
     "Certificate": "solvers",
     "Doubt": "graphs",
+    "Clustering": "methods",
     "Embedding": "methods",
     "EpsChoice": "graphs",
     "EpsPath": "graphs",
@@ -107,6 +112,7 @@ _HOME_OF = {
     "TransportGraph": "graphs",
     "Verification": "solvers",
     "choose_eps": "methods",
+    "cluster": "methods",
     "denoise": "methods",
     "eigenmaps": "methods",
     "entropic_ot_graph": "graphs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import anndata
@@ -88,6 +89,45 @@ class TestEmbed:
         assert message in done.err
         assert len(done.err.splitlines()) == 1
         assert not Path("e.png").exists()
+
+
+class TestCluster:
+    def test_points(self, cli, table, graph):
+        options = ("--n-clusters", 3, "--drop", "kind", "--eps", 1)
+        done = cli("cluster", table, "-o", "out.csv", "--picture", "e.png", "-v", *options)
+        assert done.code == 0
+        found = pd.read_csv("out.csv", index_col=0)
+        assert list(found.index) == NAMES
+        assert list(found) == ["cluster"]
+        np.testing.assert_array_equal(found["cluster"], otgraph.cluster(graph, 3).labels)
+        assert Path("e.png").stat().st_size > 1000
+        assert "clusters    3, of " in done.out
+
+    def test_graph_by_the_gap(self, cli, graph):
+        graph.save("g.otg")
+        done = cli("cluster", "g.otg", "-o", "out.csv", "--max-clusters", 4, "--json")
+        expected = otgraph.cluster(graph, max_clusters=4)
+        assert done.code == 0
+        facts = json.loads(done.out)
+        assert facts["n_clusters"] == expected.n_clusters
+        np.testing.assert_allclose(facts["eigenvalues"], expected.eigenvalues)
+        np.testing.assert_array_equal(pd.read_csv("out.csv")["cluster"], expected.labels)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("--n-clusters", 41), "--n-clusters must be at most the number of points, 40, got 41"),
+            (("--eigen-tol", 0), "--eigen-tol must be a positive"),
+            (("--cluster-seed", -1), "--cluster-seed must be an integer >= 0"),
+            (("--mean-degree", 5), "is a graph already"),
+        ],
+    )
+    def test_errors(self, cli, graph, options, message):
+        graph.save("g.otg")
+        done = cli("cluster", "g.otg", "-o", "out.csv", *options)
+        assert done.code == 1
+        assert message in done.err
+        assert not Path("out.csv").exists()
 
 
 class TestLabels:

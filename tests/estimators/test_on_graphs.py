@@ -18,6 +18,7 @@ from otgraph.estimators import (
     GraphDenoiser,
     GraphEigenmaps,
     GraphLabelSpreading,
+    GraphSpectralClustering,
     KNNGaussianTransformer,
     QuadraticOTTransformer,
 )
@@ -332,3 +333,30 @@ class TestDenoiser:
     def test_bad_t(self, X, t, error):
         with pytest.raises(error, match="`t` must be"):
             GraphDenoiser(t).fit(X)
+
+
+class TestSpectralClustering:
+    def test_same_as_the_function(self, X, graph):
+        estimator = GraphSpectralClustering(3, graph=graph).fit(X)
+        found = otgraph.cluster(graph, 3)
+        np.testing.assert_array_equal(estimator.labels_, found.labels)
+        np.testing.assert_array_equal(estimator.eigenvalues_, found.eigenvalues)
+        assert estimator.n_clusters_ == 3
+        assert estimator.graph_ is graph
+
+    def test_all_sources_give_the_same(self, X, graph):
+        expected = otgraph.cluster(graph, 3).labels
+        for source, A in ((QuadraticOTTransformer(EPS), X), ("precomputed", graph.weights)):
+            labels = GraphSpectralClustering(3, graph=source).fit_predict(A)
+            np.testing.assert_array_equal(labels, expected)
+
+    def test_number_by_the_gap(self, X, graph):
+        estimator = GraphSpectralClustering(graph=graph, max_clusters=4).fit(X)
+        assert estimator.n_clusters_ == otgraph.cluster(graph, max_clusters=4).n_clusters
+
+    def test_failed_fit_leaves_the_estimator_as_it_was(self, X, graph):
+        estimator = GraphSpectralClustering(3, graph=graph).fit(X)
+        before = estimator.labels_
+        with pytest.raises(ValueError, match="`n_clusters` must be at most"):
+            estimator.set_params(n_clusters=10**6).fit(X)
+        assert estimator.labels_ is before

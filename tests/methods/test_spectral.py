@@ -89,6 +89,21 @@ class TestRandomGraphs:
         np.testing.assert_allclose(np.sort(values), expected, atol=1e-12)
         np.testing.assert_allclose(S @ vectors, vectors * values, atol=1e-7)
 
+    def test_where_the_fast_driver_of_lapack_fails(self, rng, monkeypatch):
+        eigh = scipy.linalg.eigh
+
+        def failing(S, *, subset_by_index=None, **options):
+            if subset_by_index is not None:
+                raise np.linalg.LinAlgError
+            return eigh(S, **options)
+
+        W = random_graph(60, rng)
+        expected = eigenmaps(W, 4)
+        monkeypatch.setattr(scipy.linalg, "eigh", failing)
+        found = eigenmaps(W, 4)
+        np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-12)
+        np.testing.assert_allclose(found.coordinates, expected.coordinates, atol=1e-9)
+
     def test_band_agrees_with_lapack(self, rng):
         n = DENSE_LIMIT + 100
         band = sp.diags([rng.random(n) for _ in range(8)], range(-8, 0), shape=(n, n))

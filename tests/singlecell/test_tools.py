@@ -1,4 +1,4 @@
-"""Eigenmaps, labels and denoising on annotated data equal the functions on arrays."""
+"""Eigenmaps, clusters, labels and denoising on annotated data equal the functions on arrays."""
 
 from __future__ import annotations
 
@@ -44,6 +44,33 @@ class TestEigenmaps:
         result = ogs.tl.eigenmaps(cells, 2, neighbors_key="knn", key_added="X_modes", copy=True)
         assert result.obsm["X_modes"].shape == (90, 2)
         assert "X_modes" not in cells.obsm
+
+
+class TestCluster:
+    def test_same_as_on_arrays(self, cells, graph):
+        ogs.tl.cluster(cells, 3, random_state=1)
+        expected = otgraph.cluster(graph, 3, random_state=1)
+        column = cells.obs["cluster"]
+        assert list(column.cat.categories) == ["0", "1", "2"]
+        np.testing.assert_array_equal(column.cat.codes, expected.labels)
+        np.testing.assert_array_equal(cells.uns["cluster"]["eigenvalues"], expected.eigenvalues)
+        assert cells.uns["cluster"]["n_clusters"] == 3
+        assert cells.uns["cluster"]["params"] == {"neighbors_key": "neighbors", "random_state": 1}
+
+    def test_cells_in_no_cluster_are_missing(self, cells):
+        parts = [np.ones((30, 30)), np.ones((30, 30)), np.eye(30)]
+        cells.obsp["parts"] = sp.block_diag(parts, format="csr")
+        cells.uns["parts"] = {"connectivities_key": "parts", "distances_key": "parts", "params": {}}
+        with pytest.warns(DisconnectedWarning, match="30 point"):
+            ogs.tl.cluster(cells, 2, neighbors_key="parts")
+        np.testing.assert_array_equal(cells.obs["cluster"].isna(), np.arange(90) >= 60)
+
+    def test_keys_and_copy(self, cells, tmp_path):
+        result = ogs.tl.cluster(cells, key_added="groups", copy=True)
+        assert "groups" not in cells.obs
+        result.write_h5ad(tmp_path / "cells.h5ad")
+        again = anndata.read_h5ad(tmp_path / "cells.h5ad")
+        assert list(again.obs["groups"]) == list(result.obs["groups"])
 
 
 class TestSpreadLabels:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from otgraph.cli.graphs import graph, info, path
-from otgraph.cli.methods import denoise, embed, labels
+from otgraph.cli.methods import cluster, denoise, embed, labels
 from otgraph.cli.pages import demo, explore, reproduce
 from otgraph.cli.report import one_line
 
@@ -131,7 +131,7 @@ def _command(function: Callable[..., Report]) -> Callable[..., None]:
     return call
 
 
-for function in (graph, path, embed, labels, denoise, explore, info, reproduce, demo):
+for function in (graph, path, embed, cluster, labels, denoise, explore, info, reproduce, demo):
     app.command(function.__name__)(_command(function))
 
 

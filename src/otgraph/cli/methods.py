@@ -1,4 +1,4 @@
-"""``otgraph embed``, ``labels`` and ``denoise``: methods on graphs."""
+"""``otgraph embed``, ``cluster``, ``labels`` and ``denoise``: methods on graphs."""
 
 from __future__ import annotations
 
@@ -138,6 +138,63 @@ def _write_embedding(
     from otgraph.plots import plot_embedding
 
     write_picture(place, lambda ax: plot_embedding(embedding, ax=ax, **paint))
+
+
+def cluster(
+    points: Annotated[str, POINTS_OR_GRAPH],
+    output: Annotated[str, typer.Option("-o", "--output", help="Table: .csv, .tsv, .parquet")],
+    n_clusters: Annotated[
+        int | None, option("Number of clusters.", default="by the gap of the eigenvalues")
+    ] = None,
+    max_clusters: Annotated[int | None, option("Largest number by the gap.", default="20")] = None,
+    picture: Annotated[str | None, PICTURE] = None,
+    eigen_tol: Annotated[float | None, option("Accuracy of the eigenvectors.")] = None,
+    max_restarts: Annotated[int | None, option("Limit of Lanczos restarts.")] = None,
+    cluster_seed: Annotated[int | None, option("Seed of k-means.", default="0")] = None,
+    weights: Annotated[bool, WEIGHTS] = False,
+    *,
+    building: GraphOptions,
+    reading: ReadOptions,
+    run: RunOptions,
+) -> Report:
+    """Divide a graph into clusters: a table with the cluster of every point.
+
+    Clusters are numbered from 0 by falling size; -1 marks points that no edge connects to any of
+    them. --picture draws the eigenvalues, with the gap that gives the number of clusters.
+    """
+    place = target(output, TABLES, what="a table of clusters", run=run)
+    pictures = picture_target(picture, run)
+    import otgraph
+
+    report = Report("cluster", streamed=place.streamed)
+    graph, data = graph_from(points, reading, building, run, report, weights=weights)
+    with (
+        report.stage("cluster"),
+        blaming(tol="--eigen-tol", random_state="--cluster-seed"),
+    ):
+        keywords = given(
+            max_clusters=max_clusters, tol=eigen_tol, max_restarts=max_restarts,
+            random_state=cluster_seed,
+        )  # fmt: skip
+        found = otgraph.cluster(graph, n_clusters, **keywords)
+    with report.stage("write"):
+        write_table(place, {"cluster": found.labels}, None if data is None else data.row_names)
+        report.written.append(place.path)
+        for each in pictures:
+            from otgraph.plots import plot_eigenvalues
+
+            write_picture(each, lambda ax: plot_eigenvalues(found, ax=ax))
+            report.written.append(each.path)
+    report.describe(graph)
+    sizes = np.bincount(found.labels[found.labels >= 0], minlength=found.n_clusters).tolist()
+    n_outside = int(np.count_nonzero(found.labels < 0))
+    report.row("clusters", f"{found.n_clusters}, of {', '.join(f'{s:,}' for s in sizes)} points")
+    report.row("in no cluster", f"{n_outside:,}")
+    report.facts |= {
+        "points": points, "n_clusters": found.n_clusters, "sizes": sizes, "n_outside": n_outside,
+        "eigenvalues": found.eigenvalues,
+    }  # fmt: skip
+    return report
 
 
 def labels(

@@ -6,6 +6,7 @@ transformer builds, a `Graph`, or a precomputed matrix.
 
 from __future__ import annotations
 
+from otgraph.estimators.clustering import GraphSpectralClustering
 from otgraph.estimators.denoising import GraphDenoiser
 from otgraph.estimators.embedding import GraphEigenmaps
 from otgraph.estimators.labels import GraphLabelSpreading
@@ -23,6 +24,7 @@ __all__ = [
     "GraphDenoiser",
     "GraphEigenmaps",
     "GraphLabelSpreading",
+    "GraphSpectralClustering",
     "KNNGaussianTransformer",
     "MAGICTransformer",
     "QuadraticOTTransformer",

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from otgraph.methods.angles import subspace_angle
 from otgraph.methods.choice import choose_eps
+from otgraph.methods.clustering import Clustering, cluster
 from otgraph.methods.diffusion import denoise, diffusion_time
 from otgraph.methods.entropy import perplexity
 from otgraph.methods.spectral import Embedding, eigenmaps
 from otgraph.methods.spreading import LabelSpread, spread_labels
 
 __all__ = [
+    "Clustering",
     "Embedding",
     "LabelSpread",
     "choose_eps",
+    "cluster",
     "denoise",
     "diffusion_time",
     "eigenmaps",

@@ -60,12 +60,21 @@ def leading_eigenpairs(
     n = S.shape[0]
     if n <= DENSE_LIMIT or k + 1 >= n:
         dense = S.toarray() - DEFLATION * np.outer(known, known)
-        return Eigenpairs(*scipy.linalg.eigh(dense, subset_by_index=[n - k, n - 1]))
+        return _dense(dense, k)
     solve = _band_solver(S)
     if solve is None:
         return _lanczos(lambda x: S @ x, known, k, tol, max_restarts)
     inverse = _lanczos(solve, known, k, tol, max_restarts)
     return Eigenpairs(1.0 + SHIFT - 1.0 / inverse.values, inverse.vectors)
+
+
+def _dense(S: FloatArray, k: int) -> Eigenpairs:
+    n = len(S)
+    try:
+        return Eigenpairs(*scipy.linalg.eigh(S, subset_by_index=[n - k, n - 1]))
+    except np.linalg.LinAlgError:  # LAPACK's fast driver fails on some clusters of eigenvalues
+        values, vectors = scipy.linalg.eigh(S, driver="evd")
+        return Eigenpairs(values[n - k :], vectors[:, n - k :])
 
 
 def _lanczos(

@@ -93,7 +93,9 @@ def eigenmaps(
 
     A graph with several components has one constant eigenvector for each. Every component is
     then embedded separately: column j holds the j-th eigenvector of each component. Coordinates
-    of different components cannot be compared, and a warning is given.
+    of different components cannot be compared, and a warning is given. Components lie on top of
+    each other, all around the origin: to find groups use :func:`otgraph.cluster`, which tells
+    them apart.
 
     Parameters
     ----------
@@ -133,9 +135,11 @@ def eigenmaps(
     values = np.zeros((graph.n_connected, k))
     missing = 0
     with single_threaded_blas():  # the same result for any number of threads
-        for label, members, W in _components(graph):
+        for label, members, W in components_of(graph):
             wanted = min(k, len(members) - 1)
-            modes = _modes(W, wanted, tol, max_restarts)
+            if not wanted:
+                continue
+            modes = walk_modes(W, wanted, tol, max_restarts)
             found = len(modes.values)
             values[label, :found] = modes.values
             coordinates[members, :found] = modes.vectors
@@ -145,8 +149,8 @@ def eigenmaps(
     return Embedding(coordinates, values[largest].copy(), values, graph.component_labels)
 
 
-def _components(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
-    """Label, points and weights of each component with more than one point."""
+def components_of(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
+    """Label, points and weights of each component."""
     if graph.n_connected == 1:
         yield 0, np.arange(graph.n), graph.weights
         return
@@ -154,11 +158,10 @@ def _components(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
     ends = np.cumsum(np.bincount(graph.component_labels))
     sorted_weights = graph.weights[order][:, order].tocsr()
     for label, (a, b) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
-        if b - a > 1:
-            yield label, order[a:b], sorted_weights[a:b, a:b]
+        yield label, order[a:b], sorted_weights[a:b, a:b]
 
 
-def _modes(W: SparseMatrix, k: int, tol: float, max_restarts: int) -> Eigenpairs:
+def walk_modes(W: SparseMatrix, k: int, tol: float, max_restarts: int) -> Eigenpairs:
     """The k leading non-trivial eigenpairs of the random walk on a connected graph."""
     mass = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     root = np.sqrt(mass)

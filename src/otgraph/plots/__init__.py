@@ -5,6 +5,7 @@ from __future__ import annotations
 from otgraph.plots.choice import plot_choice
 from otgraph.plots.convergence import plot_convergence
 from otgraph.plots.degrees import plot_degrees
+from otgraph.plots.eigenvalues import plot_eigenvalues
 from otgraph.plots.embedding import plot_embedding
 from otgraph.plots.explorer import explore
 from otgraph.plots.graph import draw_graph
@@ -16,6 +17,7 @@ __all__ = [
     "plot_choice",
     "plot_convergence",
     "plot_degrees",
+    "plot_eigenvalues",
     "plot_embedding",
     "plot_path",
 ]

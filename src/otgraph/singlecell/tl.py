@@ -1,4 +1,4 @@
-"""Methods on the graph of cells: coordinates, labels, denoised genes.
+"""Methods on the graph of cells: coordinates, clusters, labels, denoised genes.
 
 Every function takes the graph of :func:`otgraph.singlecell.pp.neighbors`, with its exact weights,
 or the graph of ``scanpy.pp.neighbors``.
@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph import methods
+from otgraph._optional import require
 from otgraph.exceptions import argument_error
 from otgraph.singlecell._adata import target
 from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
@@ -23,7 +24,7 @@ from otgraph.singlecell.pp import build_graph
 if TYPE_CHECKING:
     from otgraph.graphs import Graph
 
-__all__ = ["denoise", "eigenmaps", "spread_labels"]
+__all__ = ["cluster", "denoise", "eigenmaps", "spread_labels"]
 
 
 def eigenmaps(
@@ -67,6 +68,56 @@ def eigenmaps(
     adata.obsm[key_added] = embedding.coordinates
     adata.uns[key_added] = {
         "eigenvalues": embedding.eigenvalues,
+        "params": {"neighbors_key": neighbors_key or "neighbors", **keywords},
+    }
+    return adata if copy else None
+
+
+def cluster(
+    adata: Any,
+    n_clusters: int | None = None,
+    *,
+    neighbors_key: str | None = None,
+    key_added: str = "cluster",
+    copy: bool = False,
+    **keywords: Any,
+) -> Any:
+    """Spectral clustering of the cells.
+
+    Parameters
+    ----------
+    adata
+        Annotated data with a neighborhood graph.
+    n_clusters
+        Number of clusters; None chooses it by the gap of the eigenvalues.
+    neighbors_key
+        The ``key_added`` of ``pp.neighbors``.
+    key_added
+        Name of the result.
+    copy
+        Return a copy instead of writing to `adata`.
+    **keywords
+        ``max_clusters``, ``tol``, ``max_restarts``, ``random_state``: see :func:`otgraph.cluster`.
+
+    Returns
+    -------
+    None, or the copy. Written are
+
+    ``adata.obs[key_added]``
+        clusters ``"0"``, ``"1"``, ... by falling size, a category; missing for cells that no edge
+        connects to a cluster;
+    ``adata.uns[key_added]``
+        ``eigenvalues`` of the random walk, ``n_clusters``, and ``params``.
+    """
+    adata = target(adata, copy=copy)
+    found = methods.cluster(read_graph(adata, neighbors_key), n_clusters, **keywords)
+    names = [str(number) for number in range(found.n_clusters)]
+    adata.obs[key_added] = require("pandas", "singlecell").Categorical.from_codes(
+        found.labels, names
+    )
+    adata.uns[key_added] = {
+        "eigenvalues": found.eigenvalues,
+        "n_clusters": found.n_clusters,
         "params": {"neighbors_key": neighbors_key or "neighbors", **keywords},
     }
     return adata if copy else None
