@@ -117,7 +117,7 @@ max_missing, n_candidates, u0
             make_cost=partial(_make_cost, cluster=cluster, block_rows=block_rows),
         )  # fmt: skip
         points = X.copy() if isinstance(X, np.ndarray) else None
-        solution, found = problem.solve_goal(value, mean_degree, u0)
+        solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
         return _graph(problem, solution, points, **found, **choice)
 
 

@@ -137,7 +137,7 @@ def quadratic_ot_graph(
     )  # fmt: skip
     value, choice = resolved_eps(eps, X, options, mass=mass, n_jobs=n_jobs)
     problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
-    solution, found = problem.solve_goal(value, mean_degree, u0)
+    solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
     graph = problem.graph(solution, **found, **choice)
     problem.report_components(graph)
     return graph

@@ -57,6 +57,8 @@ CANDIDATES_PER_DEGREE = 1.3
 DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that gives a warning
 # Share of missing pairs, relative to the edges, that always gives a warning.
 MISSING_WARNING = 0.05
+# Largest default of `min_degree`, relative to the mean degree.
+MIN_DEGREE_SHARE = 0.6
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
@@ -102,14 +104,23 @@ class TransportProblem:
             warnings.warn(msg, UserWarning, stacklevel=3)
 
     def solve_goal(
-        self, eps: float | None, mean_degree: float | None, u0: Any = None
+        self,
+        eps: float | None,
+        mean_degree: float | None,
+        u0: Any = None,
+        *,
+        chosen: bool = False,
     ) -> tuple[Solution, dict[str, Any]]:
-        """The solution for an eps or a mean degree, and the parameters to record."""
+        """The solution for an eps or a mean degree, and the parameters to record.
+
+        If the library has chosen eps, lonely points get minimum flows by default.
+        """
         if eps is not None:
+            self.wish = self._wish(DEFAULT_MIN_DEGREE if chosen else 0)
             return self.finished(self.solve(eps, u0=u0)), {}
         if mean_degree is None:
             mean_degree = min(DEFAULT_MEAN_DEGREE, self.cost.n - 1)
-        self.wish = self._wish(max(1, min(DEFAULT_MIN_DEGREE, int(0.5 * mean_degree))))
+        self.wish = self._wish(default_min_degree(mean_degree))
         return self.solve_for_degree(mean_degree), {"mean_degree": mean_degree}
 
     def finished(self, solution: Solution) -> Solution:
@@ -289,6 +300,11 @@ def plan_weights(
         costs = costs[weights != 0.0]
         matrix.eliminate_zeros()
     return matrix, costs
+
+
+def default_min_degree(mean_degree: float) -> int:
+    """Default of `min_degree`; with few neighbors per point, some points may have fewer still."""
+    return max(1, min(DEFAULT_MIN_DEGREE, int(MIN_DEGREE_SHARE * mean_degree)))
 
 
 NAMED_COMPONENTS = 5  # in a warning

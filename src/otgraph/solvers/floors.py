@@ -239,7 +239,7 @@ def _united(floors: Floors, i: LongArray, j: LongArray, costs: FloatArray) -> Fl
 
 NAMED_POINTS = 10  # in an error message
 NO_ROOM = (
-    "The masses leave no room for minimum flows: one point has as much mass as all others together. "
+    "The masses leave no room for minimum flows: one point is as heavy as all others together. "
     "Change `mass`, pass `self_loops=True`, or `min_degree=0` and `connect=False`."
 )
 
