@@ -125,7 +125,7 @@ def test_defaults(X):
     """A number for eps gives the plain plan; where the library chooses eps, it cares."""
     assert quadratic_ot_graph(X, 0.003).params["min_degree"] == 0
     assert quadratic_ot_graph(X, 0.003).floors is None
-    assert quadratic_ot_graph(X).params["min_degree"] == 5
+    assert quadratic_ot_graph(X).params["min_degree"] == 4
     assert quadratic_ot_graph(X, mean_degree=5).params["min_degree"] == 2
     assert quadratic_ot_graph(X, mean_degree=5, min_degree=0).floors is None
 

@@ -28,7 +28,9 @@ def judge_degree(seed):
         if abs(graph.mean_degree / goal - 1) <= NEAR:
             return [("heavy masses, degree reached", "")]
         values = graph.certificate.eps * np.geomspace(1e-4, 1e4, 81)
-        degrees = otgraph.eps_path(X, values, mass=mass, tol=1e-4, n_jobs=1).mean_degree
+        options = {"mass": mass, "tol": 1e-4, "n_jobs": 1}
+        options["min_degree"] = graph.params["min_degree"]
+        degrees = otgraph.eps_path(X, values, **options).mean_degree
     told += f" reached {graph.mean_degree:.3f}, possible {degrees.min():.2f} to {degrees.max():.2f}"
     nearest = np.min(np.abs(np.log(degrees / goal)))
     if abs(np.log(graph.mean_degree / goal)) <= nearest + NEAR:

@@ -87,6 +87,8 @@ def _wrong_pairs(X, graph, options):
             off = np.maximum((distance + shift) ** power / scale - C, C - low)
         C[np.arange(len(rows)), rows] = 0.0 if options["self_loops"] else np.inf
         expected = oracle.excess_rows(C, u, rows) / eps
+        if graph.floors is not None:
+            expected = np.maximum(expected, graph.floors[rows].toarray())
         finite = np.where(np.isfinite(C), C, 0.0)
         size = np.abs(u[rows])[:, None] + np.abs(u) + finite
         allowed = (off + 16 * oracle.UNIT * size) / eps + 1e-12 * expected

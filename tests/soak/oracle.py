@@ -163,16 +163,25 @@ def _line_minimum(C, target, u, direction):
     return low if low > 0 else high
 
 
-def relative_gap(C, W, u, eps, mass):
+def floors_of(graph):
+    """Minimum flows of a graph, zeros if it has none."""
+    return np.zeros((graph.n, graph.n)) if graph.floors is None else graph.floors.toarray()
+
+
+def relative_gap(C, W, u, eps, mass, floors):
     """Primal value of W minus dual value of u, over the larger of the two.
+
+    The dual value is that of the problem with W >= floors.
 
     W misses its marginals by a little; the terms that would cancel for an exact plan are
     written so that the miss enters the gap as <u, row sums - mass> and not as rounding.
     """
     used = W > 0
     primal = float((C[used] * W[used]).sum() + 0.5 * eps * (W**2).sum())
-    E = excess(C, u)
-    dual = 2.0 * float(u @ mass) - 0.5 * float((E**2).sum()) / eps
+    best = np.maximum(excess(C, u) / eps, floors)  # minimizes the Lagrangian entry by entry
+    used = best > 0
+    slope = (u[:, None] + u - np.where(used, C, 0.0))[used]
+    dual = 2.0 * float(u @ mass) - float((slope * best[used] - 0.5 * eps * best[used] ** 2).sum())
     return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
 
 

@@ -113,23 +113,28 @@ def _judge_graph(problem, C, graph):
         finite = np.where(np.isfinite(C), C, 0.0)
         size = 8 * oracle.UNIT * (np.abs(u)[:, None] + np.abs(u)[None, :] + finite)
         costs_off = oracle.cost_error(problem.X, finite, metric=problem.metric, power=problem.power)
-        expected = oracle.excess(C, u) / eps
+        floors = oracle.floors_of(graph)
+        expected = np.maximum(oracle.excess(C, u) / eps, floors)
         if np.any(np.abs(W - expected) > (size + costs_off) / eps + 1e-12 * expected):
             return "FALSE STATUS", "pairs or weights differ: " + where
-        gap = oracle.relative_gap(C, W, u, eps, mass)
+        if np.any(floors.sum(axis=1) > mass):
+            return "FALSE STATUS", "more minimum flow than mass: " + where
+        gap = oracle.relative_gap(C, W, u, eps, mass, floors)
         noise += float(np.max((costs_off * (W > 0)).sum(axis=1) / (eps * mass)))
         if abs(gap) > GAP_LIMIT + 1e3 * noise:
             return "FALSE STATUS", f"true gap {gap:.1e}: " + where
     if problem.mode == "few_steps":
         return ("few steps, solved" if converged else "few steps, said so"), ""
-    dense = oracle.solve(C, eps, mass)
+    # With rho = pi - floors it is an ordinary problem.
+    floors = oracle.floors_of(graph)
+    dense = oracle.solve(C + eps * floors, eps, mass - floors.sum(axis=1))
     if not converged:
         if dense.error <= TOL:
             return "not converged, oracle did", f"oracle {dense.error:.1e}: " + where
         return "not converged, nor oracle", where
     if dense.error > TOL:
         return f"{certificate.status}, oracle failed", ""
-    difference = np.abs(W - dense.plan).max() / max(W.max(), 1e-300)
+    difference = np.abs(W - floors - dense.plan).max() / max(W.max(), 1e-300)
     if difference > PLAN_RTOL:
         return "plans differ", f"by {difference:.1e}: " + where
     if problem.mode == "mean_degree":
@@ -146,7 +151,7 @@ def _judge_degree(problem, graph, where):
         return "degree nearest", ""
 
     values = eps * np.geomspace(1e-3, 1e3, 61)
-    options = {**_options(problem), "tol": 1e-4}
+    options = {**_options(problem), "tol": 1e-4, "min_degree": graph.params["min_degree"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         degrees = otgraph.eps_path(given(problem), values, **options).mean_degree

@@ -162,7 +162,7 @@ class SolverOptions:
         int | None,
         option(
             "Neighbors that every point has at least; small components are joined, too.",
-            default="5; 0 with --eps",
+            default="4; 0 with --eps",
         ),
     ] = None
     connect: Annotated[

@@ -29,7 +29,7 @@ Symmetrize: TypeAlias = Literal["union", "average"]
 DEFAULT_MEAN_DEGREE = 15
 # Used for `min_degree` if the library chooses `eps`, at most half the mean degree: enough for
 # methods that need a few neighbors, and few enough that the degree can still adapt.
-DEFAULT_MIN_DEGREE = 5
+DEFAULT_MIN_DEGREE = 4
 # The value of `eps` that asks for a choice.
 AUTO: Final = "auto"
 

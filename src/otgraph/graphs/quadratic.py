@@ -84,7 +84,7 @@ def quadratic_ot_graph(
     min_degree
         Neighbors that every point has at least. A point with fewer gets minimum flows to its
         nearest points, and a component with less than 3 % of the points gets some to the rest;
-        the plan is optimal among all plans with these flows. By default it is 5 (or half of
+        the plan is optimal among all plans with these flows. By default it is 4 (or half of
         ``mean_degree``, if that is less) where the library chooses ``eps``, and 0 for a given
         ``eps``: that is the paper's plan.
     connect

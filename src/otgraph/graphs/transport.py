@@ -58,7 +58,7 @@ DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that give
 # Share of missing pairs, relative to the edges, that always gives a warning.
 MISSING_WARNING = 0.05
 # Largest default of `min_degree`, relative to the mean degree.
-MIN_DEGREE_SHARE = 0.6
+MIN_DEGREE_SHARE = 0.5
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
@@ -303,7 +303,7 @@ def plan_weights(
 
 
 def default_min_degree(mean_degree: float) -> int:
-    """Default of `min_degree`; with few neighbors per point, some points may have fewer still."""
+    """Default of `min_degree`: 4, or half the mean degree if that is less."""
     return max(1, min(DEFAULT_MIN_DEGREE, int(MIN_DEGREE_SHARE * mean_degree)))
 
 
@@ -316,7 +316,7 @@ def _components_message(graph: HasComponents) -> str:
     return (
         f"The graph has {graph.n_connected:,} connected components (of {named}"
         f"{', ...' if len(sizes) > NAMED_COMPONENTS else ''} points). Pass `connect=True` to join "
-        "them, `min_degree=5` to join only the small ones, or `connect=False` if they are apart."
+        "them, `min_degree=4` to join only the small ones, or `connect=False` if they are apart."
     )
 
 

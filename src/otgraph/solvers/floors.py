@@ -1,4 +1,4 @@
-"""Minimum flows: a graph without lonely points, still optimal among all graphs that have them.
+"""Minimum flows give lonely points neighbors; the plan is optimal among all plans with them.
 
 A *floor* is a pair of points with a minimum flow: pi_ij >= l_ij. With rho = pi - l the problem is
 the same as before, with masses m_i - sum_j l_ij and with costs c_ij + eps l_ij on the floors. The
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("otgraph")
 
-# Share of the mass of a point that floors may take. Between 0.1 and 0.5 clusters and labels hardly
+# Share of the mass of a point that floors may take. Between 0.2 and 0.5 clusters and labels hardly
 # depend on it (benchmarks/README.md).
-FLOOR_SHARE = 0.2
+FLOOR_SHARE = 0.3
 # Components with a smaller share of the points are not clusters but fragments.
 SMALL_SHARE = 0.03
 LINKS = 5  # floors per component that is joined, if no `min_degree` says how many
