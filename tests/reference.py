@@ -164,8 +164,10 @@ def assert_rows_optimal(graph, X, eps, rows):
     """Some rows of a large graph hold what the potentials say, no pair more or less."""
     X, u = X - X.mean(axis=0), graph.potentials
     scale = 2.0 * np.square(X).sum(axis=1).mean()
+    floors = graph.weights * 0.0 if graph.floors is None else graph.floors
     for i in rows:
         margin = u[i] + u - np.square(X - X[i]).sum(axis=1) / scale
         margin[i] = 0.0
         row = graph.weights[[i]].toarray().ravel()
-        np.testing.assert_allclose(row, np.maximum(margin, 0.0) / eps, atol=ROUNDING / eps)
+        floor = floors[[i]].toarray().ravel()
+        np.testing.assert_allclose(row, np.maximum(margin / eps, floor), atol=ROUNDING / eps)

@@ -172,7 +172,7 @@ def test_params_of_a_mean_degree(rng):
 def test_same_eps_from_params_gives_the_same_graph(rng):
     X = rng.normal(size=(200, 3))
     graph = quadratic_ot_graph(X, mean_degree=8)
-    again = quadratic_ot_graph(X, graph.params["eps"])
+    again = quadratic_ot_graph(X, graph.params["eps"], min_degree=graph.params["min_degree"])
     assert abs(graph.weights - again.weights).max() <= 1e-5
 
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 import otgraph
+from otgraph.exceptions import InfeasibleError
 
 NEAR = 0.0205  # two percent, and the rounding of that
 
@@ -28,11 +29,19 @@ def judge_degree(seed):
         if abs(graph.mean_degree / goal - 1) <= NEAR:
             return [("heavy masses, degree reached", "")]
         values = graph.certificate.eps * np.geomspace(1e-4, 1e4, 81)
-        options = {"mass": mass, "tol": 1e-4, "n_jobs": 1}
-        options["min_degree"] = graph.params["min_degree"]
-        degrees = otgraph.eps_path(X, values, **options).mean_degree
+        degrees = possible_degrees(X, values, graph, mass=mass, n_jobs=1)
     told += f" reached {graph.mean_degree:.3f}, possible {degrees.min():.2f} to {degrees.max():.2f}"
     nearest = np.min(np.abs(np.log(degrees / goal)))
     if abs(np.log(graph.mean_degree / goal)) <= nearest + NEAR:
         return [("heavy masses, nearest degree", "")]
     return [("DEGREE MISSED", told)]
+
+
+def possible_degrees(X, values, graph, **options):
+    """Mean degrees of the graphs for other eps, with the minimum flows that ``graph`` has."""
+    options["tol"] = 1e-4
+    wished = 0 if graph.floors is None else graph.params["min_degree"]
+    try:
+        return otgraph.eps_path(X, values, min_degree=wished, **options).mean_degree
+    except InfeasibleError:  # there is no room for the flows at every eps
+        return otgraph.eps_path(X, values, min_degree=0, **options).mean_degree

@@ -10,6 +10,7 @@ import otgraph
 from otgraph.exceptions import InfeasibleError
 
 from . import oracle
+from .degrees import possible_degrees
 from .problems import given
 
 TOL = 1e-6
@@ -151,10 +152,9 @@ def _judge_degree(problem, graph, where):
         return "degree nearest", ""
 
     values = eps * np.geomspace(1e-3, 1e3, 61)
-    options = {**_options(problem), "tol": 1e-4, "min_degree": graph.params["min_degree"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        degrees = otgraph.eps_path(given(problem), values, **options).mean_degree
+        degrees = possible_degrees(given(problem), values, graph, **_options(problem))
     miss = np.abs(np.log(np.maximum(degrees, 1e-3) / goal))
     if abs(np.log(graph.mean_degree / goal)) <= miss.min() + 0.02:
         return "degree nearest", ""

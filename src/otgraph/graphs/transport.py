@@ -222,7 +222,8 @@ class TransportProblem:
             "eps": solution.certificate.eps,
             "scale": self.cost.scale,
             "search": used,
-            "min_degree": self.wish.min_degree,
+            # The masses or the allowed pairs may leave no room for the default.
+            "min_degree": min(self.wish.min_degree, int(np.min(solution.plan.degrees))),
             "connect": self.wish.connect,
             **params,
         }

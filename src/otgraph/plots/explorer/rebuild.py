@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 METHOD = "quadratic"
 # Up to this many points `search="auto"` is always exact, so `search` is not shown.
 ALWAYS_EXACT = 100_000
+# What the keywords whose default is None mean for a given eps.
+WITH_EPS = {"min_degree": 0, "connect": False}
 
 
 def rebuilding(graph: TransportGraph, source: str) -> dict[str, str]:
@@ -48,7 +50,7 @@ def chosen_keywords(graph: TransportGraph) -> dict[str, Any]:
     chosen: dict[str, Any] = {"eps": params["eps"]}
     for name, parameter in inspect.signature(quadratic_ot_graph).parameters.items():
         recorded = name in params and name not in ("eps", "mean_degree")
-        if recorded and params[name] != parameter.default:
+        if recorded and params[name] != WITH_EPS.get(name, parameter.default):
             chosen[name] = params[name]
     if chosen.get("search") == "exact" and graph.n <= ALWAYS_EXACT:
         del chosen["search"]
