@@ -5,12 +5,10 @@ A new construction is one module with its function, one options class, and one l
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from otgraph.graphs.entropic import entropic_ot_graph
-from otgraph.graphs.kernels import gaussian_graph, knn_gaussian_graph
-from otgraph.graphs.magic import magic_graph
 from otgraph.graphs.options import (
     EntropicOptions,
     GaussianOptions,
@@ -18,13 +16,12 @@ from otgraph.graphs.options import (
     MAGICOptions,
     QuadraticOptions,
 )
-from otgraph.graphs.quadratic import quadratic_ot_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from otgraph.graphs.graph import Graph
-    from otgraph.graphs.options import Options
+    from otgraph.graphs.keywords import Options
 
 
 @dataclass(frozen=True)
@@ -35,21 +32,31 @@ class Construction:
     ----------
     title
         Its name in legends.
-    build
-        The public function.
+    function
+        Name of its public function.
     options
         Its keywords with their defaults.
     """
 
     title: str
-    build: Callable[..., Graph]
+    function: str
     options: type[Options]
+
+    @property
+    def build(self) -> Callable[..., Graph]:
+        """The public function; loaded here, because the command line reads the table for help."""
+        return getattr(importlib.import_module("otgraph.graphs"), self.function)
 
 
 CONSTRUCTIONS = {
-    "quadratic": Construction("quadratic OT", quadratic_ot_graph, QuadraticOptions),
-    "entropic": Construction("entropic OT", entropic_ot_graph, EntropicOptions),
-    "knn": Construction("kNN", knn_gaussian_graph, KNNGaussianOptions),
-    "gaussian": Construction("Gaussian", gaussian_graph, GaussianOptions),
-    "magic": Construction("MAGIC", magic_graph, MAGICOptions),
+    "quadratic": Construction("quadratic OT", "quadratic_ot_graph", QuadraticOptions),
+    "entropic": Construction("entropic OT", "entropic_ot_graph", EntropicOptions),
+    "knn": Construction("kNN", "knn_gaussian_graph", KNNGaussianOptions),
+    "gaussian": Construction("Gaussian", "gaussian_graph", GaussianOptions),
+    "magic": Construction("MAGIC", "magic_graph", MAGICOptions),
 }
+
+# The construction that is used where none is named.
+DEFAULT = "quadratic"
+# Keywords of every construction.
+ALL_OPTIONS = {name: construction.options for name, construction in CONSTRUCTIONS.items()}
