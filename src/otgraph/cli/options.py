@@ -27,6 +27,7 @@ Class = TypeVar("Class", bound=type[Any])
 READING, COST, SOLVER, OTHERS, RUNNING = (
     "Reading", "Cost", "Solver", "Other methods", "Running",
 )  # fmt: skip
+HEADINGS = (None, COST, SOLVER, OTHERS)  # of options that build a graph, in order
 # Headings of options that are made from keywords. All others are of the solver if the default
 # construction has them.
 PANELS = {
@@ -124,7 +125,7 @@ class ReadOptions:
 def with_keywords(*constructions: str) -> Callable[[Class], Class]:
     """Add an option for each keyword of these constructions that the class does not have.
 
-    Options with a heading of their own come last, as in the help.
+    They are in the order of the help: by heading, where those of the command line alone come last.
     """
 
     def decorate(group: Class) -> Class:
@@ -136,12 +137,17 @@ def with_keywords(*constructions: str) -> Callable[[Class], Class]:
         }
         for name in made:
             setattr(group, name, None)
-        last = [name for name, hint in own.items() if hint.__metadata__[0].rich_help_panel]
-        first = {name: hint for name, hint in own.items() if name not in last}
-        group.__annotations__ = {**first, **made, **{name: own[name] for name in last}}
+        first = {name: hint for name, hint in own.items() if _panel(hint) is None}
+        hints = {**first, **made, **own}
+        order = sorted(hints, key=lambda name: HEADINGS.index(_panel(hints[name])))
+        group.__annotations__ = {name: hints[name] for name in order}
         return group
 
     return decorate
+
+
+def _panel(hint: Any) -> str | None:
+    return hint.__metadata__[0].rich_help_panel
 
 
 def _annotation(keyword: Keyword) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from otgraph.graphs.options import (
     EntropicOptions,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs.graph import Graph
     from otgraph.graphs.keywords import Options
+    from otgraph.typing import PointsLike, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -32,28 +33,50 @@ class Construction:
     ----------
     title
         Its name in legends.
+    module
+        Where it is, in this package. Loaded when used: the command line reads the table for help.
     function
         Name of its public function.
+    rows
+        Name of the function that computes rows of new points, for ``Graph.extend``.
     options
         Its keywords with their defaults.
     """
 
     title: str
+    module: str
     function: str
+    rows: str
     options: type[Options]
 
     @property
     def build(self) -> Callable[..., Graph]:
-        """The public function; loaded here, because the command line reads the table for help."""
-        return getattr(importlib.import_module("otgraph.graphs"), self.function)
+        """The public function."""
+        return self._named(self.function)
+
+    @property
+    def extend(self) -> Callable[[Graph, PointsLike, Any, Any], SparseMatrix]:
+        """Rows of new points, from a graph, the points, their masses and the metric."""
+        return self._named(self.rows)
+
+    def _named(self, name: str) -> Any:
+        return getattr(importlib.import_module(f"otgraph.graphs.{self.module}"), name)
 
 
 CONSTRUCTIONS = {
-    "quadratic": Construction("quadratic OT", "quadratic_ot_graph", QuadraticOptions),
-    "entropic": Construction("entropic OT", "entropic_ot_graph", EntropicOptions),
-    "knn": Construction("kNN", "knn_gaussian_graph", KNNGaussianOptions),
-    "gaussian": Construction("Gaussian", "gaussian_graph", GaussianOptions),
-    "magic": Construction("MAGIC", "magic_graph", MAGICOptions),
+    "quadratic": Construction(
+        "quadratic OT", "quadratic", "quadratic_ot_graph", "quadratic_rows", QuadraticOptions
+    ),
+    "entropic": Construction(
+        "entropic OT", "entropic", "entropic_ot_graph", "entropic_rows", EntropicOptions
+    ),
+    "knn": Construction(
+        "kNN", "kernels", "knn_gaussian_graph", "knn_gaussian_rows", KNNGaussianOptions
+    ),
+    "gaussian": Construction(
+        "Gaussian", "kernels", "gaussian_graph", "gaussian_rows", GaussianOptions
+    ),
+    "magic": Construction("MAGIC", "magic", "magic_graph", "magic_rows", MAGICOptions),
 }
 
 # The construction that is used where none is named.

@@ -182,6 +182,11 @@ class Keyword:
         ]
         return f"{'; '.join(parts)}."
 
+    def text(self, unmarked: str | None = None) -> str:
+        """The meaning, and what None stands for."""
+        none = f" None: {self.unset}." if self.unset else ""
+        return self.meaning(unmarked) + none
+
 
 def _lower_first(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
@@ -228,7 +233,7 @@ def shows(classes: Mapping[str, type[Options]]) -> Callable[[Function], Function
         shown.__signature__ = signature.replace(parameters=[*own, *added])
         if function.__doc__:  # there is none under `python -OO`
             unmarked = next(iter(classes))
-            entries = [f"{each.name}\n    {each.meaning(unmarked)}" for each in hidden]
+            entries = [f"{each.name}\n    {each.text(unmarked)}" for each in hidden]
             text = inspect.cleandoc(function.__doc__)
             function.__doc__ = text.replace(f"\n{MARKER}\n", f"\n{chr(10).join(entries)}\n")
         return function

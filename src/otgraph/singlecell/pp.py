@@ -16,6 +16,7 @@ from otgraph.singlecell._slots import Keys, write_slots
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from anndata import AnnData
     from numpy.typing import ArrayLike
 
     from otgraph.graphs import Graph
@@ -28,7 +29,7 @@ METHODS = tuple(CONSTRUCTIONS)
 
 @shows(ALL_OPTIONS)
 def neighbors(
-    adata: Any,
+    adata: AnnData,
     *,
     eps: Eps | None = None,
     mean_degree: float | None = None,
@@ -42,7 +43,7 @@ def neighbors(
     progress: bool = False,
     n_jobs: int | None = -1,
     **options: Unpack[AnyKeywords],
-) -> Any:
+) -> AnnData | None:
     """Graph of the cells, stored where scanpy's tools expect it.
 
     Use it instead of ``sc.pp.neighbors(adata)``. ``sc.tl.umap``, ``leiden``, ``diffmap``, ``dpt``,
