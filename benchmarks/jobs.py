@@ -43,11 +43,12 @@ def otgraph_graph(X: Any, **options: Any) -> dict[str, Any]:
 def solve_only(X: Any, **options: Any) -> dict[str, Any]:
     """The solve on candidates that are there already: no search, no screen."""
     import otgraph
+    from otgraph.graphs.options import QuadraticOptions
     from otgraph.graphs.transport import TransportProblem
 
     eps = otgraph.quadratic_ot_graph(X, **options).certificate.eps
-    problem = TransportProblem(X, search=options["search"])
-    start = problem.solve(1.5 * eps).start  # candidates of a larger eps, potentials too high
+    problem = TransportProblem(X, QuadraticOptions(search=options["search"], min_degree=0))
+    start = problem.solve(1.5 * eps).state  # candidates of a larger eps, potentials too high
     began = time.perf_counter()
     problem.solve(eps, start=start)
     return {"seconds": time.perf_counter() - began}

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import MISSING, fields
+from typing import Literal, get_origin, get_type_hints
 
+import numpy as np
 import pytest
 
 import otgraph
 from otgraph import estimators
-from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.graphs.options import QuadraticOptions
+from otgraph.cli.options import GraphOptions, SolverOptions
+from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS
+from otgraph.graphs.keywords import merged
+from otgraph.graphs.options import AnyKeywords, QuadraticKeywords, QuadraticOptions
+from otgraph.singlecell import pp
 
 ESTIMATORS = {
     "quadratic": estimators.QuadraticOTTransformer,
@@ -55,14 +60,109 @@ def test_estimator(name):
             assert default == function[keyword]
 
 
-def test_path():
-    assert_same(otgraph.eps_path, QuadraticOptions)
+# Functions that show the keywords of quadratic graphs, and what else they take.
+PASSING_ON = {
+    "path": (otgraph.eps_path, set()),
+    "choice": (otgraph.choose_eps, {"labels", "split", "prepare", "mu", "n_folds"}),
+    "page": (
+        otgraph.plots.explore,
+        {"path", "out", "labels", "names", "coordinates", "title", "source"}
+        | {"max_points", "max_edges"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PASSING_ON)
+def test_functions_that_pass_keywords_on(name):
+    function, also = PASSING_ON[name]
+    assert_same(function, QuadraticOptions, also)
+
+
+@pytest.mark.parametrize("name", [*PASSING_ON, "neighbors"])
+def test_docstrings_name_every_keyword(name):
+    """Each has an entry of its own with its meaning, and no `**options` is left."""
+    function, options = PASSING_ON.get(name, (pp.neighbors,))[0], QuadraticOptions
+    lines = function.__doc__.splitlines()
+    for each in fields(options):
+        place = lines.index(each.name)
+        meaning = each.metadata["meaning"].removesuffix(".")
+        assert lines[place + 1].strip().startswith(meaning)
+    assert "**options" not in lines
+    assert lines.index(options.names()[-1]) < lines.index("Returns")
+
+
+def test_typed_keywords_are_the_options():
+    """Editors complete what the classes define, with the same types."""
+    hints = get_type_hints(QuadraticOptions)
+    assert get_type_hints(QuadraticKeywords) == {
+        name: hints[name] for name in QuadraticOptions.names()
+    }
+    everything = {name: each.annotation for name, each in merged(ALL_OPTIONS).items()}
+    del everything["eps"]  # an argument of its own, with more values for quadratic graphs
+    assert get_type_hints(AnyKeywords) == everything
+
+
+def test_cells():
+    found = defaults_of(pp.neighbors)
+    expected = merged(ALL_OPTIONS)
+    assert set(expected) <= set(found)
+    of_adata = {"adata", "n_pcs", "use_rep", "method", "key_added", "copy"}
+    assert set(found) - set(expected) <= OF_THE_CALL | of_adata
+    for name, each in expected.items():
+        if name != "eps":
+            (first, *others) = each.defaults.values()
+            assert found[name] == (first if all(o == first for o in others) else None)
+
+
+@pytest.mark.parametrize(
+    ("group", "classes"),
+    [(SolverOptions, {"quadratic": QuadraticOptions}), (GraphOptions, ALL_OPTIONS)],
+)
+def test_command_line(group, classes):
+    """Every keyword is an option of its type; options that are not given leave the default."""
+    hints = get_type_hints(group)
+    keywords = merged(classes)
+    assert set(keywords) <= set(hints)
+    assert group().given() == {}
+    for name, each in keywords.items():
+        if name == "eps":  # a number, or auto
+            continue
+        part = hints[name].__args__[0]
+        if get_origin(each.annotation) is Literal:
+            assert part == each.annotation
+        elif isinstance(each.default, bool | int | float | str):
+            assert part is type(each.default)
+    about = GraphOptions.__annotations__["method"].__args__[0].__args__[0]
+    assert about == Literal[tuple(CONSTRUCTIONS)]
+
+
+UNKNOWN = {
+    "path": lambda X: otgraph.eps_path(X, [1.0], serach="exact"),
+    "choice": lambda X: otgraph.choose_eps(X, serach="exact"),
+    "page": lambda X: otgraph.plots.explore(X, serach="exact"),
+    "cells": lambda X: pp.build_graph(X, "quadratic", serach="exact"),
+}
+
+
+@pytest.mark.parametrize("call", UNKNOWN.values(), ids=UNKNOWN)
+def test_unknown_keywords_are_named_with_those_alike(call):
+    match = r"`serach` is not a keyword of .*; it takes .*'tol'.*Did you mean `search`"
+    with pytest.raises(TypeError, match=match) as caught:
+        call(np.zeros((5, 2)))
+    assert caught.value.argument == "serach"
+
+
+def test_a_path_takes_no_goal():
+    with pytest.raises(TypeError, match="`mean_degree` is not a keyword of eps_path"):
+        otgraph.eps_path(np.zeros((5, 2)), [1.0], mean_degree=5)
 
 
 def test_cluster():
     from otgraph.distributed import quadratic_ot_graph
 
     assert_same(quadratic_ot_graph, QuadraticOptions, OF_THE_CLUSTER)
+    with pytest.raises(TypeError, match="is not a keyword of quadratic_ot_graph"):
+        quadratic_ot_graph(np.zeros((5, 2)), serach="exact")
     local = defaults_of(otgraph.quadratic_ot_graph)
     there = defaults_of(quadratic_ot_graph)
     assert {name: there[name] for name in local} == local

@@ -5,8 +5,9 @@ Names are loaded when they are first used, so ``import otgraph`` itself costs al
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from otgraph._lazy import lazy_names
 
 if TYPE_CHECKING:
     from otgraph import (
@@ -87,21 +88,10 @@ __all__ = [
     "subspace_angle",
 ]
 
-_SUBMODULES = {
-    "datasets",
-    "distributed",
-    "estimators",
-    "exceptions",
-    "experiments",
-    "graphs",
-    "methods",
-    "plots",
-    "singlecell",
-}
 _HOME_OF = {
     "Certificate": "solvers",
-    "Doubt": "graphs",
     "Clustering": "methods",
+    "Doubt": "graphs",
     "Embedding": "methods",
     "EpsChoice": "graphs",
     "EpsPath": "graphs",
@@ -113,34 +103,36 @@ _HOME_OF = {
     "Verification": "solvers",
     "choose_eps": "methods",
     "cluster": "methods",
+    "datasets": "datasets",
     "denoise": "methods",
+    "distributed": "distributed",
     "eigenmaps": "methods",
     "entropic_ot_graph": "graphs",
     "eps_path": "graphs",
+    "estimators": "estimators",
+    "exceptions": "exceptions",
+    "experiments": "experiments",
     "gaussian_graph": "graphs",
+    "graphs": "graphs",
     "knn_gaussian_graph": "graphs",
     "load_graph": "graphs",
     "magic_graph": "graphs",
+    "methods": "methods",
+    "plots": "plots",
     "quadratic_ot_graph": "graphs",
+    "singlecell": "singlecell",
     "spread_labels": "methods",
     "subspace_angle": "methods",
 }
+_load = lazy_names(__name__, _HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        value: Any = importlib.import_module(f"otgraph.{name}")
-    elif name in _HOME_OF:
-        value = getattr(importlib.import_module(f"otgraph.{_HOME_OF[name]}"), name)
-    elif name == "__version__":
-        from importlib.metadata import version
+    if name != "__version__":
+        return _load(name)
+    from importlib.metadata import version
 
-        value = version("otgraph")
-    else:
-        msg = f"module 'otgraph' has no attribute {name!r}"
-        raise AttributeError(msg)
-    globals()[name] = value  # the next access does not come here
-    return value
+    return version("otgraph")
 
 
 def __dir__() -> list[str]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph.cli.options import GraphOptions, Method, RunOptions, SolverOptions
+from otgraph.cli.options import GraphOptions, RunOptions, SolverOptions
 from otgraph.cli.reading import is_graph_file, read_graph, read_points, read_vector
 from otgraph.cli.report import blaming, one_line
+from otgraph.graphs.constructions import CONSTRUCTIONS, DEFAULT
+from otgraph.graphs.options import QuadraticOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,23 +22,23 @@ if TYPE_CHECKING:
     from otgraph.cli.report import Report
     from otgraph.graphs import Graph
 
+QUADRATIC = "quadratic"  # the construction that chooses its eps and runs on a cluster
+
 
 def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
     """The function that builds the graph; options are checked here, before points are read.
 
     It takes the points, and keywords that replace the options.
     """
-    from otgraph.graphs.constructions import CONSTRUCTIONS
-
     given = options.given()
-    method = Method(given.pop("method", Method.quadratic))
+    method = given.pop("method", DEFAULT)
     address = given.pop("dask", None)
-    construction = CONSTRUCTIONS[method.value]
+    construction = CONSTRUCTIONS[method]
     function: Callable[..., Any] = construction.build
-    what = f"--method {method.value}"
+    what = f"--method {method}"
     if address is not None:
-        if method is not Method.quadratic:
-            msg = f"--dask computes quadratic graphs only, not --method {method.value}."
+        if method != QUADRATIC:
+            msg = f"--dask computes quadratic graphs only, not --method {method}."
             raise ValueError(msg)
         from otgraph.distributed import quadratic_ot_graph as function
 
@@ -47,11 +49,11 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
         there = [name for name in GraphOptions.__dataclass_fields__ if name in known]
         msg = f"{what} has no {as_options(unknown)}; it knows {as_options(there)}."
         raise ValueError(msg)
-    if options.chooses_eps and method is not Method.quadratic:
-        msg = f"--eps auto chooses for quadratic graphs only, not for --method {method.value}."
+    if options.chooses_eps and method != QUADRATIC:
+        msg = f"--eps auto chooses for quadratic graphs only, not for --method {method}."
         raise ValueError(msg)
     construction.options(**{n: v for n, v in given.items() if n in construction.options.names()})
-    if method is Method.quadratic:
+    if method == QUADRATIC:
         from otgraph.graphs.quadratic import check_goal
 
         check_goal(given.get("eps"), given.get("mean_degree"))
@@ -119,8 +121,6 @@ def path_keywords(options: SolverOptions, run: RunOptions) -> dict[str, Any]:
 
 def choice_keywords(options: GraphOptions) -> dict[str, Any]:
     """Keywords of :func:`otgraph.choose_eps` among the options of a graph."""
-    from otgraph.graphs.options import QuadraticOptions
-
     known = (*QuadraticOptions.names(), "mass", "n_jobs")
     given = {name: value for name, value in options.given().items() if name in known}
     return _with_files_read(given)

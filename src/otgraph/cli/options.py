@@ -1,53 +1,52 @@
 """Options that several commands share: data classes whose fields become options.
 
-None means that an option was not given. Defaults are those of the functions that are called.
+Keywords of constructions are not listed here: their options are made from the classes in
+``graphs/options.py``. None means that an option was not given. Defaults are those of the functions
+that are called.
 """
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import typer
+
+from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
+from otgraph.graphs.keywords import Keyword, merged
+from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE
+
+if TYPE_CHECKING:
+    Method: TypeAlias = str
+else:
+    Method = Literal[tuple(CONSTRUCTIONS)]
+
+Class = TypeVar("Class", bound=type[Any])
 
 # Headings under which `--help` lists them.
 READING, COST, SOLVER, OTHERS, RUNNING = (
     "Reading", "Cost", "Solver", "Other methods", "Running",
 )  # fmt: skip
-
-
-class Method(StrEnum):
-    """Constructions by the names that the command line gives them."""
-
-    quadratic = "quadratic"
-    entropic = "entropic"
-    knn = "knn"
-    gaussian = "gaussian"
-    magic = "magic"
-
-
-class Search(StrEnum):
-    """How candidate pairs are found."""
-
-    auto = "auto"
-    exact = "exact"
-    approximate = "approximate"
-
-
-class OnFailure(StrEnum):
-    """What happens if a solver does not converge."""
-
-    warn = "warn"
-    fail = "raise"
-
-
-class Symmetrize(StrEnum):
-    """The weight of an edge that is found from one side."""
-
-    union = "union"
-    average = "average"
+HEADINGS = (None, COST, SOLVER, OTHERS)  # of options that build a graph, in order
+# Headings of options that are made from keywords. All others are of the solver if the default
+# construction has them.
+PANELS = {
+    "metric": COST,
+    "power": COST,
+    "normalize": COST,
+    "self_loops": COST,
+    "min_degree": None,
+    "connect": None,
+}
+SHORT_NAMES = {"power": "-p", "n_neighbors": "-k"}
+# Help where a file and an exit code take the place of an object and an exception.
+HELP = {
+    "metric": "euclidean, cosine, any of scikit-learn, or precomputed.",
+    "on_failure": "Not converged: warn writes the result and exits with 3, raise writes nothing "
+    "and exits with 1.",
+}
+# What a word on the command line can become.
+WORDS = (bool, int, float, str)
 
 
 def option(
@@ -123,135 +122,126 @@ class ReadOptions:
     ] = None
 
 
+def with_keywords(*constructions: str) -> Callable[[Class], Class]:
+    """Add an option for each keyword of these constructions that the class does not have.
+
+    They are in the order of the help: by heading, where those of the command line alone come last.
+    """
+
+    def decorate(group: Class) -> Class:
+        own = group.__annotations__
+        made = {
+            each.name: _annotation(each)
+            for each in merged({name: ALL_OPTIONS[name] for name in constructions}).values()
+            if each.name not in own
+        }
+        for name in made:
+            setattr(group, name, None)
+        first = {name: hint for name, hint in own.items() if _panel(hint) is None}
+        hints = {**first, **made, **own}
+        order = sorted(hints, key=lambda name: HEADINGS.index(_panel(hints[name])))
+        group.__annotations__ = {name: hints[name] for name in order}
+        return group
+
+    return decorate
+
+
+def _panel(hint: Any) -> str | None:
+    return hint.__metadata__[0].rich_help_panel
+
+
+def _annotation(keyword: Keyword) -> Any:
+    """The type of an option with its help, for typer."""
+    flag = f"--{keyword.name.replace('_', '-')}"
+    short = SHORT_NAMES.get(keyword.name)
+    about = option(
+        HELP.get(keyword.name) or keyword.meaning(unmarked=DEFAULT),
+        *([flag, short] if short else []),
+        default=_default_text(keyword),
+        panel=PANELS.get(keyword.name, SOLVER if DEFAULT in keyword.defaults else OTHERS),
+    )
+    return Annotated[_word(keyword.annotation) | None, about]
+
+
+def _word(annotation: Any) -> Any:
+    """The part of a type that a word on the command line can be."""
+    parts = (annotation,) if get_origin(annotation) is Literal else get_args(annotation)
+    return next(
+        each for each in parts or (annotation,) if each in WORDS or get_origin(each) is Literal
+    )
+
+
+def _default_text(keyword: Keyword) -> str:
+    """The defaults of all constructions, each once."""
+    texts = [
+        keyword.unset if value is None
+        else {True: "yes", False: "no"}[value] if isinstance(value, bool)
+        else f"{value:g}".replace("e-0", "e-") if isinstance(value, float)
+        else str(value)
+        for value in keyword.defaults.values()
+    ]  # fmt: skip
+    return ", ".join(dict.fromkeys(text for text in texts if text))
+
+
 def given(**keywords: Any) -> dict[str, Any]:
-    """Keywords that were given, as plain values."""
-    return {
-        name: value.value if isinstance(value, StrEnum) else value
-        for name, value in keywords.items()
-        if value is not None
-    }
+    """Keywords that were given."""
+    return {name: value for name, value in keywords.items() if value is not None}
 
 
 @dataclass(frozen=True)
-class SolverOptions:
-    """Keywords of :func:`otgraph.quadratic_ot_graph` that :func:`otgraph.eps_path` takes too."""
-
-    metric: Annotated[
-        str | None,
-        option(
-            "euclidean, cosine, any of scikit-learn, or precomputed.",
-            default="euclidean",
-            panel=COST,
-        ),
-    ] = None
-    power: Annotated[
-        float | None, option("Power of the distance.", "--power", "-p", default="2", panel=COST)
-    ] = None
-    normalize: Annotated[
-        bool | None,
-        option("Divide costs by their mean, so that eps has no unit.", default="yes", panel=COST),
-    ] = None
-    mass: Annotated[
-        str | None,
-        option("File with one mass per point.", default="ones", panel=COST, metavar="FILE"),
-    ] = None
-    self_loops: Annotated[
-        bool | None, option("Let points keep mass, as the paper does.", default="no", panel=COST)
-    ] = None
-    min_degree: Annotated[
-        int | None,
-        option(
-            "Neighbors that every point has at least; small components are joined, too.",
-            default="4; 0 with --eps",
-        ),
-    ] = None
-    connect: Annotated[
-        bool | None,
-        option("Join all connected components.", default="no, with a warning"),
-    ] = None
-    tol: Annotated[
-        float | None, option("Largest relative error of a row sum.", default="1e-6", panel=SOLVER)
-    ] = None
-    search: Annotated[
-        Search | None, option("How candidate pairs are found.", default="auto", panel=SOLVER)
-    ] = None
-    max_missing: Annotated[
-        float | None,
-        option(
-            "Share of missing pairs that an approximate search may leave.",
-            default="0.05",
-            panel=SOLVER,
-        ),
-    ] = None
-    n_candidates: Annotated[int | None, option("First candidates per point.", panel=SOLVER)] = None
-    max_iter: Annotated[int | None, option("Limit of steps.", panel=SOLVER)] = None
-    on_failure: Annotated[
-        OnFailure | None,
-        option(
-            "Not converged: warn writes the result and exits with 3, raise writes nothing and "
-            "exits with 1.",
-            default="warn",
-            panel=SOLVER,
-        ),
-    ] = None
-    n_jobs: Annotated[
-        int | None, option("Threads, or -1 for all cores.", default="-1", panel=SOLVER)
-    ] = None
-    random_state: Annotated[int | None, option("Seed.", default="0", panel=SOLVER)] = None
+class Given:
+    """Options of which some were given."""
 
     def given(self) -> dict[str, Any]:
-        """Keywords that the user chose, as plain values."""
-        return given(**{field.name: getattr(self, field.name) for field in fields(self)})
+        """Keywords that the user chose."""
+        return given(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+
+MASS: Any = option("File with one mass per point.", default="ones", panel=COST, metavar="FILE")
+N_JOBS: Any = option("Threads, or -1 for all cores.", default="-1", panel=SOLVER)
 
 
 @dataclass(frozen=True)
-class GraphOptions(SolverOptions):
+@with_keywords("quadratic")
+class SolverOptions(Given):
+    """Keywords of :func:`otgraph.eps_path`."""
+
+    mass: Annotated[str | None, MASS] = None
+    n_jobs: Annotated[int | None, N_JOBS] = None
+
+
+@dataclass(frozen=True)
+@with_keywords(*CONSTRUCTIONS)
+class GraphOptions(Given):
     """Which graph to build: a method, and every keyword of every method."""
 
-    method: Annotated[Method | None, option("Kind of graph.", default="quadratic")] = None
+    method: Annotated[Method | None, option("Kind of graph.", default=DEFAULT)] = None
     eps: Annotated[
         str | None,
         option(
             "Regularization, or scale of a kernel; quadratic takes this or --mean-degree, and "
             "chooses it if it is auto.",
-            metavar="FLOAT|auto",
+            metavar=f"FLOAT|{AUTO}",
         ),
     ] = None
     mean_degree: Annotated[
         float | None,
-        option("quadratic: mean number of neighbors; finds eps.", default="15 without --eps"),
+        option(
+            "quadratic: mean number of neighbors; finds eps.",
+            default=f"{DEFAULT_MEAN_DEGREE} without --eps",
+        ),
     ] = None
+    mass: Annotated[str | None, MASS] = None
     u0: Annotated[
         str | None,
         option("Potentials to start from: a vector or a graph file.", panel=SOLVER, metavar="FILE"),
     ] = None
+    n_jobs: Annotated[int | None, N_JOBS] = None
     dask: Annotated[
         str | None,
         option("Address of a Dask scheduler to compute on.", panel=SOLVER, metavar="ADDRESS"),
     ] = None
     block_rows: Annotated[int | None, option("Rows of a block on Dask.", panel=SOLVER)] = None
-    n_neighbors: Annotated[
-        int | None,
-        option("knn, magic: neighbors.", "--n-neighbors", "-k", default="15, 5", panel=OTHERS),
-    ] = None
-    include_self: Annotated[
-        bool | None, option("knn: a point is its own first neighbor.", default="no", panel=OTHERS)
-    ] = None
-    symmetrize: Annotated[
-        Symmetrize | None, option("knn: edges found from one side.", default="union", panel=OTHERS)
-    ] = None
-    decay: Annotated[
-        float | None, option("magic: power in the kernel.", default="1", panel=OTHERS)
-    ] = None
-    knn_max: Annotated[
-        int | None, option("magic: most neighbors.", default="3 times as many", panel=OTHERS)
-    ] = None
-    thresh: Annotated[
-        float | None, option("magic: smallest weight kept.", default="1e-4", panel=OTHERS)
-    ] = None
-    n_pca: Annotated[
-        int | None, option("magic: principal components to use.", default="none", panel=OTHERS)
-    ] = None
 
     def given(self) -> dict[str, Any]:
         """Keywords that the user chose, as plain values."""
@@ -267,7 +257,7 @@ class GraphOptions(SolverOptions):
     @property
     def chooses_eps(self) -> bool:
         """Whether eps is to be chosen."""
-        return self.eps == "auto"
+        return self.eps == AUTO
 
 
 @dataclass(frozen=True)

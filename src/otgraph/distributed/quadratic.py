@@ -16,20 +16,23 @@ from otgraph.distributed._source import find_source, read_rows, submit_cost
 from otgraph.distributed._weights import join_weights, plan_entries
 from otgraph.distributed.graph import DistributedGraph
 from otgraph.graphs.choice import auto_eps
+from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import AUTO, QuadraticOptions
 from otgraph.graphs.quadratic import check_goal
 from otgraph.graphs.transport import TransportProblem, report_duplicates
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from numpy.typing import ArrayLike
 
     from otgraph._parallel import Workers
     from otgraph.distributed._source import Source
-    from otgraph.graphs.options import Eps, Metric, OnFailure, Search
+    from otgraph.graphs.options import Eps, QuadraticKeywords
     from otgraph.solvers import Solution
-    from otgraph.typing import RandomState
 
 
+@shows({"quadratic": QuadraticOptions})
 def quadratic_ot_graph(
     X: Any,
     eps: Eps | None = None,
@@ -37,23 +40,11 @@ def quadratic_ot_graph(
     client: Any = None,
     block_rows: int | None = None,
     mean_degree: float | None = None,
-    metric: Metric = QuadraticOptions.metric,
-    power: float = QuadraticOptions.power,
-    normalize: bool = QuadraticOptions.normalize,
     mass: ArrayLike | None = None,
-    self_loops: bool = QuadraticOptions.self_loops,
-    min_degree: int | None = QuadraticOptions.min_degree,
-    connect: bool | None = QuadraticOptions.connect,
-    tol: float = QuadraticOptions.tol,
-    search: Search = QuadraticOptions.search,
-    max_missing: float = QuadraticOptions.max_missing,
-    n_candidates: int | None = QuadraticOptions.n_candidates,
     u0: ArrayLike | None = None,
-    max_iter: int = QuadraticOptions.max_iter,
-    on_failure: OnFailure = QuadraticOptions.on_failure,
     progress: bool = False,
     n_jobs: int | None = -1,
-    random_state: RandomState = QuadraticOptions.random_state,
+    **options: Unpack[QuadraticKeywords],
 ) -> DistributedGraph:
     """The graph of :func:`otgraph.quadratic_ot_graph`, computed by a Dask cluster.
 
@@ -68,22 +59,20 @@ def quadratic_ot_graph(
         Points, one per row: a Dask array; the path of a .npy file or a zarr array that every
         worker can read; or an array, which is sent to the workers.
     eps
-        As in :func:`otgraph.quadratic_ot_graph`, like all parameters that are not listed here.
-        ``"auto"`` is chosen in this process, on a sample of the points.
+        As in :func:`otgraph.quadratic_ot_graph`, which says more about all keywords that are
+        not of the cluster. ``"auto"`` is chosen in this process, on a sample of the points.
     client
         A ``distributed.Client``; the current one by default. No cluster is ever started.
     block_rows
         Rows of a block, the unit of work and of memory. By default a sixteenth of the points,
         but 16 384 to 65 536 rows. Choose less if workers have little memory.
-    mean_degree, metric, power, normalize, mass, self_loops, min_degree, connect, tol, search, \
-max_missing, n_candidates, u0
-        As there; the metric must not be ``"precomputed"``.
-    max_iter, on_failure, random_state
-        As there.
+    mean_degree, mass, u0
+        As in :func:`otgraph.quadratic_ot_graph`.
     progress
         Show progress bars in this process.
     n_jobs
         Ignored: each thread of a worker runs one task at a time.
+    **options
 
     Returns
     -------
@@ -102,17 +91,12 @@ max_missing, n_candidates, u0
     True
     """
     eps, mean_degree = check_goal(eps, mean_degree)
-    options = QuadraticOptions(
-        metric=metric, power=power, normalize=normalize, self_loops=self_loops,
-        min_degree=min_degree, connect=connect, tol=tol, search=search, max_missing=max_missing,
-        n_candidates=n_candidates, max_iter=max_iter, on_failure=on_failure,
-        random_state=random_state,
-    )  # fmt: skip
+    chosen = QuadraticOptions.of(quadratic_ot_graph, options)
     cluster = Cluster(find_client(client), progress=bool(progress))
     with cluster.running():
-        value, choice = _resolved(eps, X, options, mass, cluster)
+        value, choice = _resolved(eps, X, chosen, mass, cluster)
         problem = TransportProblem(
-            X, options, mass=mass, progress=progress, n_jobs=n_jobs,
+            X, chosen, mass=mass, progress=progress, n_jobs=n_jobs,
             check=partial(find_source, cluster=cluster),
             make_cost=partial(_make_cost, cluster=cluster, block_rows=block_rows),
         )  # fmt: skip

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from otgraph.estimators._transformer import GraphTransformer
+from otgraph.estimators._transformer import GraphTransformer, checked_data
 from otgraph.estimators.transformers import QuadraticOTTransformer
 from otgraph.exceptions import argument_error
 from otgraph.graphs import Graph
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from otgraph.typing import SparseMatrix
 
 PRECOMPUTED = "precomputed"
@@ -49,11 +50,7 @@ class OnGraph(BaseEstimator):
         return X if self._is_precomputed else self.graph_.extend(X)
 
     def _checked(self, X: Any, **options: Any) -> Any:
-        # Finiteness is checked by the functions, whose errors give count and row.
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
-            ensure_all_finite=False, **options,
-        )  # fmt: skip
+        return checked_data(self, X, **options)
 
     def _checked_new(self, X: Any) -> Any:
         check_is_fitted(self, "graph_")  # `fit` sets this attribute last
@@ -80,3 +77,26 @@ class OnGraph(BaseEstimator):
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.positive_only = self._is_precomputed
         return tags
+
+
+class OnGraphAlone(OnGraph):
+    """Estimators whose results follow from the graph: neither features nor labels take part."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Build the graph, and do on it what the class says.
+
+        Parameters
+        ----------
+        X
+            Points, one per row; the weights of the graph with ``graph="precomputed"``.
+        y
+            Not used.
+        """
+        graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
+        self._fit_graph(graph)
+        self.transformer_, self.graph_ = transformer, graph
+        return self
+
+    def _fit_graph(self, graph: Graph) -> None:
+        """Set the attributes that are computed from the graph."""
+        raise NotImplementedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +10,26 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from otgraph.costs.metrics import is_precomputed
+from otgraph.graphs.constructions import CONSTRUCTIONS
+
 if TYPE_CHECKING:
     from typing import Self
 
     from otgraph.graphs import Graph
+    from otgraph.graphs.options import Metric
     from otgraph.typing import SparseMatrix
 
 
-class GraphTransformer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta
-):
+def checked_data(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
+    """What scikit-learn checks, but for finiteness: errors of our functions give count and row."""
+    return validate_data(
+        estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32],
+        ensure_all_finite=False, **options,
+    )  # fmt: skip
+
+
+class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Points in, weights of a graph out.
 
     ``fit_transform`` gives the graph on the points that were fitted, symmetric and square.
@@ -28,19 +37,14 @@ class GraphTransformer(
     fitted points.
     """
 
-    metric: Any
-
-    @abstractmethod
-    def _build(self, X: Any, **fit_options: Any) -> Graph:
-        """The graph of checked points."""
+    _construction: str  # its name in the table
+    metric: Metric
+    graph_: Graph
 
     def _fit(self, X: Any, **fit_options: Any) -> Self:
-        # Finiteness is checked by the function behind it, whose error gives count and row.
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
-            ensure_all_finite=False, ensure_min_samples=2,
-        )  # fmt: skip
-        self.graph_ = self._build(X, **fit_options)
+        X = checked_data(self, X, ensure_min_samples=2)
+        build = CONSTRUCTIONS[self._construction].build
+        self.graph_ = build(X, **self.get_params(deep=False), **fit_options)
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -74,10 +78,7 @@ class GraphTransformer(
             New points, or their costs to the fitted points with ``metric="precomputed"``.
         """
         check_is_fitted(self, "graph_")
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
-            ensure_all_finite=False, reset=False,
-        )  # fmt: skip
+        X = checked_data(self, X, reset=False)
         metric = self.metric if callable(self.metric) else None
         return as_configured(self.graph_.extend(X, metric=metric))
 
@@ -88,7 +89,7 @@ class GraphTransformer(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self.metric)
         tags.input_tags.positive_only = tags.input_tags.pairwise
         return tags
 

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import ClusterMixin
 
-from otgraph.estimators._on_graph import OnGraph
+from otgraph.estimators._on_graph import OnGraphAlone
 from otgraph.methods import cluster
 
 if TYPE_CHECKING:
-    from typing import Self
-
+    from otgraph.graphs import Graph
     from otgraph.typing import RandomState
 
 
-class GraphSpectralClustering(ClusterMixin, OnGraph):
+class GraphSpectralClustering(ClusterMixin, OnGraphAlone):
     """Clusters of points between which a random walk on their graph rarely moves.
 
     :func:`otgraph.cluster` as an estimator. Clusters are those of the fitted points; new points
@@ -77,17 +76,7 @@ class GraphSpectralClustering(ClusterMixin, OnGraph):
         self.max_restarts = max_restarts
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Build the graph and cluster it.
-
-        Parameters
-        ----------
-        X
-            Points, one per row; the weights of the graph with ``graph="precomputed"``.
-        y
-            Not used.
-        """
-        graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
+    def _fit_graph(self, graph: Graph) -> None:
         found = cluster(
             graph, self.n_clusters, max_clusters=self.max_clusters, tol=self.tol,
             max_restarts=self.max_restarts, random_state=self.random_state,
@@ -95,5 +84,3 @@ class GraphSpectralClustering(ClusterMixin, OnGraph):
         self.labels_ = found.labels
         self.n_clusters_ = found.n_clusters
         self.eigenvalues_ = found.eigenvalues
-        self.transformer_, self.graph_ = transformer, graph
-        return self

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from otgraph.estimators._on_graph import OnGraph
+from otgraph.estimators._on_graph import OnGraphAlone
 from otgraph.methods import eigenmaps
 
 if TYPE_CHECKING:
-    from typing import Self
-
+    from otgraph.graphs import Graph
     from otgraph.typing import FloatArray
 
 
-class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraph):
+class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphAlone):
     """Coordinates from the slowest modes of the random walk on a graph.
 
     :func:`otgraph.eigenmaps` as a transformer. ``fit_transform`` gives the coordinates of the
@@ -69,24 +68,12 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraph)
         self.tol = tol
         self.max_restarts = max_restarts
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Build the graph and embed it.
-
-        Parameters
-        ----------
-        X
-            Points, one per row; the weights of the graph with ``graph="precomputed"``.
-        y
-            Not used.
-        """
-        graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
+    def _fit_graph(self, graph: Graph) -> None:
         self._embedding = eigenmaps(
             graph, self.n_components, tol=self.tol, max_restarts=self.max_restarts
         )
         self.embedding_ = self._embedding.coordinates
         self.eigenvalues_ = self._embedding.eigenvalues
-        self.transformer_, self.graph_ = transformer, graph
-        return self
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
         """Coordinates of the fitted points.

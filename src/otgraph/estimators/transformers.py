@@ -5,13 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from otgraph.estimators._transformer import GraphTransformer, as_configured
-from otgraph.graphs import (
-    entropic_ot_graph,
-    gaussian_graph,
-    knn_gaussian_graph,
-    magic_graph,
-    quadratic_ot_graph,
-)
 from otgraph.graphs.options import (
     EntropicOptions,
     GaussianOptions,
@@ -25,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs import Graph
     from otgraph.graphs.options import Eps, Metric, OnFailure, Search, Symmetrize
     from otgraph.typing import RandomState, SparseMatrix
 
@@ -99,6 +91,8 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
     True
     """
 
+    _construction = "quadratic"
+
     def __init__(
         self,
         eps: Eps | None = None,
@@ -136,9 +130,6 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return quadratic_ot_graph(X, **self.get_params(deep=False), **fit_options)
-
 
 class EntropicOTTransformer(_TransportTransformer):
     """Dense graph by entropically regularized optimal transport.
@@ -167,6 +158,8 @@ class EntropicOTTransformer(_TransportTransformer):
     (3, 3)
     """
 
+    _construction = "entropic"
+
     def __init__(
         self,
         eps: float = 1.0,
@@ -189,9 +182,6 @@ class EntropicOTTransformer(_TransportTransformer):
         self.max_iter = max_iter
         self.on_failure = on_failure
         self.n_jobs = n_jobs
-
-    def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return entropic_ot_graph(X, **self.get_params(deep=False), **fit_options)
 
 
 class KNNGaussianTransformer(GraphTransformer):
@@ -223,6 +213,8 @@ class KNNGaussianTransformer(GraphTransformer):
     array([[0., 0., 1.]])
     """
 
+    _construction = "knn"
+
     def __init__(
         self,
         n_neighbors: int = KNNGaussianOptions.n_neighbors,
@@ -243,9 +235,6 @@ class KNNGaussianTransformer(GraphTransformer):
         self.include_self = include_self
         self.symmetrize = symmetrize
         self.n_jobs = n_jobs
-
-    def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return knn_gaussian_graph(X, **self.get_params(deep=False), **fit_options)
 
 
 class GaussianTransformer(GraphTransformer):
@@ -274,6 +263,8 @@ class GaussianTransformer(GraphTransformer):
            [0.368, 0.   ]])
     """
 
+    _construction = "gaussian"
+
     def __init__(
         self,
         eps: float = GaussianOptions.eps,
@@ -290,9 +281,6 @@ class GaussianTransformer(GraphTransformer):
         self.normalize = normalize
         self.self_loops = self_loops
         self.n_jobs = n_jobs
-
-    def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return gaussian_graph(X, **self.get_params(deep=False), **fit_options)
 
 
 class MAGICTransformer(GraphTransformer):
@@ -320,6 +308,8 @@ class MAGICTransformer(GraphTransformer):
     (4, 4)
     """
 
+    _construction = "magic"
+
     def __init__(
         self,
         n_neighbors: int = MAGICOptions.n_neighbors,
@@ -340,6 +330,3 @@ class MAGICTransformer(GraphTransformer):
         self.n_pca = n_pca
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return magic_graph(X, **self.get_params(deep=False), **fit_options)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from otgraph.graphs.choice import Doubt, EpsChoice
-from otgraph.graphs.entropic import entropic_ot_graph
-from otgraph.graphs.graph import Graph, TransportGraph
-from otgraph.graphs.io import load_graph
-from otgraph.graphs.kernels import gaussian_graph, knn_gaussian_graph
-from otgraph.graphs.magic import magic_graph
-from otgraph.graphs.path import EpsPath, eps_path
-from otgraph.graphs.quadratic import quadratic_ot_graph
+from typing import TYPE_CHECKING
+
+from otgraph._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from otgraph.graphs.choice import Doubt, EpsChoice
+    from otgraph.graphs.entropic import entropic_ot_graph
+    from otgraph.graphs.graph import Graph, TransportGraph
+    from otgraph.graphs.io import load_graph
+    from otgraph.graphs.kernels import gaussian_graph, knn_gaussian_graph
+    from otgraph.graphs.magic import magic_graph
+    from otgraph.graphs.path import EpsPath, eps_path
+    from otgraph.graphs.quadratic import quadratic_ot_graph
 
 __all__ = [
     "Doubt",
@@ -25,3 +30,22 @@ __all__ = [
     "magic_graph",
     "quadratic_ot_graph",
 ]
+
+# Loaded when first used: the table of constructions is read by programs that build no graph.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Doubt": "choice",
+        "EpsChoice": "choice",
+        "EpsPath": "path",
+        "Graph": "graph",
+        "TransportGraph": "graph",
+        "entropic_ot_graph": "entropic",
+        "eps_path": "path",
+        "gaussian_graph": "kernels",
+        "knn_gaussian_graph": "kernels",
+        "load_graph": "io",
+        "magic_graph": "magic",
+        "quadratic_ot_graph": "quadratic",
+    },
+)

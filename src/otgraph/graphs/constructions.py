@@ -5,12 +5,10 @@ A new construction is one module with its function, one options class, and one l
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from otgraph.graphs.entropic import entropic_ot_graph
-from otgraph.graphs.kernels import gaussian_graph, knn_gaussian_graph
-from otgraph.graphs.magic import magic_graph
 from otgraph.graphs.options import (
     EntropicOptions,
     GaussianOptions,
@@ -18,13 +16,13 @@ from otgraph.graphs.options import (
     MAGICOptions,
     QuadraticOptions,
 )
-from otgraph.graphs.quadratic import quadratic_ot_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from otgraph.graphs.graph import Graph
-    from otgraph.graphs.options import Options
+    from otgraph.graphs.keywords import Options
+    from otgraph.typing import PointsLike, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -35,21 +33,53 @@ class Construction:
     ----------
     title
         Its name in legends.
-    build
-        The public function.
+    module
+        Where it is, in this package. Loaded when used: the command line reads the table for help.
+    function
+        Name of its public function.
+    rows
+        Name of the function that computes rows of new points, for ``Graph.extend``.
     options
         Its keywords with their defaults.
     """
 
     title: str
-    build: Callable[..., Graph]
+    module: str
+    function: str
+    rows: str
     options: type[Options]
+
+    @property
+    def build(self) -> Callable[..., Graph]:
+        """The public function."""
+        return self._named(self.function)
+
+    @property
+    def extend(self) -> Callable[[Graph, PointsLike, Any, Any], SparseMatrix]:
+        """Rows of new points, from a graph, the points, their masses and the metric."""
+        return self._named(self.rows)
+
+    def _named(self, name: str) -> Any:
+        return getattr(importlib.import_module(f"otgraph.graphs.{self.module}"), name)
 
 
 CONSTRUCTIONS = {
-    "quadratic": Construction("quadratic OT", quadratic_ot_graph, QuadraticOptions),
-    "entropic": Construction("entropic OT", entropic_ot_graph, EntropicOptions),
-    "knn": Construction("kNN", knn_gaussian_graph, KNNGaussianOptions),
-    "gaussian": Construction("Gaussian", gaussian_graph, GaussianOptions),
-    "magic": Construction("MAGIC", magic_graph, MAGICOptions),
+    "quadratic": Construction(
+        "quadratic OT", "quadratic", "quadratic_ot_graph", "quadratic_rows", QuadraticOptions
+    ),
+    "entropic": Construction(
+        "entropic OT", "entropic", "entropic_ot_graph", "entropic_rows", EntropicOptions
+    ),
+    "knn": Construction(
+        "kNN", "kernels", "knn_gaussian_graph", "knn_gaussian_rows", KNNGaussianOptions
+    ),
+    "gaussian": Construction(
+        "Gaussian", "kernels", "gaussian_graph", "gaussian_rows", GaussianOptions
+    ),
+    "magic": Construction("MAGIC", "magic", "magic_graph", "magic_rows", MAGICOptions),
 }
+
+# The construction that is used where none is named.
+DEFAULT = "quadratic"
+# Keywords of every construction.
+ALL_OPTIONS = {name: construction.options for name, construction in CONSTRUCTIONS.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,15 +12,13 @@ from scipy.special import xlog1py
 from tqdm import tqdm
 
 from otgraph._parallel import Workers, cache_blocks, single_threaded_blas
-from otgraph._validation import (
-    check_mass,
-    check_positive,
-)
+from otgraph._validation import check_mass, check_positive
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.direct import fill_symmetric
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._dense import csr_from_dense, require_dense_memory
+from otgraph.graphs.extension import transport_rows
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import EntropicOptions
 from otgraph.solvers.certificate import Certificate, Reason, Status
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs.options import Metric, OnFailure
     from otgraph.solvers.sinkhorn import Sinkhorn
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
 # Relative error of the marginals up to which the plan behind the duality gap counts as feasible.
 FEASIBLE = 1e-10
@@ -258,3 +257,16 @@ def _complain(certificate: Certificate, tol: float, on_failure: str) -> None:
     if on_failure == "raise":
         raise ConvergenceError(msg)
     warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+
+
+def entropic_rows(graph: TransportGraph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """Rows of new points: π*_j = exp((u* + u_j − c*_j) / ε), with the u* that gives the mass."""
+    return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=graph.eps))
+
+
+def _fill(excess: FloatArray, mass: FloatArray, eps: float) -> None:
+    """Replace t_j ≥ 0, smallest 0, by weights like exp(−t_j/ε) that sum to the mass."""
+    excess /= -eps
+    with np.errstate(under="ignore"):
+        np.exp(excess, out=excess)
+    excess *= (mass / excess.sum(axis=1))[:, None]

@@ -1,4 +1,4 @@
-"""Rows of new points, one function per construction.
+"""Rows of new points: the function behind ``Graph.extend``, and what constructions share.
 
 The graph holds everything that is needed: points, parameters and, for optimal transport,
 potentials. A graph that was loaded from a file extends like the one that was saved.
@@ -15,11 +15,10 @@ from otgraph._parallel import Workers, row_blocks, single_threaded_blas
 from otgraph._validation import check_positive, check_vector
 from otgraph.costs import check_input, direct_cost
 from otgraph.costs.blocks import MatrixCost
-from otgraph.costs.direct import check_new_points
 from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import argument_error
 from otgraph.graphs._dense import csr_from_dense
-from otgraph.graphs._kernel_rows import decayed, gaussian_weights, kernel_rows, project
+from otgraph.graphs.constructions import CONSTRUCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +40,9 @@ def extend(
 ) -> SparseMatrix:
     """Rows of new points against the points of a graph; see :meth:`Graph.extend`."""
     method = graph.params.get("method")
-    rows_of = _ROWS_OF.get(str(method))
-    if rows_of is None:
-        known = ", ".join(_ROWS_OF)
+    construction = CONSTRUCTIONS.get(str(method))
+    if construction is None:
+        known = ", ".join(CONSTRUCTIONS)
         msg = f"Only graphs built by one of {known} can be extended; this one is {method!r}."
         raise ValueError(msg)
     if mass is not None and not hasattr(graph, "potentials"):
@@ -52,79 +51,22 @@ def extend(
     if graph.points is None and graph.params.get("metric") != "precomputed":
         msg = "This graph has no points to extend from; save it with `include_points=True`."
         raise ValueError(msg)
-    return rows_of(graph, X_new, mass, metric)
+    return construction.extend(graph, X_new, mass, metric)
 
 
-def _quadratic_rows(
-    graph: TransportGraph, X_new: PointsLike, mass: Any, metric: Any
-) -> SparseMatrix:
-    """π*_j = (u* + u_j − c*_j)₊ / ε with the u* that makes the row sum to the mass."""
-    eps = graph.eps
-    return _transport_rows(graph, X_new, mass, metric, lambda c, m: _fill_quadratic(c, m, eps))
-
-
-def _entropic_rows(
-    graph: TransportGraph, X_new: PointsLike, mass: Any, metric: Any
-) -> SparseMatrix:
-    """π*_j = exp((u* + u_j − c*_j) / ε) with the u* that makes the row sum to the mass."""
-    eps = graph.eps
-    return _transport_rows(graph, X_new, mass, metric, lambda c, m: _fill_entropic(c, m, eps))
-
-
-def _gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
-    """exp(−c*_j / ε) for all points."""
-    costs, queries = _costs_and_queries(graph, X_new, metric)
-    eps = float(graph.params["eps"])  # type: ignore[arg-type]
-    return _stacked(costs, queries, lambda block, a, b: gaussian_weights(block, eps))
-
-
-def _knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
-    """exp(−c*_j / ε), or ones, for the k nearest points."""
-    costs, queries = _costs_and_queries(graph, X_new, metric)
-    k = min(int(graph.params["n_neighbors"]), costs.n)  # type: ignore[arg-type]
-    indices, values = costs.nearest(k, queries)
-    eps = graph.params["eps"]
-    weights = gaussian_weights(values, None if eps is None else float(eps))
-    return kernel_rows(indices, weights, costs.n)
-
-
-def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
-    """exp(−(d*_j / σ*)^α) where it reaches `thresh`, σ* the distance to the k-th nearest point.
-
-    As in graphtools, `knn_max` limits the neighbors of the points of the graph, not those of new
-    points.
-    """
-    params: dict[str, Any] = dict(graph.params)
-    metric = _metric(graph, metric)
-    points: Any = graph.points
-    if params["n_pca"] is not None:
-        points = check_input(points, metric)
-        X_new = check_new_points(X_new, points)
-        points, X_new = project(points, X_new, params["n_pca"], params["random_state"])
-    costs = _cost_of(graph.n, points, metric=metric)
-    queries = costs.queries(X_new)
-    kernel = params["n_neighbors"], params["decay"], params["thresh"]
-    return _stacked(costs, queries, lambda block, a, b: decayed(block, *kernel))
-
-
-_ROWS_OF: dict[str, Callable[[Any, PointsLike, Any, Any], SparseMatrix]] = {
-    "quadratic": _quadratic_rows,
-    "entropic": _entropic_rows,
-    "gaussian": _gaussian_rows,
-    "knn": _knn_gaussian_rows,
-    "magic": _magic_rows,
-}
-
-
-def _transport_rows(
+def transport_rows(
     graph: TransportGraph,
     X_new: PointsLike,
     mass: Any,
     metric: Any,
     fill: Callable[[FloatArray, FloatArray], None],
 ) -> SparseMatrix:
+    """Rows of a plan with the potentials that make them sum to the mass.
+
+    ``fill`` turns c*_j - u_j, with smallest value zero, into such a row, in place.
+    """
     u = graph.potentials
-    costs, queries = _costs_and_queries(graph, X_new, metric)
+    costs, queries = costs_and_queries(graph, X_new, metric)
     masses = _new_masses(mass, queries.shape[0])
 
     def weights(block: FloatArray, a: int, b: int) -> FloatArray:
@@ -134,33 +76,10 @@ def _transport_rows(
         fill(block, masses[a:b])
         return block
 
-    return _stacked(costs, queries, weights)
+    return stacked_rows(costs, queries, weights)
 
 
-def _fill_quadratic(excess: FloatArray, mass: FloatArray, eps: float) -> None:
-    """Replace t_j ≥ 0, smallest 0, by (v − t_j)₊/ε with the v where these sum to the mass.
-
-    Only t_j < ε m can have a positive weight: v = ε m already gives all the mass to the smallest
-    t. With t sorted, the first k have positive weights for v = (ε m + t_1 + … + t_k)/k, where k
-    is the largest number with t_k < v.
-    """
-    for row, m in zip(excess, mass, strict=True):
-        near = np.sort(row[row < eps * m])
-        levels = (eps * m + np.cumsum(near)) / np.arange(1, len(near) + 1)
-        level = levels[np.count_nonzero(near < levels) - 1]
-        np.subtract(level, row, out=row)
-        np.maximum(row, 0.0, out=row)
-        row /= eps
-
-
-def _fill_entropic(excess: FloatArray, mass: FloatArray, eps: float) -> None:
-    excess /= -eps
-    with np.errstate(under="ignore"):
-        np.exp(excess, out=excess)
-    excess *= (mass / excess.sum(axis=1))[:, None]
-
-
-def _stacked(
+def stacked_rows(
     costs: DirectCost, queries: Any, weights: Callable[[FloatArray, int, int], FloatArray]
 ) -> SparseMatrix:
     """Rows, computed block by block to limit the memory."""
@@ -171,14 +90,15 @@ def _stacked(
     return sp.csr_matrix(sp.vstack(parts, format="csr"))
 
 
-def _costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[DirectCost, Any]:
+def costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[DirectCost, Any]:
+    """The cost that the graph was built with, and the checked new points."""
     params: dict[str, Any] = dict(graph.params)
     recorded = {name: params[name] for name in ("power", "normalize", "scale")}
-    costs = _cost_of(graph.n, graph.points, metric=_metric(graph, metric), **recorded)
+    costs = cost_of(graph.n, graph.points, metric=metric_of(graph, metric), **recorded)
     return costs, costs.queries(X_new)
 
 
-def _cost_of(n: int, points: Any, **options: Any) -> DirectCost:
+def cost_of(n: int, points: Any, **options: Any) -> DirectCost:
     """The cost of the points of a graph; precomputed costs need no points."""
     workers = Workers(-1)
     if points is None:
@@ -190,7 +110,8 @@ def _cost_of(n: int, points: Any, **options: Any) -> DirectCost:
         workers.close()
 
 
-def _metric(graph: Graph, metric: Any) -> Any:
+def metric_of(graph: Graph, metric: Any) -> Any:
+    """The metric of the graph; functions are not recorded and must be given."""
     recorded = str(graph.params["metric"])
     if is_metric_name(recorded):
         if metric is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,12 +20,13 @@ from otgraph.graphs._kernel_rows import (
     gaussian_weights,
     kernel_rows,
 )
+from otgraph.graphs.extension import costs_and_queries, stacked_rows
 from otgraph.graphs.graph import Graph
 from otgraph.graphs.options import GaussianOptions, KNNGaussianOptions
 
 if TYPE_CHECKING:
     from otgraph.graphs.options import Metric, Symmetrize
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
 
 def knn_gaussian_graph(
@@ -210,3 +211,20 @@ def _warn_of_underflow(graph: Graph, eps: float | None) -> None:
             DisconnectedWarning,
             stacklevel=3,
         )
+
+
+def knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """Rows of new points: exp(−c*_j / ε), or ones, for the k nearest points."""
+    costs, queries = costs_and_queries(graph, X_new, metric)
+    k = min(int(graph.params["n_neighbors"]), costs.n)  # type: ignore[arg-type]
+    indices, values = costs.nearest(k, queries)
+    eps = graph.params["eps"]
+    weights = gaussian_weights(values, None if eps is None else float(eps))
+    return kernel_rows(indices, weights, costs.n)
+
+
+def gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """Rows of new points: exp(−c*_j / ε) for all points."""
+    costs, queries = costs_and_queries(graph, X_new, metric)
+    eps = float(graph.params["eps"])  # type: ignore[arg-type]
+    return stacked_rows(costs, queries, lambda block, a, b: gaussian_weights(block, eps))

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import scipy.sparse as sp
 
 from otgraph._parallel import Workers
 from otgraph._validation import check_count, check_seed
 from otgraph.costs import check_input, direct_cost, kept_points
+from otgraph.costs.direct import check_new_points
 from otgraph.graphs._canonical import plain_params, with_small_indices
 from otgraph.graphs._kernel_rows import (
     check_neighbor_count,
     decayed,
     kernel_rows,
     principal_components,
+    project,
 )
+from otgraph.graphs.extension import cost_of, metric_of, stacked_rows
 from otgraph.graphs.graph import Graph
 from otgraph.graphs.kernels import warn_of_duplicates
 from otgraph.graphs.options import MAGICOptions
 
 if TYPE_CHECKING:
     from otgraph.graphs.options import Metric
-    from otgraph.typing import PointsLike, RandomState
+    from otgraph.typing import PointsLike, RandomState, SparseMatrix
 
 KNN_MAX_FACTOR = 3  # default of `knn_max`, relative to `n_neighbors`, as in MAGIC
 
@@ -103,3 +106,22 @@ def magic_graph(
         params=plain_params(params),
         points=kept_points(X, points, metric),
     )
+
+
+def magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+    """Rows of new points: exp(−(d*_j / σ*)^α), σ* the distance to the k-th nearest point.
+
+    As in graphtools, `knn_max` limits the neighbors of the points of the graph, not those of new
+    points.
+    """
+    params: dict[str, Any] = dict(graph.params)
+    metric = metric_of(graph, metric)
+    points: Any = graph.points
+    if params["n_pca"] is not None:
+        points = check_input(points, metric)
+        X_new = check_new_points(X_new, points)
+        points, X_new = project(points, X_new, params["n_pca"], params["random_state"])
+    costs = cost_of(graph.n, points, metric=metric)
+    queries = costs.queries(X_new)
+    kernel = params["n_neighbors"], params["decay"], params["thresh"]
+    return stacked_rows(costs, queries, lambda block, a, b: decayed(block, *kernel))

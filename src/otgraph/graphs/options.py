@@ -7,16 +7,21 @@ order of the fields is the order of the keywords.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, TypedDict
 
-from otgraph._validation import check_choice, check_count, check_positive, check_seed
-from otgraph.costs import metric_name
-from otgraph.costs.metrics import check_metric, is_precomputed
-
-if TYPE_CHECKING:
-    from otgraph.typing import RandomState
+from otgraph.graphs.keywords import (
+    Options,
+    count,
+    flag,
+    known_metric,
+    one_of,
+    option,
+    optional,
+    positive,
+    seed,
+)
+from otgraph.typing import RandomState  # noqa: TC001  # the command line reads annotations
 
 Metric: TypeAlias = str | Callable[..., float]
 Search: TypeAlias = Literal["auto", "exact", "approximate"]
@@ -34,57 +39,6 @@ DEFAULT_MIN_DEGREE = 4
 AUTO: Final = "auto"
 
 
-def option(default: Any, meaning: str, check: Callable[[Any, str], Any] | None = None) -> Any:
-    """A keyword: its default, its meaning in one line, and a function that checks it."""
-    return field(default=default, metadata={"meaning": meaning, "check": check})
-
-
-def one_of(choices: Any) -> Callable[[Any, str], Any]:
-    """A check that a value is one of the choices."""
-    return lambda value, name: check_choice(value, name, get_args(choices))
-
-
-def optional(check: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    """A check that also accepts None."""
-    return lambda value, name: None if value is None else check(value, name)
-
-
-def flag(value: Any, name: str) -> bool:
-    """Any value as true or false."""
-    return bool(value)
-
-
-def metric_of(value: Any, name: str) -> Any:
-    """A metric that the cost layer knows."""
-    if not is_precomputed(value):
-        check_metric(value)
-    return value
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Keywords of a construction, checked by the constructor."""
-
-    def __post_init__(self) -> None:
-        """Replace every field by its checked value."""
-        for each in fields(self):
-            check = each.metadata["check"]
-            if check is not None:
-                object.__setattr__(self, each.name, check(getattr(self, each.name), each.name))
-
-    def record(self) -> dict[str, Any]:
-        """The keywords as plain values."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        if "metric" in values:
-            values["metric"] = metric_name(values["metric"])
-        return values
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The keywords in order."""
-        return tuple(each.name for each in fields(cls))
-
-
 @dataclass(frozen=True, kw_only=True)
 class CostOptions(Options):
     """Keywords that define the cost between two points."""
@@ -92,9 +46,9 @@ class CostOptions(Options):
     metric: Metric = option(
         "euclidean",
         "euclidean, cosine, any metric of scikit-learn, a function, or precomputed.",
-        metric_of,
+        known_metric,
     )
-    power: float = option(2.0, "Power of the distance.", check_positive)
+    power: float = option(2.0, "Power of the distance.", positive)
     normalize: bool = option(True, "Divide costs by their mean, so that eps has no unit.", flag)
 
 
@@ -104,19 +58,42 @@ class QuadraticOptions(CostOptions):
 
     self_loops: bool = option(False, "Let points keep mass, as the paper does.", flag)
     min_degree: int | None = option(
-        None, "Neighbors that every point has at least.", optional(partial(check_count, minimum=0))
+        None,
+        "Neighbors that every point has at least; small components are joined, too.",
+        optional(count(minimum=0)),
+        unset=f"{DEFAULT_MIN_DEGREE}; 0 with eps",
     )
-    connect: bool | None = option(None, "Join all connected components.", optional(flag))
-    tol: float = option(1e-6, "Largest relative error of a row sum.", check_positive)
+    connect: bool | None = option(
+        None, "Join all connected components.", optional(flag), unset="no, with a warning"
+    )
+    tol: float = option(1e-6, "Largest relative error of a row sum.", positive)
     search: Search = option("auto", "How candidate pairs are found.", one_of(Search))
     max_missing: float = option(
-        0.05, "Share of missing pairs that an approximate search may leave.", check_positive
+        0.05, "Share of missing pairs that an approximate search may leave.", positive
     )
-    n_candidates: int | None = option(None, "First candidates per point.", optional(check_count))
+    n_candidates: int | None = option(None, "First candidates per point.", optional(count()))
     # Ten steps are usual. Hundreds are needed for tiny eps, where the plan is nearly a matching.
-    max_iter: int = option(1000, "Limit of Newton steps.", check_count)
+    max_iter: int = option(1000, "Limit of Newton steps.", count())
     on_failure: OnFailure = option("warn", "What to do if not converged.", one_of(OnFailure))
-    random_state: RandomState = option(0, "Seed of the cells that speed up the search.", check_seed)
+    random_state: RandomState = option(0, "Seed of the cells that speed up the search.", seed)
+
+
+class QuadraticKeywords(TypedDict, total=False):
+    """The same for type checkers and editors: ``**options: Unpack[QuadraticKeywords]``."""
+
+    metric: Metric
+    power: float
+    normalize: bool
+    self_loops: bool
+    min_degree: int | None
+    connect: bool | None
+    tol: float
+    search: Search
+    max_missing: float
+    n_candidates: int | None
+    max_iter: int
+    on_failure: OnFailure
+    random_state: RandomState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +101,8 @@ class EntropicOptions(CostOptions):
     """Keywords of :func:`otgraph.entropic_ot_graph`."""
 
     self_loops: bool = option(False, "Let points keep mass, as the paper does.", flag)
-    tol: float = option(1e-6, "Largest relative error of a row sum.", check_positive)
-    max_iter: int = option(1000, "Limit of passes.", check_count)
+    tol: float = option(1e-6, "Largest relative error of a row sum.", positive)
+    max_iter: int = option(1000, "Limit of passes.", count())
     on_failure: OnFailure = option("warn", "What to do if not converged.", one_of(OnFailure))
 
 
@@ -133,8 +110,8 @@ class EntropicOptions(CostOptions):
 class KNNGaussianOptions(CostOptions):
     """Keywords of :func:`otgraph.knn_gaussian_graph`."""
 
-    n_neighbors: int = option(15, "Neighbors that every point has at least.", check_count)
-    eps: float | None = option(None, "Scale of the weights; none: equal.", optional(check_positive))
+    n_neighbors: int = option(15, "Neighbors that every point has at least.", count())
+    eps: float | None = option(None, "Scale of the weights; none: equal.", optional(positive))
     include_self: bool = option(False, "A point is its own first neighbor.", flag)
     symmetrize: Symmetrize = option("union", "Edges found from one side.", one_of(Symmetrize))
 
@@ -143,7 +120,7 @@ class KNNGaussianOptions(CostOptions):
 class GaussianOptions(CostOptions):
     """Keywords of :func:`otgraph.gaussian_graph`."""
 
-    eps: float = option(1.0, "Scale of the weights.", check_positive)
+    eps: float = option(1.0, "Scale of the weights.", positive)
     self_loops: bool = option(False, "Keep the ones on the diagonal.", flag)
 
 
@@ -151,16 +128,30 @@ class GaussianOptions(CostOptions):
 class MAGICOptions(Options):
     """Keywords of :func:`otgraph.magic_graph`."""
 
-    n_neighbors: int = option(5, "Neighbor that sets the bandwidth.", check_count)
-    decay: float = option(1.0, "Power in the kernel.", check_positive)
+    n_neighbors: int = option(5, "Neighbor that sets the bandwidth.", count())
+    decay: float = option(1.0, "Power in the kernel.", positive)
     knn_max: int | None = option(
-        None, "Neighbors with a weight; 3 times as many by default.", optional(check_count)
+        None, "Most neighbors with a weight.", optional(count()), unset="3 times as many"
     )
-    thresh: float = option(1e-4, "Smallest weight kept.", check_positive)
+    thresh: float = option(1e-4, "Smallest weight kept.", positive)
     metric: Metric = option(
         "euclidean",
         "euclidean, cosine, any metric of scikit-learn, a function, or precomputed.",
-        metric_of,
+        known_metric,
     )
-    n_pca: int | None = option(None, "Principal components to use.", optional(check_count))
-    random_state: RandomState = option(0, "Seed of the decomposition.", check_seed)
+    n_pca: int | None = option(
+        None, "Principal components to use.", optional(count()), unset="none"
+    )
+    random_state: RandomState = option(0, "Seed of the decomposition.", seed)
+
+
+class AnyKeywords(QuadraticKeywords, total=False):
+    """Keywords of all constructions but ``eps``, for functions that take the name of one."""
+
+    n_neighbors: int
+    include_self: bool
+    symmetrize: Symmetrize
+    decay: float
+    knn_max: int | None
+    thresh: float
+    n_pca: int | None

@@ -9,40 +9,31 @@ import numpy as np
 
 from otgraph._validation import check_positive
 from otgraph.exceptions import argument_error
+from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Unpack
 
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.graphs.graph import TransportGraph
-    from otgraph.graphs.options import Metric, OnFailure, Search
+    from otgraph.graphs.options import QuadraticKeywords
     from otgraph.solvers import Solution, State
-    from otgraph.typing import FloatArray, PointsLike, RandomState
+    from otgraph.typing import FloatArray, PointsLike
 
 
+@shows({"quadratic": QuadraticOptions})
 def eps_path(
     X: PointsLike,
     eps: ArrayLike,
     *,
-    metric: Metric = QuadraticOptions.metric,
-    power: float = QuadraticOptions.power,
-    normalize: bool = QuadraticOptions.normalize,
     mass: ArrayLike | None = None,
-    self_loops: bool = QuadraticOptions.self_loops,
-    min_degree: int | None = QuadraticOptions.min_degree,
-    connect: bool | None = QuadraticOptions.connect,
-    tol: float = QuadraticOptions.tol,
-    search: Search = QuadraticOptions.search,
-    max_missing: float = QuadraticOptions.max_missing,
-    n_candidates: int | None = QuadraticOptions.n_candidates,
-    max_iter: int = QuadraticOptions.max_iter,
-    on_failure: OnFailure = QuadraticOptions.on_failure,
     progress: bool = False,
     n_jobs: int | None = -1,
-    random_state: RandomState = QuadraticOptions.random_state,
+    **options: Unpack[QuadraticKeywords],
 ) -> EpsPath:
     """Quadratic OT graphs of the same points for many values of ``eps``.
 
@@ -56,9 +47,9 @@ def eps_path(
         Points, or costs; as in :func:`quadratic_ot_graph`.
     eps
         Values in any order.
-    metric, power, normalize, mass, self_loops, min_degree, connect, tol, search, max_missing, \
-n_candidates, max_iter, on_failure, progress, n_jobs, random_state
-        As in :func:`quadratic_ot_graph`.
+    mass, progress, n_jobs
+        As in :func:`quadratic_ot_graph`, which says more about the keywords below, too.
+    **options
 
     Returns
     -------
@@ -79,13 +70,8 @@ n_candidates, max_iter, on_failure, progress, n_jobs, random_state
         raise argument_error(ValueError, "eps", msg)
     for value in values:
         check_positive(float(value), "eps")
-    options = QuadraticOptions(
-        metric=metric, power=power, normalize=normalize, self_loops=self_loops,
-        min_degree=min_degree, connect=connect, tol=tol, search=search, max_missing=max_missing,
-        n_candidates=n_candidates, max_iter=max_iter, on_failure=on_failure,
-        random_state=random_state,
-    )  # fmt: skip
-    problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
+    chosen = QuadraticOptions.of(eps_path, options)
+    problem = TransportProblem(X, chosen, mass=mass, progress=progress, n_jobs=n_jobs)
     walk = WarmPath(problem)
     graphs: dict[int, TransportGraph] = {}
     for position in np.argsort(-values, kind="stable"):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from otgraph._validation import check_positive
 from otgraph.exceptions import argument_error
 from otgraph.graphs.choice import resolved_eps
+from otgraph.graphs.extension import transport_rows
 from otgraph.graphs.options import AUTO, QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs.graph import TransportGraph
     from otgraph.graphs.options import Eps, Metric, OnFailure, Search
-    from otgraph.typing import PointsLike, RandomState
+    from otgraph.typing import FloatArray, PointsLike, RandomState, SparseMatrix
 
 
 def quadratic_ot_graph(
@@ -158,3 +162,26 @@ def check_goal(eps: Any, mean_degree: Any) -> tuple[Eps | None, float | None]:
     if mean_degree is None:
         return None, None
     return None, check_positive(mean_degree, "mean_degree")
+
+
+def quadratic_rows(
+    graph: TransportGraph, X_new: PointsLike, mass: Any, metric: Any
+) -> SparseMatrix:
+    """Rows of new points: π*_j = (u* + u_j − c*_j)₊ / ε, with the u* that gives them the mass."""
+    return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=graph.eps))
+
+
+def _fill(excess: FloatArray, mass: FloatArray, eps: float) -> None:
+    """Replace t_j ≥ 0, smallest 0, by (v − t_j)₊/ε with the v where these sum to the mass.
+
+    Only t_j < ε m can have a positive weight: v = ε m already gives all the mass to the smallest
+    t. With t sorted, the first k have positive weights for v = (ε m + t_1 + … + t_k)/k, where k
+    is the largest number with t_k < v.
+    """
+    for row, m in zip(excess, mass, strict=True):
+        near = np.sort(row[row < eps * m])
+        levels = (eps * m + np.cumsum(near)) / np.arange(1, len(near) + 1)
+        level = levels[np.count_nonzero(near < levels) - 1]
+        np.subtract(level, row, out=row)
+        np.maximum(row, 0.0, out=row)
+        row /= eps

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph._text import listed
 from otgraph._validation import check_choice, check_count, check_points, check_positive, check_seed
 from otgraph.exceptions import argument_error
 from otgraph.graphs import eps_path
@@ -21,15 +20,19 @@ from otgraph.graphs.choice import (
     standard_error,
     too_few,
 )
+from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.splits import obstacle
 from otgraph.methods._labels import encode_labels
 from otgraph.methods.spreading import spread_labels
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from numpy.typing import ArrayLike
 
     from otgraph.graphs import Graph
+    from otgraph.graphs.options import QuadraticKeywords
     from otgraph.graphs.splits import Prepare
     from otgraph.typing import FloatArray, LongArray, PointsLike
 
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 LABEL_GRID = np.logspace(-3, 1, 13)
 
 
+@shows({"quadratic": QuadraticOptions})
 def choose_eps(
     X: PointsLike,
     labels: ArrayLike | None = None,
@@ -49,7 +53,7 @@ def choose_eps(
     mu: float = 1.0,
     n_folds: int = 5,
     n_jobs: int | None = -1,
-    **keywords: Any,
+    **options: Unpack[QuadraticKeywords],
 ) -> EpsChoice:
     r"""The eps whose graph predicts best what it has not seen, with the curve behind it.
 
@@ -80,15 +84,14 @@ def choose_eps(
         and principal components. It is called for each half. The chosen ``eps`` is that of
         ``prepare(X)``.
     mass
-        As in :func:`otgraph.quadratic_ot_graph`.
+        As in :func:`otgraph.quadratic_ot_graph`, which says more about the keywords below, too.
+        `random_state` is also the seed of the split.
     mu, n_folds
         Weight of the known labels in :func:`otgraph.spread_labels`, and the number of parts that
         are hidden in turn.
     n_jobs
         Number of threads.
-    **keywords
-        Other keywords of :func:`otgraph.quadratic_ot_graph` that define the graph, such as
-        ``metric``, ``power``, ``self_loops`` or ``random_state``, the seed of the split.
+    **options
 
     Returns
     -------
@@ -112,7 +115,7 @@ def choose_eps(
     >>> choice = otgraph.choose_eps(X)
     >>> graph = otgraph.quadratic_ot_graph(X, choice.eps)
     """
-    options = _checked_options(keywords)
+    chosen = QuadraticOptions.of(choose_eps, options)
     check_choice(split, "split", SPLITS)
     values = None if eps is None else _checked_values(eps)
     if prepare is not None and split != "counts":
@@ -123,28 +126,18 @@ def choose_eps(
             msg = "`labels` and split='counts' are two ways to choose: pass one of them."
             raise argument_error(ValueError, "labels", msg)
         return _by_labels(
-            X, labels, values, options, mass=mass, mu=mu, n_folds=n_folds, n_jobs=n_jobs,
-            **keywords,
-        )  # fmt: skip
+            X, labels, values, chosen, mass=mass, mu=mu, n_folds=n_folds, n_jobs=n_jobs
+        )
     X = check_points(X)
     n, n_features = X.shape
-    reason = too_few(n) or (obstacle(n_features, options) if split == "features" else None)
+    reason = too_few(n) or (obstacle(n_features, chosen) if split == "features" else None)
     if reason is not None:
         msg = f"`X` does not allow to choose `eps`: {reason}. Pass labels, or choose it yourself."
         raise argument_error(ValueError, "X", msg)
     return choose_by_prediction(
-        n, lambda rows: X[rows], options,
+        n, lambda rows: X[rows], chosen,
         split=split, prepare=prepare, mass=mass, eps=values, n_jobs=n_jobs,
     )  # fmt: skip
-
-
-def _checked_options(keywords: dict[str, Any]) -> QuadraticOptions:
-    known = QuadraticOptions.names()
-    for name in keywords:
-        if name not in known:
-            msg = f"`{name}` is not a keyword of choose_eps; it takes {listed(known, len(known))}."
-            raise argument_error(TypeError, name, msg)
-    return QuadraticOptions(**keywords)
 
 
 def _checked_values(eps: Any) -> list[float]:
@@ -165,10 +158,10 @@ def _by_labels(
     mu: float,
     n_folds: int,
     n_jobs: int | None,
-    **keywords: Any,
 ) -> EpsChoice:
     """Cross-validation on the known labels, on one warm path."""
     n_folds = check_count(n_folds, "n_folds", minimum=2)
+    keywords = options.keywords()
     if values is None:  # in units of the mean cost
         keywords["normalize"] = True
     with warnings.catch_warnings():  # about graphs that nobody gets to see

@@ -11,10 +11,12 @@ from otgraph.exceptions import argument_error
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from anndata import AnnData
+
 MIN_CELLS = 2
 
 
-def check_adata(adata: Any) -> None:
+def check_adata(adata: AnnData) -> None:
     """Raise unless this is annotated data with cells."""
     anndata = require("anndata", "singlecell")
     if not isinstance(adata, anndata.AnnData):
@@ -28,7 +30,7 @@ def check_adata(adata: Any) -> None:
         raise argument_error(ValueError, "adata", msg)
 
 
-def check_writable(adata: Any) -> None:
+def check_writable(adata: AnnData) -> None:
     """Raise for a view of an object on disk, to which nothing can be written."""
     if adata.isbacked and adata.is_view:
         msg = (
@@ -38,7 +40,7 @@ def check_writable(adata: Any) -> None:
         raise argument_error(ValueError, "adata", msg)
 
 
-def target(adata: Any, *, copy: bool) -> Any:
+def target(adata: AnnData, *, copy: bool) -> AnnData:
     """The object to write to: `adata` itself, or a copy in memory.
 
     The first result that is written to a view turns it into a copy, with anndata's

@@ -11,12 +11,14 @@ from otgraph.exceptions import argument_error
 from otgraph.singlecell._adata import keys_of
 
 if TYPE_CHECKING:
+    from anndata import AnnData
+
     from otgraph.typing import LongArray
 
 SHOWN = 5  # unknown names listed in an error: enough to see the pattern
 
 
-def matrix_of(adata: Any, layer: str | None) -> Any:
+def matrix_of(adata: AnnData, layer: str | None) -> Any:
     """``adata.X`` or a layer, in memory or on disk."""
     if layer is None:
         if adata.X is None:
@@ -30,7 +32,7 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
     return adata.layers[layer]
 
 
-def check_layer_name(adata: Any, layer_added: Any, layer: str | None) -> None:
+def check_layer_name(adata: AnnData, layer_added: Any, layer: str | None) -> None:
     """Check that the result replaces neither its input nor a column of ``var``."""
     if not isinstance(layer_added, str) or layer_added in ("", "X"):
         msg = f"`layer_added` must be the name of a layer, got {layer_added!r}."
@@ -44,7 +46,7 @@ def check_layer_name(adata: Any, layer_added: Any, layer: str | None) -> None:
         raise argument_error(ValueError, "layer_added", msg)
 
 
-def gene_columns(adata: Any, genes: Any) -> LongArray | None:
+def gene_columns(adata: AnnData, genes: Any) -> LongArray | None:
     """Numbers of the columns, in the order of ``adata.var``; None for all genes."""
     if genes is None:
         return None
@@ -74,7 +76,7 @@ def gene_columns(adata: Any, genes: Any) -> LongArray | None:
     return columns
 
 
-def _by_name(adata: Any, names: list[str]) -> LongArray:
+def _by_name(adata: AnnData, names: list[str]) -> LongArray:
     if not adata.var_names.is_unique:
         msg = "`adata.var_names` are not unique; run `adata.var_names_make_unique()` first."
         raise argument_error(ValueError, "adata", msg)

@@ -12,6 +12,7 @@ from otgraph.exceptions import argument_error
 from otgraph.singlecell._adata import keys_of
 
 if TYPE_CHECKING:
+    from anndata import AnnData
     from numpy.typing import NDArray
 
     from otgraph.typing import LongArray
@@ -27,7 +28,7 @@ class CellLabels:
     colors: NDArray[Any] | None  # one per category, where scanpy has chosen them
 
     @classmethod
-    def of(cls, adata: Any, obs_key: str, unknown: Any) -> CellLabels:
+    def of(cls, adata: AnnData, obs_key: str, unknown: Any) -> CellLabels:
         """Labels of a column; missing values and labels in `unknown` become -1."""
         column = adata.obs[_checked_key(adata, obs_key)]
         pandas = require("pandas", "singlecell")
@@ -57,7 +58,7 @@ class CellLabels:
         return pandas.Categorical.from_codes(codes, self.categories, ordered=self.ordered)
 
 
-def _checked_key(adata: Any, obs_key: Any) -> str:
+def _checked_key(adata: AnnData, obs_key: Any) -> str:
     if obs_key not in adata.obs:
         msg = f"`obs_key` must be a column of `adata.obs`, got {obs_key!r}; there are: "
         msg += f"{keys_of(adata.obs)}."
@@ -69,7 +70,7 @@ def _whole(values: Any) -> bool:
     return bool(np.isfinite(values).all() and (values == np.round(values)).all())
 
 
-def _colors(adata: Any, obs_key: str, categories: Any, pandas: Any) -> NDArray[Any] | None:
+def _colors(adata: AnnData, obs_key: str, categories: Any, pandas: Any) -> NDArray[Any] | None:
     """Colors of the remaining categories; scanpy has one for each category of the column."""
     column = adata.obs[obs_key]
     colors = adata.uns.get(f"{obs_key}_colors")

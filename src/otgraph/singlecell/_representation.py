@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,9 @@ from otgraph._optional import require
 from otgraph._validation import check_count, check_finite
 from otgraph.exceptions import argument_error
 from otgraph.singlecell._adata import keys_of
+
+if TYPE_CHECKING:
+    from anndata import AnnData
 
 # Up to this many genes X is used; otherwise this many components are computed. This is the default
 # of scanpy's `settings.N_PCS`, fixed here so that results do not depend on a global setting.
@@ -27,7 +30,7 @@ class Representation(NamedTuple):
 
 
 def representation(
-    adata: Any, use_rep: str | None = None, n_pcs: int | None = None
+    adata: AnnData, use_rep: str | None = None, n_pcs: int | None = None
 ) -> Representation:
     """Points of the cells, chosen by scanpy's rules.
 
@@ -77,7 +80,7 @@ def representation(
     return Representation(_finite(points[:, :n_pcs], name), use_rep, n_pcs)
 
 
-def _default(adata: Any, n_pcs: int | None) -> tuple[str, int | None]:
+def _default(adata: AnnData, n_pcs: int | None) -> tuple[str, int | None]:
     if n_pcs == 0 or adata.n_vars <= N_PCS:
         return "X", None
     if "X_pca" not in adata.obsm:
@@ -85,7 +88,7 @@ def _default(adata: Any, n_pcs: int | None) -> tuple[str, int | None]:
     return "X_pca", n_pcs
 
 
-def _compute_pca(adata: Any, n_pcs: int | None) -> None:
+def _compute_pca(adata: AnnData, n_pcs: int | None) -> None:
     scanpy = require("scanpy", "singlecell")
     if adata.isbacked:
         msg = (

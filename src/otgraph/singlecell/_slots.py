@@ -28,6 +28,8 @@ from otgraph.singlecell._matrices import connectivities, distances
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anndata import AnnData
+
 DEFAULT_KEY = "neighbors"
 
 
@@ -52,7 +54,7 @@ class Keys(NamedTuple):
 
 
 def write_slots(
-    adata: Any,
+    adata: AnnData,
     graph: Graph,
     key_added: str | None = None,
     *,
@@ -126,7 +128,7 @@ def write_slots(
     }
 
 
-def read_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
+def read_graph(adata: AnnData, neighbors_key: str | None = None) -> Graph:
     """The graph under a key, written by this package or by scanpy.
 
     Parameters

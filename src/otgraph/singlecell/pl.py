@@ -18,6 +18,7 @@ from otgraph.singlecell._slots import read_graph
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from anndata import AnnData
     from matplotlib.axes import Axes
 
     from otgraph.typing import FloatArray, IntArray
@@ -29,7 +30,7 @@ BOX_WIDTH = 5.5
 
 
 def graph(
-    adata: Any,
+    adata: AnnData,
     basis: str = "umap",
     *,
     color: Any = None,
@@ -70,7 +71,7 @@ def graph(
 
 
 def degrees(
-    adata: Any,
+    adata: AnnData,
     groupby: str | None = None,
     *,
     neighbors_key: str | Sequence[str] | None = None,
@@ -109,7 +110,7 @@ def degrees(
     return _boxes(adata, groupby, counts, ax)
 
 
-def _boxes(adata: Any, groupby: str, counts: IntArray, ax: Axes | None) -> Axes:
+def _boxes(adata: AnnData, groupby: str, counts: IntArray, ax: Axes | None) -> Axes:
     codes, palette = _groups(adata, groupby)
     ax = new_axes(ax, (BOX_WIDTH, 1.0 + BOX_HEIGHT * len(palette)))
     samples = [counts[codes == i] for i in range(len(palette))]
@@ -126,7 +127,7 @@ def _boxes(adata: Any, groupby: str, counts: IntArray, ax: Axes | None) -> Axes:
     return ax
 
 
-def _coordinates(adata: Any, basis: str) -> FloatArray:
+def _coordinates(adata: AnnData, basis: str) -> FloatArray:
     for name in (basis, f"X_{basis}"):
         if name in adata.obsm:
             values = np.asarray(adata.obsm[name], dtype=np.float64)
@@ -138,20 +139,20 @@ def _coordinates(adata: Any, basis: str) -> FloatArray:
     raise argument_error(KeyError, "basis", msg)
 
 
-def _expression(adata: Any, gene: str, layer: str | None) -> Any:
+def _expression(adata: AnnData, gene: str, layer: str | None) -> Any:
     values = adata[:, gene].X if layer is None else adata[:, gene].layers[layer]
     values = values.toarray() if sp.issparse(values) else np.asarray(values)
     return values.ravel()
 
 
-def _group_colors(adata: Any, key: str) -> PointColors:
+def _group_colors(adata: AnnData, key: str) -> PointColors:
     codes, palette = _groups(adata, key)
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
     rgba = to_rgba_array([*palette.values(), UNKNOWN])[codes]  # -1 is the last
     return PointColors(rgba, groups=palette)
 
 
-def _groups(adata: Any, key: str) -> tuple[IntArray, dict[str, Any]]:
+def _groups(adata: AnnData, key: str) -> tuple[IntArray, dict[str, Any]]:
     """Group of every cell, -1 where missing, and the color of every group by name."""
     if key not in adata.obs:
         msg = f"`groupby` must be a column of `adata.obs`, got {key!r}; there are: "

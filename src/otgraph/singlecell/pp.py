@@ -5,35 +5,45 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from otgraph._text import listed
 from otgraph._validation import check_choice
 from otgraph.exceptions import argument_error
-from otgraph.graphs.constructions import CONSTRUCTIONS
+from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
+from otgraph.graphs.keywords import refuse_unknown, shows
 from otgraph.singlecell._adata import target
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from anndata import AnnData
+    from numpy.typing import ArrayLike
+
     from otgraph.graphs import Graph
-    from otgraph.graphs.options import Eps
+    from otgraph.graphs.options import AnyKeywords, Eps
 
 __all__ = ["neighbors"]
 
 METHODS = tuple(CONSTRUCTIONS)
 
 
+@shows(ALL_OPTIONS)
 def neighbors(
-    adata: Any,
+    adata: AnnData,
     *,
     eps: Eps | None = None,
     mean_degree: float | None = None,
     n_pcs: int | None = None,
     use_rep: str | None = None,
-    method: str = "quadratic",
+    method: str = DEFAULT,
     key_added: str | None = None,
     copy: bool = False,
-    **keywords: Any,
-) -> Any:
+    mass: ArrayLike | None = None,
+    u0: ArrayLike | None = None,
+    progress: bool = False,
+    n_jobs: int | None = -1,
+    **options: Unpack[AnyKeywords],
+) -> AnnData | None:
     """Graph of the cells, stored where scanpy's tools expect it.
 
     Use it instead of ``sc.pp.neighbors(adata)``. ``sc.tl.umap``, ``leiden``, ``diffmap``, ``dpt``,
@@ -61,11 +71,12 @@ def neighbors(
         otherwise scanpy's functions need ``neighbors_key``. An existing graph is replaced.
     copy
         Return a copy instead of writing to `adata`; of an object on disk, a copy in memory.
-    **keywords
-        Keywords of the function that builds the graph, such as ``metric``, ``search``, ``n_jobs``,
-        ``random_state``, ``progress``: see :func:`otgraph.quadratic_ot_graph`,
-        :func:`otgraph.entropic_ot_graph`, :func:`otgraph.knn_gaussian_graph` (``n_neighbors``),
-        :func:`otgraph.gaussian_graph`, :func:`otgraph.magic_graph` (``n_neighbors``).
+    mass, u0, progress, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`. This function, :func:`otgraph.entropic_ot_graph`,
+        :func:`otgraph.knn_gaussian_graph`, :func:`otgraph.gaussian_graph` and
+        :func:`otgraph.magic_graph` say more about the keywords below, too. Keywords that the
+        construction does not have are an error; None stands for its default.
+    **options
 
     Returns
     -------
@@ -84,8 +95,11 @@ def neighbors(
     Keys.of(key_added)  # check the name before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
-    graph = build_graph(chosen.points, method, eps=eps, mean_degree=mean_degree, **keywords)
-    metric = keywords.get("metric")
+    graph = build_graph(
+        chosen.points, method, eps=eps, mean_degree=mean_degree, mass=mass, u0=u0,
+        progress=progress or None, n_jobs=n_jobs, **options,
+    )  # fmt: skip
+    metric = options.get("metric")
     write_slots(
         adata,
         graph,
@@ -97,22 +111,18 @@ def neighbors(
     return adata if copy else None
 
 
-def build_graph(points: Any, method: str, **keywords: Any) -> Graph:
+def build_graph(points: Any, method: str, *, n_jobs: int | None = -1, **keywords: Any) -> Graph:
     """Graph by the name of its construction; keywords that are None count as not given."""
     build = CONSTRUCTIONS[check_choice(method, "method", METHODS)].build
     keywords = {name: value for name, value in keywords.items() if value is not None}
-    known = [name for name in inspect.signature(build).parameters if name != "X"]
-    unknown = [name for name in keywords if name not in known]
-    if unknown:
-        hint = ""
-        if unknown[0] == "n_neighbors":
-            hint = " Degrees differ from cell to cell here: pass `mean_degree`, or `n_neighbors` "
-            hint += "for a kernel on nearest neighbors (method='knn' or 'magic')."
-        takes = listed(map(repr, known), len(known))
-        msg = f"`{unknown[0]}` is not a keyword of method={method!r}; it takes {takes}.{hint}"
-        raise argument_error(TypeError, unknown[0], msg)
+    _, *known = inspect.signature(build).parameters  # without the points
+    hint = ""
+    if "n_neighbors" in keywords:
+        hint = " Degrees differ from cell to cell here: pass `mean_degree`, or `n_neighbors` "
+        hint += "for a kernel on nearest neighbors (method='knn' or 'magic')."
+    refuse_unknown(keywords, known, f"method={method!r}", hint)
     if keywords.get("metric") == "precomputed":
         msg = "`metric='precomputed'` is not supported here; use otgraph.quadratic_ot_graph and "
         msg += "otgraph.singlecell.write_slots for costs of your own."
         raise argument_error(ValueError, "metric", msg)
-    return build(points, **keywords)
+    return build(points, n_jobs=n_jobs, **keywords)

@@ -22,20 +22,22 @@ from otgraph.singlecell._slots import read_graph
 from otgraph.singlecell.pp import build_graph
 
 if TYPE_CHECKING:
+    from anndata import AnnData
+
     from otgraph.graphs import Graph
 
 __all__ = ["cluster", "denoise", "eigenmaps", "spread_labels"]
 
 
 def eigenmaps(
-    adata: Any,
+    adata: AnnData,
     n_components: int = 10,
     *,
     neighbors_key: str | None = None,
     key_added: str = "X_eigenmaps",
     copy: bool = False,
     **keywords: Any,
-) -> Any:
+) -> AnnData | None:
     """Coordinates of the cells from the slowest modes of the random walk on their graph.
 
     Parameters
@@ -74,14 +76,14 @@ def eigenmaps(
 
 
 def cluster(
-    adata: Any,
+    adata: AnnData,
     n_clusters: int | None = None,
     *,
     neighbors_key: str | None = None,
     key_added: str = "cluster",
     copy: bool = False,
     **keywords: Any,
-) -> Any:
+) -> AnnData | None:
     """Spectral clustering of the cells.
 
     Parameters
@@ -124,7 +126,7 @@ def cluster(
 
 
 def spread_labels(
-    adata: Any,
+    adata: AnnData,
     obs_key: str,
     *,
     mu: float = 1.0,
@@ -133,7 +135,7 @@ def spread_labels(
     key_added: str | None = None,
     copy: bool = False,
     **keywords: Any,
-) -> Any:
+) -> AnnData | None:
     """Labels of all cells from those that have one.
 
     Parameters
@@ -201,7 +203,7 @@ def spread_labels(
 
 
 def denoise(
-    adata: Any,
+    adata: AnnData,
     *,
     t: int | str = 3,
     genes: Any = None,
@@ -214,7 +216,7 @@ def denoise(
     rescale: bool = False,
     copy: bool = False,
     **keywords: Any,
-) -> Any:
+) -> AnnData | None:
     """Gene expression smoothed by a short random walk on the graph, as a new layer.
 
     ``adata.X`` is not changed. Sparse counts are read some genes at a time and are never made dense
@@ -291,7 +293,7 @@ def denoise(
 
 
 def _graph_for(
-    adata: Any,
+    adata: AnnData,
     method: str | None,
     neighbors_key: str | None,
     use_rep: str | None,

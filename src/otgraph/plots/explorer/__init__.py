@@ -12,6 +12,8 @@ from otgraph._optional import require
 from otgraph._validation import check_count
 from otgraph.exceptions import DisconnectedWarning, argument_error
 from otgraph.graphs.graph import TransportGraph
+from otgraph.graphs.keywords import shows
+from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.path import EpsPath, eps_path
 from otgraph.plots.colors import one_per_point
 from otgraph.plots.explorer.page import Page, page_html
@@ -20,8 +22,11 @@ from otgraph.plots.explorer.scene import scene_of
 from otgraph.plots.explorer.values import chosen_eps
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from numpy.typing import ArrayLike
 
+    from otgraph.graphs.options import QuadraticKeywords
     from otgraph.typing import PointsLike
 
 __all__ = ["Page", "explore"]
@@ -31,6 +36,7 @@ MAX_POINTS = 5000
 MAX_EDGES = 80_000
 
 
+@shows({"quadratic": QuadraticOptions})
 def explore(
     path: EpsPath | PointsLike,
     out: str | os.PathLike[str] | None = None,
@@ -43,7 +49,10 @@ def explore(
     source: str = "POINTS",
     max_points: int = MAX_POINTS,
     max_edges: int = MAX_EDGES,
-    **options: Any,
+    mass: ArrayLike | None = None,
+    progress: bool = False,
+    n_jobs: int | None = -1,
+    **options: Unpack[QuadraticKeywords],
 ) -> Page:
     """Interactive page to choose ``eps`` by eye.
 
@@ -76,8 +85,9 @@ def explore(
     max_points, max_edges
         Most points, and most edges per eps, that are drawn. Of more, a random choice is drawn, and
         the page says so. Its numbers are always those of the whole graphs.
+    mass, progress, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`, like the keywords below; for points only.
     **options
-        Keywords of :func:`otgraph.quadratic_ot_graph`, for points.
 
     Returns
     -------
@@ -95,7 +105,8 @@ def explore(
     require("bokeh", "plots")  # checked before the work
     max_points = check_count(max_points, "max_points")
     max_edges = check_count(max_edges, "max_edges")
-    graphs = _graphs(path, eps, options)
+    QuadraticOptions.of(explore, options)
+    graphs = _graphs(path, eps, {"mass": mass, **options}, progress=progress, n_jobs=n_jobs)
     n = graphs[0].n
     scene = scene_of(
         graphs,
@@ -114,7 +125,9 @@ def explore(
     return Page(html, Path(out))
 
 
-def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[TransportGraph]:
+def _graphs(
+    path: Any, eps: ArrayLike | None, options: dict[str, Any], **running: Any
+) -> list[TransportGraph]:
     """Graphs in the order of eps, each value once."""
     if isinstance(path, TransportGraph):
         msg = "`path` must be a path or points, got one graph. Pass its points, `graph.points`."
@@ -122,10 +135,11 @@ def _graphs(path: Any, eps: ArrayLike | None, options: dict[str, Any]) -> list[T
     if not isinstance(path, EpsPath):
         with warnings.catch_warnings():  # the page shows the number of components
             warnings.simplefilter("ignore", DisconnectedWarning)
-            path = eps_path(path, chosen_eps(path, **options) if eps is None else eps, **options)
-    elif eps is not None or options:
-        given = ", ".join(f"`{name}`" for name in [*(["eps"] if eps is not None else []), *options])
-        msg = f"{given} cannot be chosen for a finished path; pass the points instead of a path."
+            values = chosen_eps(path, **options, **running) if eps is None else eps
+            path = eps_path(path, values, **options, **running)
+    elif given := [name for name, value in {"eps": eps, **options}.items() if value is not None]:
+        names = ", ".join(f"`{name}`" for name in given)
+        msg = f"{names} cannot be chosen for a finished path; pass the points instead of a path."
         raise TypeError(msg)
     if not len(path):
         msg = "`path` must hold at least one graph, got an empty path."

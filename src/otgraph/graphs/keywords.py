@@ -1,0 +1,241 @@
+"""How keywords are described, and how a function shows those that it only passes on.
+
+Nothing heavy is loaded here: the command line makes its options from these descriptions, and its
+help is to appear at once. Checks load what they need when they run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Self
+
+    Check = Callable[[Any, str], Any]
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+# The entry of a docstring that stands for the keywords behind `**options`.
+MARKER = "**options"
+
+
+def option(default: Any, meaning: str, check: Check | None = None, *, unset: str = "") -> Any:
+    """A keyword: its default, its meaning in one line, and a function that checks it.
+
+    ``unset`` says what a default of None stands for.
+    """
+    return field(default=default, metadata={"meaning": meaning, "check": check, "unset": unset})
+
+
+def positive(value: Any, name: str) -> float:
+    """A positive, finite number."""
+    from otgraph._validation import check_positive
+
+    return check_positive(value, name)
+
+
+def count(minimum: int = 1) -> Check:
+    """A check that a value is an integer of at least ``minimum``."""
+
+    def check(value: Any, name: str) -> int:
+        from otgraph._validation import check_count
+
+        return check_count(value, name, minimum=minimum)
+
+    return check
+
+
+def seed(value: Any, name: str) -> int:
+    """A seed from what scikit-learn takes."""
+    from otgraph._validation import check_seed
+
+    return check_seed(value, name)
+
+
+def one_of(choices: Any) -> Check:
+    """A check that a value is one of the choices."""
+
+    def check(value: Any, name: str) -> str:
+        from otgraph._validation import check_choice
+
+        return check_choice(value, name, get_args(choices))
+
+    return check
+
+
+def optional(check: Check) -> Check:
+    """A check that also accepts None."""
+    return lambda value, name: None if value is None else check(value, name)
+
+
+def flag(value: Any, name: str) -> bool:
+    """Any value as true or false."""
+    return bool(value)
+
+
+def known_metric(value: Any, name: str) -> Any:
+    """A metric that the cost layer knows."""
+    from otgraph.costs.metrics import check_metric, is_precomputed
+
+    if not is_precomputed(value):
+        check_metric(value)
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Keywords of a construction, checked by the constructor."""
+
+    def __post_init__(self) -> None:
+        """Replace every field by its checked value."""
+        for each in fields(self):
+            check = each.metadata["check"]
+            if check is not None:
+                object.__setattr__(self, each.name, check(getattr(self, each.name), each.name))
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The keywords in order."""
+        return tuple(each.name for each in fields(cls))
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], given: Mapping[str, Any]) -> Self:
+        """The options from what came as ``**options`` of a function that `shows` them."""
+        _, *known = inspect.signature(function).parameters  # without the points
+        refuse_unknown(given, known, function.__name__)
+        return cls(**given)
+
+    def keywords(self) -> dict[str, Any]:
+        """The checked keywords, to be passed on."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def record(self) -> dict[str, Any]:
+        """The keywords as plain values, for the parameters of a graph."""
+        from otgraph.costs.metrics import metric_name
+
+        values = self.keywords()
+        if "metric" in values:
+            values["metric"] = metric_name(values["metric"])
+        return values
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str], of: str, hint: str = "") -> None:
+    """Raise an error for the first keyword that is not known, with those that look like it."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            from otgraph._text import listed
+            from otgraph.exceptions import argument_error
+
+            alike = difflib.get_close_matches(name, known)
+            guess = f" Did you mean {' or '.join(f'`{each}`' for each in alike)}?" if alike else ""
+            takes = listed(map(repr, known), len(known))
+            msg = f"`{name}` is not a keyword of {of}; it takes {takes}.{guess}{hint}"
+            raise argument_error(TypeError, name, msg)
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A keyword of one or of several constructions.
+
+    Parameters
+    ----------
+    name
+        As it is written in Python.
+    annotation
+        Its type.
+    defaults
+        Default by construction.
+    meanings
+        Meaning by construction.
+    unset
+        What a default of None stands for; may be empty.
+    """
+
+    name: str
+    annotation: Any
+    defaults: dict[str, Any]
+    meanings: dict[str, str]
+    unset: str
+
+    @property
+    def default(self) -> Any:
+        """The default that all constructions share; None if they differ."""
+        first, *others = self.defaults.values()
+        return first if all(other == first for other in others) else None
+
+    def meaning(self, unmarked: str | None = None) -> str:
+        """What it means, with the names of the constructions but for the ``unmarked`` one.
+
+        Nothing is said about other constructions for which it means the same.
+        """
+        groups: dict[str, list[str]] = {}
+        for construction, meaning in self.meanings.items():
+            groups.setdefault(meaning.removesuffix("."), []).append(construction)
+        parts = [
+            meaning if unmarked in names else f"{', '.join(names)}: {_lower_first(meaning)}"
+            for meaning, names in groups.items()
+        ]
+        return f"{'; '.join(parts)}."
+
+    def text(self, unmarked: str | None = None) -> str:
+        """The meaning, and what None stands for."""
+        none = f" None: {self.unset}." if self.unset else ""
+        return self.meaning(unmarked) + none
+
+
+def _lower_first(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def merged(classes: Mapping[str, type[Options]]) -> dict[str, Keyword]:
+    """The keywords of several constructions, those of the first one first."""
+    found: dict[str, Keyword] = {}
+    for construction, options in classes.items():
+        hints = get_type_hints(options)
+        for each in fields(options):
+            name, about = each.name, each.metadata
+            if name not in found:
+                found[name] = Keyword(name, hints[name], {}, {}, about["unset"])
+            found[name].defaults[construction] = each.default
+            found[name].meanings[construction] = about["meaning"]
+    return found
+
+
+def shows(classes: Mapping[str, type[Options]]) -> Callable[[Function], Function]:
+    """Show the keywords behind the ``**options`` of a function.
+
+    `help`, editors at run time and the reference read the signature and the docstring. Both get
+    every keyword; in the docstring they replace the entry ``**options``. Type checkers read the
+    annotation ``Unpack[...]`` in the source.
+    """
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        *own, _ = signature.parameters.values()
+        hidden = [
+            each for name, each in merged(classes).items() if name not in signature.parameters
+        ]
+        added = [
+            inspect.Parameter(
+                each.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=each.default,
+                annotation=each.annotation,
+            )
+            for each in hidden
+        ]
+        shown: Any = function
+        shown.__signature__ = signature.replace(parameters=[*own, *added])
+        if function.__doc__:  # there is none under `python -OO`
+            unmarked = next(iter(classes))
+            entries = [f"{each.name}\n    {each.text(unmarked)}" for each in hidden]
+            text = inspect.cleandoc(function.__doc__)
+            function.__doc__ = text.replace(f"\n{MARKER}\n", f"\n{chr(10).join(entries)}\n")
+        return function
+
+    return decorate

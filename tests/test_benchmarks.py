@@ -1,0 +1,48 @@
+"""Every job of the benchmarks runs, on few points."""
+
+from __future__ import annotations
+
+import pytest
+
+data = pytest.importorskip("benchmarks.data")
+jobs = pytest.importorskip("benchmarks.jobs")
+
+PACKAGES = {"nn_descent": "pynndescent", "regot": "regot", "pot": "ot", "torchdr": "torchdr"}
+OPTIONS = {
+    "otgraph": {"mean_degree": 10, "search": "exact"},
+    "otgraph_path": {"log_eps": (-1, 0), "search": "exact"},
+    "solve_only": {"mean_degree": 10, "search": "exact"},
+    "kneighbors_graph": {"k": 10},
+    "nn_descent": {"k": 10},
+    "regot": {"eps": 1.0, "solver": "qrot_grssn"},
+    "pot": {"eps": 1.0},
+    "torchdr": {"eps": 1.0, "max_iter": 5},
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # as in the benchmarks: peers warn of what they use
+@pytest.mark.parametrize("name", jobs.JOBS)
+def test_job(name):
+    if name in PACKAGES:
+        pytest.importorskip(PACKAGES[name])
+    found = jobs.JOBS[name](data.make("manifold", 200), **OPTIONS[name])
+    assert found.get("seconds", 1.0) > 0.0
+    assert found.get("status", "exact") == "exact"
+    if name == "otgraph":
+        assert found["mean_degree"] == pytest.approx(10, abs=1.0)
+
+
+def test_solve_only_does_no_search(monkeypatch):
+    """The time is that of the solve: the candidates of a larger eps are enough."""
+    from otgraph.graphs.transport import TransportProblem
+
+    X, starts = data.make("manifold", 200), []
+    solve = TransportProblem.solve
+
+    def watched(problem, eps, **keywords):
+        starts.append(keywords.get("start"))
+        return solve(problem, eps, **keywords)
+
+    monkeypatch.setattr(TransportProblem, "solve", watched)
+    jobs.solve_only(X, eps=1.0, search="exact")
+    assert starts[-1] is not None
