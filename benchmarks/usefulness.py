@@ -1,8 +1,8 @@
 """How useful graphs are on labeled points: ``python -m benchmarks.usefulness``.
 
-Every contender builds a graph of every set at equal mean degrees, and at its own default. Each
-graph is scored by spectral clustering, by Leiden communities and by labels spread from a few
-points. The tables and JSON go to out/usefulness/. Some ten minutes on one core.
+Every contender builds a graph of every set at equal mean degrees, unless it chooses its own, and at
+its own default. Each graph is scored by spectral clustering, by Leiden communities and by labels
+spread from a few points. The tables and JSON go to out/usefulness/. Some ten minutes on one core.
 
     python -m benchmarks.usefulness --sets shape toy --degrees 5 15 --contenders ours kNN
 
@@ -24,7 +24,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from benchmarks.usefulness_graphs import CONTENDERS, NEEDS, RIVALS
+from benchmarks.usefulness_graphs import CONTENDERS, DEFAULT_ONLY, NEEDS, RIVALS
 from benchmarks.usefulness_scores import SCORES, score
 from benchmarks.usefulness_sets import FILE, MAX_POINTS, LabeledSet, sets
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["CONTENDERS", "score", "sets"]
 
 OUT = Path("out/usefulness")
-DEGREES = ("5", "10", "15", "30", "default")
+DEFAULT = "default"
+DEGREES = ("5", "10", "15", "30", DEFAULT)
 TIE = 0.01  # differences of scores up to this are ties
 COLUMNS = {
     "nmi": "spectral NMI",
@@ -95,7 +96,9 @@ def of_set(one: LabeledSet, degrees: Sequence[str], contenders: Sequence[str]) -
         warnings.simplefilter("ignore")  # of disconnected graphs, which are counted
         for wanted in degrees:
             for name in contenders:
-                mean_degree = None if wanted == "default" else float(wanted)
+                if wanted != DEFAULT and name in DEFAULT_ONLY:
+                    continue
+                mean_degree = None if wanted == DEFAULT else float(wanted)
                 graph = CONTENDERS[name](one.X, mean_degree)
                 labels = {"kind": one.kind, "set": one.title, "degree": wanted, "graph": name}
                 rows.append(labels | score(graph, one.y))

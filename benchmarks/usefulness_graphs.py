@@ -1,11 +1,12 @@
 """Graphs that are compared: one line of `CONTENDERS` each.
 
 A contender takes points and the wanted mean degree, or None for its own default, and returns a
-symmetric CSR matrix of weights.
+symmetric CSR matrix of weights. Contenders that choose their own degree are in `DEFAULT_ONLY`.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,15 +62,28 @@ def magic(X: Any, mean_degree: float | None) -> Any:
     )  # fmt: skip
 
 
-# Keywords of our function are one line each: "ours p=1": lambda X, d: ours(X, d, power=1.0). Names
-# that begin with "ours" are compared with the rivals.
+def ours_auto(X: Any, mean_degree: float | None) -> Any:
+    """Quadratic optimal transport whose eps predicts unseen features best."""
+    if mean_degree is not None:
+        msg = f"This graph chooses its own degree; `mean_degree` must be None, got {mean_degree!r}."
+        raise ValueError(msg)
+    return otgraph.quadratic_ot_graph(X, "auto", n_jobs=1).weights
+
+
+# Keywords of our function are one line each. Names that begin with "ours" are compared with the
+# rivals.
 CONTENDERS: dict[str, Callable[[Any, float | None], Any]] = {
     "ours": ours,
+    "ours connected": partial(ours, connect=True),
+    "ours plain": partial(ours, min_degree=0, connect=False),
+    "ours auto": ours_auto,
     "kNN": knn,
     "kNN+Gaussian": knn_gaussian,
     "umap": umap,
     "MAGIC": magic,
 }
+# Contenders that take no mean degree: only their default is compared.
+DEFAULT_ONLY = ("ours auto",)
 # The better of these two is what we are compared with, set by set.
 RIVALS = ("kNN", "kNN+Gaussian")
 # Packages that a contender needs, beyond ours.

@@ -42,13 +42,49 @@ def test_weak_edge_between_groups():
     assert usefulness.score(W.tocsr(), np.repeat([0, 1], [40, 30]))["nmi"] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("name", ["ours", "kNN", "kNN+Gaussian", "MAGIC"])
+@pytest.mark.parametrize(
+    "name", ["ours", "ours connected", "ours plain", "kNN", "kNN+Gaussian", "MAGIC"]
+)
 def test_contenders_are_symmetric_and_have_the_degree(name, rng):
     W = usefulness.CONTENDERS[name](rng.normal(size=(300, 3)), 10.0)
     assert abs(W - W.T).max() < 1e-15
     # MAGIC keeps three times as many neighbors as it is asked for, and so has larger steps.
     assert graphs.degree(W) == pytest.approx(10.0, abs=2.5 if name == "MAGIC" else 0.8)
     assert W.min() >= 0
+
+
+@pytest.fixture
+def groups(rng):
+    """Two groups far apart, and two outliers that prefer each other."""
+    X = rng.normal(size=(200, 2))
+    X[:100] += 50.0
+    X[-1] = X[-2] = (20.0, -20.0)
+    X[-1] += 0.1
+    return X
+
+
+@pytest.mark.filterwarnings("ignore::otgraph.exceptions.DisconnectedWarning")
+def test_our_contenders_differ_by_what_they_join(groups):
+    def components(name):
+        found = usefulness.score(usefulness.CONTENDERS[name](groups, 5.0), np.arange(200) // 100)
+        return found["components"] - found["fragments"], found["fragments"]
+
+    assert components("ours") == (2, 0)
+    assert components("ours connected") == (1, 0)
+    large, fragments = components("ours plain")
+    assert large == 2
+    assert fragments > 0
+
+
+def test_contender_without_a_degree_runs_at_its_default_only(tmp_path, groups):
+    with pytest.raises(ValueError, match="must be None, got 5"):
+        usefulness.CONTENDERS["ours auto"](groups, 5.0)
+    chosen = usefulness.sets(tmp_path / "none.npz", select=["table/iris"], max_points=60)
+    rows = usefulness.run(chosen, ["5", "default"], ["ours", "ours auto", "kNN"])
+    ran = [(row["degree"], row["graph"]) for row in rows]
+    assert [degree for degree, graph in ran if graph == "ours auto"] == ["default"]
+    assert len(ran) == 5
+    assert "| default | ours auto |" in usefulness.wins(rows)
 
 
 def test_duplicates(rng):
