@@ -5,13 +5,11 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
 
-from otgraph._parallel import Workers, row_blocks, single_threaded_blas, thread_count
+from otgraph._parallel import Workers, row_blocks, thread_count
 
 
 def test_row_blocks_cover_every_row_once():
@@ -79,18 +77,3 @@ def test_progress_bar_has_a_label(capsys):
     assert "screen" in capsys.readouterr().err
     list(Workers(1, progress=True).map(abs, [-1, -2]))
     assert capsys.readouterr().err == ""
-
-
-def test_the_last_thread_to_leave_lifts_the_limit_of_blas():
-    def threads():
-        return {
-            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
-        }
-
-    with threadpool_limits(2, "blas"):
-        before = threads()
-        with ExitStack() as second:
-            with single_threaded_blas():
-                second.enter_context(single_threaded_blas())
-            assert threads() == {1}  # the first has left
-        assert threads() == before

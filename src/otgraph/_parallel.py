@@ -1,28 +1,25 @@
 """Threads that share fixed blocks of rows; the result is the same for any number of threads.
 
 The blocks depend only on the data, and each writes its own part of the output. The order of sums
-therefore does not depend on the scheduler. BLAS runs with one thread inside, for the same reason,
-and because two levels of threads would compete for the cores.
+therefore does not depend on the scheduler. BLAS runs with one thread inside (`_blas`), for the same
+reason, and because two levels of threads would compete for the cores.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from joblib import cpu_count
-from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
+from otgraph._blas import limit_this_thread
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -92,7 +89,9 @@ class Workers:
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="otgraph")
+            self._pool = ThreadPoolExecutor(
+                self.n_threads, thread_name_prefix="otgraph", initializer=limit_this_thread
+            )
         return self._pool
 
     def run(
@@ -169,43 +168,3 @@ class ErrorBar:
         digits = -math.log10(error) if error > 0 else self._bar.total
         self._bar.n = min(max(digits, 0.0), self._bar.total)
         self._bar.set_postfix_str(f"marginal error {error:.1e}")
-
-
-class _BlasLimit:
-    """Limit BLAS to one thread; the last thread to leave removes the limit.
-
-    The limit is global. If each thread restored the previous limit, the first to leave would
-    remove it for all others.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        """Set the limit, unless it is set already."""
-        with self._lock:
-            if self._inside == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        """Remove the limit if no thread is left inside."""
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
-
-
-_blas_limit = _BlasLimit()
-
-
-def single_threaded_blas() -> AbstractContextManager[object]:
-    """Context in which BLAS uses one thread and leaves the cores to our own threads."""
-    return _blas_limit
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # searches all loaded libraries, which is slow

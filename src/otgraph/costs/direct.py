@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._parallel import Workers, cache_blocks, single_threaded_blas
+from otgraph._blas import single_threaded_blas
+from otgraph._parallel import Workers, cache_blocks
 from otgraph._validation import check_points
 from otgraph.costs.base import Cost
 from otgraph.costs.nearest import nearest
@@ -102,7 +103,8 @@ class DirectCost(Cost):
         index, because duplicates may come before it.
         """
         own = np.arange(self.n) if queries is None else None
-        indices, raw = nearest(self, self.own if queries is None else queries, k, own)
+        with single_threaded_blas():
+            indices, raw = nearest(self, self.own if queries is None else queries, k, own)
         return indices, self._scaled(raw)
 
     def _direct_blocks(self) -> list[tuple[int, int]]:

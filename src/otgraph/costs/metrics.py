@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import _VALID_METRICS
 
+from otgraph._blas import single_threaded_blas
+
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean", "cosine")
 
 
@@ -48,5 +50,6 @@ def metric_keywords(points: Any, metric: Any) -> dict[str, Any]:
     if metric == "seuclidean":
         return {"V": np.var(points, axis=0, ddof=1)}
     if metric == "mahalanobis":
-        return {"VI": np.linalg.inv(np.cov(points.T)).T}
+        with single_threaded_blas():
+            return {"VI": np.linalg.inv(np.cov(points.T)).T}
     return {}

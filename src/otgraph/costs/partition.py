@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
-from otgraph._parallel import Workers, row_blocks, single_threaded_blas
+from otgraph._parallel import Workers, row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph._parallel import Workers, row_blocks, single_threaded_blas
+from otgraph._blas import single_threaded_blas
+from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.direct import check_new_points
 from otgraph.costs.search import SearchedCost
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes

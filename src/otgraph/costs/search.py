@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from otgraph._parallel import single_threaded_blas
+from otgraph._blas import single_threaded_blas
 from otgraph.costs.base import Screen
 from otgraph.costs.direct import DirectCost
 from otgraph.costs.pairs import joined_rows, symmetric_pairs

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph._parallel import Workers, row_blocks, single_threaded_blas
+from otgraph._blas import single_threaded_blas
+from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import SAMPLE_ROWS, Cost, Screen
 from otgraph.distributed._blocks import Blocks, Vector
 from otgraph.distributed._pairs import DistributedPairs, join_pairs

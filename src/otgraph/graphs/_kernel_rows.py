@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
 
+from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count
 from otgraph.costs.metrics import is_precomputed
 from otgraph.exceptions import argument_error
@@ -75,7 +76,8 @@ def principal_components(points: Any, n_pca: Any, random_state: int, metric: Any
 def project(points: Any, new: Any, n_pca: Any, random_state: int) -> tuple[FloatArray, FloatArray]:
     """Scores of the points and of new points on the components of the points."""
     pca, scores = _fitted_pca(points, n_pca, random_state, "")
-    return scores, pca.transform(new)
+    with single_threaded_blas():
+        return scores, pca.transform(new)
 
 
 def _fitted_pca(points: Any, n_pca: Any, random_state: int, metric: Any) -> tuple[Any, FloatArray]:
@@ -92,4 +94,5 @@ def _fitted_pca(points: Any, n_pca: Any, random_state: int, metric: Any) -> tupl
     solver = "arpack" if sp.issparse(points) else "randomized"
     pca = PCA(n_pca, svd_solver=solver, random_state=random_state)
     # Not fit_transform, whose last digits differ: a point passed again must be at distance zero.
-    return pca, np.ascontiguousarray(pca.fit(points).transform(points))
+    with single_threaded_blas():
+        return pca, np.ascontiguousarray(pca.fit(points).transform(points))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ import numpy as np
 from scipy.special import xlog1py
 from tqdm import tqdm
 
-from otgraph._parallel import Workers, cache_blocks, single_threaded_blas
+from otgraph._blas import single_threaded_blas
+from otgraph._parallel import Workers, cache_blocks
 from otgraph._validation import check_mass, check_positive
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.direct import fill_symmetric
@@ -126,11 +128,13 @@ def entropic_ot_graph(
         if not self_loops:
             np.fill_diagonal(matrix, np.inf)
         stages: dict[float, list[float]] = {}
-        with tqdm(desc="sinkhorn", disable=not progress, leave=False) as bar:
+        # Even a disabled bar takes a lock, which a process forked meanwhile would wait for.
+        with tqdm(desc="sinkhorn", leave=False) if progress else nullcontext() as bar:
 
             def report(eps: float, error: float) -> None:
                 stages.setdefault(eps, []).append(error)
-                _show(bar, eps, error)
+                if bar is not None:
+                    _show(bar, eps, error)
 
             solution = symmetric_sinkhorn(
                 matrix, masses, eps, tol=tol, max_iter=max_iter, workers=workers, report=report

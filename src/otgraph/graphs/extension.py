@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._parallel import Workers, row_blocks, single_threaded_blas
+from otgraph._blas import single_threaded_blas
+from otgraph._parallel import Workers, row_blocks
 from otgraph._validation import check_positive, check_vector
 from otgraph.costs import check_input, direct_cost
 from otgraph.costs.blocks import MatrixCost

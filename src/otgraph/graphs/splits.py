@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.fft import dct
 
-from otgraph._parallel import single_threaded_blas
+from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_points
 from otgraph.costs.metrics import is_euclidean, is_precomputed
 from otgraph.costs.squares import unit_rows

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, argument_error
 from otgraph.graphs import Graph
@@ -125,7 +126,8 @@ def cluster(
     most = min(check_count(max_clusters, "max_clusters"), graph.n) if k is None else k
     tol, seed = check_positive(tol, "tol"), check_seed(random_state)
     max_restarts = check_count(max_restarts, "max_restarts")
-    with threadpool_limits(1):  # the same result for any number of threads
+    # The same result for any number of threads. KMeans uses OpenMP, which counts per thread.
+    with single_threaded_blas(), threadpool_limits(1, "openmp"):
         modes = _enough_modes(graph, most, tol, max_restarts)
         k = _by_gap(modes, most) if k is None else k
         used = modes.for_clusters(k)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import svdvals
 
-from otgraph._parallel import single_threaded_blas
+from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning, argument_error
 from otgraph.methods._columns import ColumnReader

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._parallel import single_threaded_blas
+from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, argument_error
 from otgraph.methods._eigensolvers import Eigenpairs, leading_eigenpairs

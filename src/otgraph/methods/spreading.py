@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from otgraph._parallel import single_threaded_blas
+from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
 from otgraph.methods._block_cg import Stop, solve_columns

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph._parallel import Workers, cache_blocks, single_threaded_blas
+from otgraph._blas import single_threaded_blas
+from otgraph._parallel import Workers, cache_blocks
 from otgraph.solvers.cg import conjugate_gradients
 
 if TYPE_CHECKING:
