@@ -1,4 +1,9 @@
-"""Write files that are either complete or absent."""
+"""Write files that are either complete or absent.
+
+A file is written under a hidden name in the folder of its target, flushed to the disk and then
+renamed. The writer holds a lock on it as long as it lives. The next write into the same folder
+removes hidden files that nobody holds: those of writers that were killed.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +11,172 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 from typing import TYPE_CHECKING, BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Short, whatever the target is called: a name may have 255 bytes, and the target may need them.
+PREFIX, SUFFIX = ".otgraph-", ".tmp"
+KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
 
 @contextlib.contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``path`` once it is complete and on the disk."""
-    with replacing_name(path) as temporary, open(temporary, "wb") as file:
-        yield file
+def replacing(path: str, *, overwrite: bool = True) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` once it is complete and on the disk.
 
-
-@contextlib.contextmanager
-def replacing_name(path: str) -> Iterator[str]:
-    """The same for libraries that want a name: an empty file for them to overwrite."""
-    target = os.path.realpath(path)  # a link goes on pointing to its file
+    Only regular files are replaced, and their permissions are kept. A link goes on pointing to
+    its file. Without `overwrite` a file that is there, or has come meanwhile, is an error.
+    """
+    check_replaceable(path, overwrite=overwrite)
+    target = os.path.realpath(path)
     directory = os.path.dirname(target)
-    _check_target(path, target, directory)
-    temporary = os.path.join(directory, f".{os.path.basename(target)}.{secrets.token_hex(8)}")
-    # Opened by hand for the permissions that any new file gets, which tempfile does not give.
+    remove_leftovers(directory)
     try:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        descriptor, temporary = _new_file(directory)
     except OSError as error:
-        msg = f"cannot write into the directory of {path!r}: {error.strerror}"
-        raise type(error)(error.errno, msg) from error
+        msg = f"cannot write into the directory {directory}: {error.strerror}"
+        raise type(error)(error.errno, msg, path) from error
     try:
-        yield temporary
-        _sync(temporary, os.O_RDWR)
-        os.replace(temporary, target)
-    except BaseException:
+        with os.fdopen(descriptor, "wb") as file:
+            _take_over_permissions(file.fileno(), target)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if os.name == "posix":  # while it is locked, so that nobody takes it for a leftover
+                _rename(path, temporary, target, overwrite=overwrite)
+        if os.name != "posix":  # Windows does not rename an open file
+            _rename(path, temporary, target, overwrite=overwrite)
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename in (None, temporary):
+            error.filename = path  # a full disk, say
         raise
     # The renaming itself becomes durable, where the system lets directories be opened.
     with contextlib.suppress(OSError):
-        _sync(directory, os.O_RDONLY)
+        _sync_directory(directory)
 
 
-def _check_target(path: str, target: str, directory: str) -> None:
+def check_replaceable(path: str, *, overwrite: bool = True) -> None:
+    """Raise an error unless `path` is a regular file or the name of a new one."""
+    directory = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(directory):
-        msg = f"the directory of {path!r} does not exist; create it first"
-        raise FileNotFoundError(errno.ENOENT, msg)
-    if os.path.isdir(target):
-        msg = f"{path!r} is a directory; give the name of a file"
-        raise IsADirectoryError(errno.EISDIR, msg)
+        msg = f"the directory {directory} does not exist; create it first"
+        raise FileNotFoundError(errno.ENOENT, msg, path)
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:  # a link that leads back to itself, a name that is too long, ...
+        msg = f"cannot be written: {error.strerror}"
+        raise type(error)(error.errno, msg, path) from error
+    if not stat.S_ISREG(mode):
+        kind = KINDS.get(stat.S_IFMT(mode), "not a regular file")
+        msg = f"is {kind}; give the name of a file"
+        raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, msg, path)
+    if not overwrite:
+        raise _exists_already(path)
 
 
-def _sync(path: str, mode: int) -> None:
-    descriptor = os.open(path, mode)
+def remove_leftovers(directory: str) -> None:
+    """Remove the hidden files of writers that were killed; those of living ones are locked."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX) and entry.name.endswith(SUFFIX):
+                with contextlib.suppress(OSError):
+                    _remove_if_unlocked(entry.path)
+
+
+def _remove_if_unlocked(path: str) -> None:
+    # A name of ours that is a link or a pipe is not ours.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_name_of(descriptor, path):
+                os.unlink(path)
+    finally:
+        os.close(descriptor)
+
+
+def _new_file(directory: str) -> tuple[int, str]:
+    """A new, empty, locked file with the permissions that any new file gets."""
+    while True:
+        temporary = os.path.join(directory, f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
+        descriptor = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666
+        )
+        if fcntl is None:
+            return descriptor, temporary
+        with contextlib.suppress(OSError):  # file systems without locks; nobody can remove it then
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Another writer may have taken it for a leftover before it was locked.
+        if _is_name_of(descriptor, temporary):
+            return descriptor, temporary
+        os.close(descriptor)
+
+
+def _is_name_of(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _take_over_permissions(descriptor: int, target: str) -> None:
+    """Owner, if that is possible, and permissions of the file that will be replaced."""
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        return
+    if not hasattr(os, "fchown"):  # Windows
+        return
+    new = os.fstat(descriptor)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _rename(path: str, temporary: str, target: str, *, overwrite: bool) -> None:
+    if overwrite:
+        # It may have become something else since it was checked.
+        check_replaceable(path)
+        os.replace(temporary, target)
+        return
+    try:
+        os.link(temporary, target)  # fails if there is a file, in one step
+    except FileExistsError as error:
+        raise _exists_already(path) from error
+    except (OSError, NotImplementedError) as error:  # file systems without hard links
+        if os.path.lexists(target):
+            raise _exists_already(path) from error
+        os.rename(temporary, target)
+        return
+    os.unlink(temporary)
+
+
+def _exists_already(path: str) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, "exists already, and may not be replaced", path)
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

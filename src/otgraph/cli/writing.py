@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph._atomic import replacing, replacing_name
+from otgraph._atomic import check_replaceable, replacing
 from otgraph._optional import require
 from otgraph.cli.reading import TABLES, suffix_of
 
@@ -42,6 +42,7 @@ class Target:
 
     path: str
     suffix: str  # without .gz
+    force: bool = False  # whether an existing file may be replaced
 
     @property
     def streamed(self) -> bool:
@@ -54,7 +55,7 @@ class Target:
         if self.streamed:
             yield sys.stdout.buffer
             return
-        with replacing(self.path) as file:
+        with replacing(self.path, overwrite=self.force) as file:
             if not self.path.lower().endswith(".gz"):
                 yield file
                 return
@@ -80,7 +81,7 @@ def target(path: str, known: Collection[str], *, what: str, run: RunOptions) -> 
     if path != STDOUT:
         suffix = suffix_of(path, known, what=what)
         _check_place(path, force=run.force)
-        return Target(path, suffix)
+        return Target(path, suffix, run.force)
     if run.json:
         msg = "--json and -o - cannot both have standard output; write to a file."
         raise ValueError(msg)
@@ -98,7 +99,7 @@ def picture_target(path: str | None, run: RunOptions) -> list[Target]:
 def write_graph(place: Target, graph: Graph, points: Points) -> None:
     """Write a graph with the names of `points`; .h5ad keeps the whole input, too."""
     if place.suffix == ".otg":
-        graph.save(place.path)
+        graph.save(place.path, overwrite=place.force)
     elif place.suffix == ".h5ad":
         _write_h5ad(place, graph, points)
     elif place.suffix in TABLES:
@@ -166,16 +167,11 @@ def write_figure(place: Target, figure: Any) -> None:
 
 def _check_place(path: str, *, force: bool) -> None:
     """Raise unless a file of this name may and can be written."""
-    if os.path.isdir(path):
-        msg = f"{path}: is a directory; give the name of a file."
-        raise ValueError(msg)
     if os.path.lexists(path) and not force:
         msg = f"{path}: exists already; --force replaces it."
         raise ValueError(msg)
+    check_replaceable(path)
     directory = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(directory):
-        msg = f"{path}: the directory {directory} does not exist; create it first."
-        raise ValueError(msg)
     try:
         with tempfile.TemporaryFile(dir=directory):
             pass  # permissions are not enough: the disk may be full or read-only
@@ -224,8 +220,14 @@ def _write_h5ad(place: Target, graph: Graph, points: Points) -> None:
 
     adata = _annotated(points) if points.adata is None else points.adata
     write_slots(adata, graph, use_rep=points.use_rep or "X")
-    with replacing_name(place.path) as path:  # anndata takes no open file
-        adata.write_h5ad(path)
+    anndata, h5py = (require(name, "singlecell") for name in ("anndata", "h5py"))
+    # To memory first: HDF5 does not survive a disk that becomes full.
+    buffer = io.BytesIO()
+    adata.strings_to_categoricals()
+    with h5py.File(buffer, "w") as file:
+        anndata.io.write_elem(file, "/", adata)
+    with place.open() as target:
+        target.write(buffer.getbuffer())
 
 
 def _annotated(points: Points) -> Any:

@@ -6,6 +6,7 @@ final name when it is complete.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from dataclasses import asdict
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 FORMATS = (".zarr", ".parquet")
 CHUNK_ENTRIES = 1 << 20
-PARTIAL = ".partial"
 
 
 def write_graph(graph: DistributedGraph, rows: Blocks, path: str | os.PathLike[str]) -> None:
@@ -61,17 +61,23 @@ def _write_zarr(graph: DistributedGraph, rows: Blocks, target: str) -> Any:
     return last
 
 
+def _partial(target: str) -> str:
+    """The folder to write into; its name is short, because that of the target may be long."""
+    directory, name = os.path.split(target)
+    return os.path.join(directory, f".otgraph-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}")
+
+
 # Tasks ---------------------------------------------------------------------------------
 
 
 def _begin(target: str) -> None:
     """Make the folder that `_finish` renames."""
-    if os.path.exists(target):
+    if os.path.lexists(target):
         msg = f"{target!r} exists already; remove it or choose another name."
         raise FileExistsError(msg)
-    shutil.rmtree(target + PARTIAL, ignore_errors=True)
+    shutil.rmtree(_partial(target), ignore_errors=True)
     try:
-        os.mkdir(target + PARTIAL)
+        os.mkdir(_partial(target))
     except OSError as error:
         msg = f"cannot write into the directory of {target!r}: {error.strerror}"
         raise type(error)(error.errno, msg) from error
@@ -79,7 +85,10 @@ def _begin(target: str) -> None:
 
 def _finish(target: str, written: Sequence[None]) -> None:
     del written  # an argument, so that this task waits for it
-    os.rename(target + PARTIAL, target)
+    if os.path.lexists(target):  # it came meanwhile; an empty folder would be replaced
+        msg = f"{target!r} exists already; remove it or choose another name."
+        raise FileExistsError(msg)
+    os.rename(_partial(target), target)
 
 
 def _create_zarr(
@@ -92,7 +101,7 @@ def _create_zarr(
     zarr = require("zarr", "distributed")
     bounds = np.concatenate(indptr)
     n, n_entries = len(bounds) - 1, int(bounds[-1])
-    group = zarr.open_group(target + PARTIAL, mode="w")
+    group = zarr.open_group(_partial(target), mode="w")
     group.attrs["otgraph"] = facts
     weights = group.create_group("weights")
     weights.attrs.update(
@@ -115,7 +124,7 @@ def _store(group: Any, name: str, values: Any) -> None:
 
 def _fill_zarr(block: WeightBlock, target: str, start: int, before: None) -> None:
     del before  # the previous block is complete: two tasks must not write the same chunk
-    weights = require("zarr", "distributed").open_group(target + PARTIAL, mode="r+")["weights"]
+    weights = require("zarr", "distributed").open_group(_partial(target), mode="r+")["weights"]
     _, indices, data = block.arrays()
     weights["indices"][start : start + len(indices)] = indices
     weights["data"][start : start + len(data)] = data
@@ -129,7 +138,7 @@ def _write_edges(block: WeightBlock, number: int, target: str) -> None:
     table = pyarrow.table(
         {"source": rows[upper], "target": columns[upper], "weight": weights[upper]}
     )
-    parquet.write_table(table, os.path.join(target + PARTIAL, f"part-{number:05d}.parquet"))
+    parquet.write_table(table, os.path.join(_partial(target), f"part-{number:05d}.parquet"))
 
 
 def _certificate(graph: DistributedGraph) -> dict[str, Any]:

@@ -185,20 +185,30 @@ class Graph(BaseGraph):
         """
         return extension.extend(self, X_new, mass=mass, metric=metric)
 
-    def save(self, path: str | os.PathLike[str], *, include_points: bool = True) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        include_points: bool = True,
+        overwrite: bool = True,
+    ) -> None:
         """Write the graph to one file, which :func:`otgraph.load_graph` reads.
 
         Parameters
         ----------
         path
             Any name; ``.otg`` is customary. An existing file is replaced in one step at the
-            end, and stays intact if anything goes wrong.
+            end, keeps its permissions, and stays intact if anything goes wrong. What is not a
+            regular file, such as a device, is never replaced.
         include_points
             False makes the file smaller; the loaded graph then cannot :meth:`extend`.
+        overwrite
+            False raises ``FileExistsError`` if there is a file, even one that comes while this
+            one is written.
         """
         from otgraph.graphs.io import save_graph  # circular import: io imports Graph
 
-        save_graph(self, path, include_points=include_points)
+        save_graph(self, path, include_points=include_points, overwrite=overwrite)
 
     def _row_sums(self) -> FloatArray:
         return np.asarray(self.weights.sum(axis=1), dtype=np.float64).ravel()

@@ -45,7 +45,13 @@ TYPES = ("<f8", "<i4", "<i8")  # all arrays of a graph
 CHUNK_BYTES = 1 << 24  # bytes hashed or read at once, so that Ctrl-C works
 
 
-def save_graph(graph: Graph, path: str | os.PathLike[str], *, include_points: bool = True) -> None:
+def save_graph(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    include_points: bool = True,
+    overwrite: bool = True,
+) -> None:
     """Write a graph to one file, which :func:`load_graph` reads.
 
     The file is written under a temporary name in the same folder, flushed to disk and then
@@ -59,11 +65,13 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], *, include_points: bo
         Any name; ``.otg`` is customary.
     include_points
         False makes the file smaller; the loaded graph then cannot ``extend``.
+    overwrite
+        Whether an existing file may be replaced.
     """
     arrays = dict(_arrays_of(graph, include_points))
     header = _encoded_header(graph, arrays)
     prelude = PRELUDE.pack(MAGIC, VERSION, len(header))
-    with replacing(os.fspath(path)) as file:
+    with replacing(os.fspath(path), overwrite=overwrite) as file:
         file.write(prelude + hashlib.sha256(prelude + header).digest() + header)
         for array in arrays.values():
             for chunk in _chunks(array):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from otgraph._atomic import replacing
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -42,9 +44,8 @@ class Checkpoint:
     def start(self) -> None:
         """Write the known scores again, without an incomplete last line."""
         lines = [self._header, *(json.dumps(item) for item in self.finished.items())]
-        temporary = self.path.with_suffix(".new")
-        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        temporary.replace(self.path)
+        with replacing(str(self.path)) as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
 
     def add(self, task: Task, rows: Rows) -> None:
         """Store the scores of a task as one line."""
