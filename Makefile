@@ -9,7 +9,8 @@ BIN := .venv/bin
 WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-all soak lint format docs bench bench-large clean
+.PHONY: demo test test-all test-pythons test-lowest soak lint format docs bench bench-large \
+	release-check clean
 
 demo: .venv/.installed-plots
 	$(BIN)/python -m otgraph.experiments.demo
@@ -19,6 +20,20 @@ test: .venv/.installed-test
 
 test-all: .venv/.installed-test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "" $(ARGS)
+
+# Each in an environment of its own; a Python that this machine does not have is skipped, loudly.
+PYTHONS ?= 3.11 3.12 3.13
+test-pythons:
+	$(ONE_THREAD) $(PYTHON) tools/suites.py $(PYTHONS) -- -n $(WORKERS) $(ARGS)
+
+# Every dependency at its lower bound, on the oldest Python.
+test-lowest:
+	$(ONE_THREAD) $(PYTHON) tools/suites.py lowest -- -n $(WORKERS) $(ARGS)
+
+# Everything that must hold before a release, an hour or two. A part:
+# make release-check ARGS="build wheel"
+release-check:
+	$(ONE_THREAD) $(PYTHON) tools/release_check.py $(ARGS)
 
 # Random problems against oracles, ten minutes at most; prints counts and fails on a fault.
 # make soak ARGS="problems --count 100000 --minutes 60"
@@ -31,6 +46,7 @@ lint: .venv/.installed-lint
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/markdown_width.py
+	$(BIN)/python tools/links.py
 
 format: .venv/.installed-lint
 	$(BIN)/python -m ruff check --fix .
@@ -48,13 +64,14 @@ bench: .venv-bench/.installed
 bench-large: .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.run --large $(ARGS)
 
-.venv-bench/.installed: pyproject.toml
+.venv-bench/.installed: pyproject.toml benchmarks/requirements.txt
 	$(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
+		--requirement benchmarks/requirements.txt
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-* build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.created:

@@ -75,3 +75,9 @@ def test_first_column_as_row_names(columns, indexed, expected):
 
 def test_first_word():
     assert first_word(pd.Series(["1", None, "x", "y"])) == (2, "x")
+
+
+def test_numbers_are_read_exactly(rng):
+    numbers = rng.normal(size=2000) * 10.0 ** rng.integers(-300, 300, 2000)
+    frame, _ = read_table("\n".join(map(repr, numbers.tolist())).encode())
+    np.testing.assert_array_equal(frame.to_numpy().ravel(), numbers)

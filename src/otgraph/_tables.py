@@ -89,8 +89,8 @@ def table_chunks(
                 skipinitialspace=True,
                 encoding="utf-8-sig",
                 low_memory=False,  # one type per column, even in long files
-                float_precision="round_trip",  # exactly the numbers that were written
                 chunksize=rows,
+                **_exact_numbers(pandas.__version__),
             )
             columns = None
             for frame in [found] if rows is None else found:
@@ -129,6 +129,13 @@ def first_word(column: Any) -> tuple[int, Any]:
     words = (numbers.isna() & column.notna()).to_numpy()
     row = int(words.argmax())
     return row, column.iloc[row]
+
+
+def _exact_numbers(version: str) -> dict[str, str]:
+    """Keywords of ``pandas.read_csv`` that read exactly the numbers that were written."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    # From 3.1 on this is the only way that pandas reads numbers, and the keyword is deprecated.
+    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
 
 
 def _columns(frame: Any, names: list[str] | None) -> list[Any]:
