@@ -23,12 +23,16 @@ GZIP_MAGIC = b"\x1f\x8b"
 SPACES = " "  # any number of spaces, as numpy.savetxt writes
 SAMPLE_ROWS = 3  # a header and two rows of data are enough to detect the layout
 MISSING = {"", "na", "nan", "n/a", "null", "none", "?"}
+NUMERIC = "iufb"  # kinds of numpy types that count as numbers
+MOST_CHARACTERS = 2**31 - 1  # of a cell; the csv module allows 131,072 unless told otherwise
 # A column of integers with one of these names numbers the rows.
 INDEX_NAMES = {"", "index", "id", "row", "unnamed: 0"}
 # A column with a larger share of numbers holds numbers with bad cells; otherwise it holds words.
 MOSTLY = 0.5
 DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?|[+-]?\d+e[+-]?\d+", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
+WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)?(e[+-]?\d+)?", re.IGNORECASE)  # or a whole number
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,17 @@ class Layout:
     decimal: str
     names: list[str] | None  # names of the columns; None without a header
     first_line: int  # number of lines before the data
+    n_columns: int  # of the widest row at the beginning
+
+    @property
+    def commas_may_be_decimal(self) -> bool:
+        """Whether no comma separates columns."""
+        return self.separator != ","
 
 
-def read_table(
-    source: str | bytes, *, tabs: bool = False, header: bool | None = None
-) -> tuple[Any, bool]:
+def read_table(source: str | bytes, **options: Any) -> tuple[Any, bool]:
     """A whole table; see :func:`table_chunks`."""
-    return next(table_chunks(source, tabs=tabs, header=header))
+    return next(table_chunks(source, **options))
 
 
 def table_chunks(
@@ -54,6 +62,7 @@ def table_chunks(
     tabs: bool = False,
     header: bool | None = None,
     rows: int | None = None,
+    blank_rows: bool = False,
 ) -> Iterator[tuple[Any, bool]]:
     """Data frames of all columns, and whether the header says that the first column names rows.
 
@@ -69,6 +78,8 @@ def table_chunks(
         Whether the first line holds names; None detects it.
     rows
         Number of rows in a data frame; None reads all at once.
+    blank_rows
+        Whether an empty line of a table with one column is a row without a value.
 
     Raises
     ------
@@ -76,26 +87,29 @@ def table_chunks(
         If the source is not a table. The message begins with "it"; callers put the file name first.
     """
     pandas = require("pandas", "data")
-    with _opened(source) as stream:
-        layout = _layout(stream, tabs, header)
-    with _opened(source) as stream:
+    with _text(source) as text:
+        layout = _layout(text, tabs, header)
+    with _text(source) as text:
+        # Not `skiprows`: pandas and the csv module disagree about quotes in these lines.
+        for _ in range(layout.first_line):
+            text.readline()
         try:
             found = pandas.read_csv(
-                stream,
+                text,
                 sep=r"\s+" if layout.separator == SPACES else layout.separator,
                 decimal=layout.decimal,
                 header=None,  # pandas would rename columns of the same name
-                skiprows=layout.first_line,
                 skipinitialspace=True,
-                encoding="utf-8-sig",
+                skip_blank_lines=not (blank_rows and layout.n_columns == 1),
+                na_values=sorted(MISSING),
                 low_memory=False,  # one type per column, even in long files
                 chunksize=rows,
-                **_exact_numbers(pandas.__version__),
+                **_exact_numbers(pandas),
             )
             columns = None
             for frame in [found] if rows is None else found:
                 columns = columns or _columns(frame, layout.names)
-                frame = frame.iloc[:, : len(columns)]
+                frame = _typed(frame.iloc[:, : len(columns)], layout)
                 frame.columns = columns
                 yield frame, layout.names is not None and columns[0] == "" and len(columns) > 1
         except pandas.errors.EmptyDataError as error:
@@ -103,6 +117,9 @@ def table_chunks(
             raise ValueError(msg) from error
         except pandas.errors.ParserError as error:
             msg = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+            raise ValueError(_with_line_number(msg, layout.first_line)) from error
+        except UnicodeDecodeError as error:
+            msg = "it is not text in UTF-8."
             raise ValueError(msg) from error
 
 
@@ -110,7 +127,8 @@ def has_row_names(frame: Any, *, indexed: bool) -> bool:
     """Whether the first column names the rows.
 
     It does if its header is empty (`indexed`), if it holds words that all differ, or if it holds
-    integers that all differ under a name such as ``index``.
+    integers that all differ under a name such as ``index``. Numbers with thousands separators are
+    no words.
     """
     first = frame.iloc[:, 0]
     if indexed or frame.shape[1] == 1:
@@ -119,7 +137,8 @@ def has_row_names(frame: Any, *, indexed: bool) -> bool:
         return str(frame.columns[0]).strip().lower() in INDEX_NAMES and bool(first.is_unique)
     if first.dtype.kind in "fb" or not first.is_unique:
         return False
-    numbers = require("pandas", "data").to_numeric(first, errors="coerce").notna()
+    plain = first.astype(str).str.replace(",", "")
+    numbers = require("pandas", "data").to_numeric(plain, errors="coerce").notna()
     return bool(numbers.mean() <= MOSTLY)
 
 
@@ -131,11 +150,71 @@ def first_word(column: Any) -> tuple[int, Any]:
     return row, column.iloc[row]
 
 
-def _exact_numbers(version: str) -> dict[str, str]:
-    """Keywords of ``pandas.read_csv`` that read exactly the numbers that were written."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    # From 3.1 on this is the only way that pandas reads numbers, and the keyword is deprecated.
-    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
+def has_thousands(column: Any) -> bool:
+    """Whether a column that is not numeric is so because of thousands separators."""
+    cells = column.dropna().astype(str).str.strip()
+    grouped = cells.str.fullmatch(THOUSANDS)
+    return bool(grouped.any() and cells[~grouped].map(_is_number).all())
+
+
+def _exact_numbers(pandas: Any) -> dict[str, Any]:
+    """The option with which pandas reads exactly the numbers that were written."""
+    major, minor = map(int, pandas.__version__.split(".")[:2])
+    # From 3.1 on it always does, and the option is deprecated.
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
+
+
+def _with_line_number(message: str, before: int) -> str:
+    """A message of pandas, which has not seen the first lines, with the line of the file."""
+    return re.sub(r"(?<=line )\d+", lambda found: str(int(found[0]) + before), message)
+
+
+def _typed(frame: Any, layout: Layout) -> Any:
+    """The table with numbers in columns that pandas takes for words.
+
+    These are truth values with missing ones between them, and decimal commas that begin after the
+    rows from which the layout was detected.
+    """
+    found = {}
+    for i, dtype in enumerate(frame.dtypes):
+        if dtype.kind not in NUMERIC:
+            numbers = _hidden_numbers(frame.iloc[:, i], layout)
+            if numbers is not None:
+                found[frame.columns[i]] = numbers
+    frame = frame.copy(deep=False)  # a table of its own, whose columns may be replaced
+    for name, numbers in found.items():
+        frame[name] = numbers
+    return frame
+
+
+def _hidden_numbers(column: Any, layout: Layout) -> Any:
+    present = column.dropna()
+    if present.empty:
+        return None
+    first = present.iloc[0]
+    if isinstance(first, bool):
+        booleans = present.map(lambda cell: isinstance(cell, bool)).all()
+        return column.astype(float) if booleans else None
+    if not (layout.commas_may_be_decimal and isinstance(first, str)):
+        return None
+    if WITH_COMMA.fullmatch(first.strip()) is None:  # most columns of words end here
+        return None
+    cells = present.str.strip()
+    if not cells.str.fullmatch(WITH_COMMA).all():
+        return None
+    if not any(_is_decimal_comma(cell, layout.separator) for cell in cells):
+        return None
+    return column.str.strip().str.replace(",", ".").astype(float)
+
+
+def _is_decimal_comma(cell: str, separator: str) -> bool:
+    """Whether a comma in this cell begins decimals.
+
+    ``1,200`` is ambiguous. Semicolons are used to separate columns where the comma is decimal.
+    """
+    if DECIMAL_COMMA.fullmatch(cell) is None:
+        return False
+    return separator == ";" or THOUSANDS.fullmatch(cell) is None
 
 
 def _columns(frame: Any, names: list[str] | None) -> list[Any]:
@@ -167,31 +246,60 @@ def _opened(source: str | bytes) -> Iterator[IO[bytes]]:
             yield unpacked  # type: ignore[misc]
 
 
-def _layout(stream: IO[bytes], tabs: bool, header: bool | None) -> Layout:
-    lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+@contextlib.contextmanager
+def _text(source: str | bytes) -> Iterator[IO[str]]:
+    """The text, with its line ends as they are."""
+    with _opened(source) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()  # `_opened` closes the stream
+
+
+@contextlib.contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let the csv module read cells of any length."""
+    before = csv.field_size_limit(MOST_CHARACTERS)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _layout(lines: IO[str], tabs: bool, header: bool | None) -> Layout:
     try:
         beginning = list(itertools.islice((line for line in lines if line.strip()), 2))
         separator = "\t" if tabs else _separator(beginning)
         lines.seek(0)
         reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
         filled = ((row, reader.line_num) for row in reader if any(cell.strip() for cell in row))
-        found = list(itertools.islice(filled, SAMPLE_ROWS))
-    except (UnicodeDecodeError, csv.Error) as error:
+        with _long_cells():
+            found = list(itertools.islice(filled, SAMPLE_ROWS))
+    except UnicodeDecodeError as error:
         msg = "it is not text in UTF-8."
         raise ValueError(msg) from error
-    finally:
-        lines.detach()  # the caller closes the stream
+    except csv.Error as error:
+        msg = f"line {reader.line_num}: {error}."
+        raise ValueError(msg) from error
     if not found:
         msg = "it is empty."
         raise ValueError(msg)
     rows = [[cell.strip() for cell in row] for row, _ in found]
     names, decimal = rows[0], "."
     if separator != ",":
-        decimal = "," if any(map(DECIMAL_COMMA.fullmatch, rows[-1])) else "."
+        cells = [cell for row in rows for cell in row]
+        decimal = "," if any(_is_decimal_comma(cell, separator) for cell in cells) else "."
         rows = [[cell.replace(",", ".") for cell in row] for row in rows]
     named = _is_header(rows[0], rows[1:]) if header is None else header
     first_line = found[0][1]  # number of the line on which the first row ends, from one
-    return Layout(separator, decimal, names if named else None, first_line if named else 0)
+    return Layout(
+        separator,
+        decimal,
+        names if named else None,
+        first_line if named else 0,
+        max(map(len, rows)),
+    )
 
 
 def _separator(lines: Sequence[str]) -> str:

@@ -67,7 +67,8 @@ ARRAYS = {
     "no rows": (np.zeros((0, 3)), r"shape \(0, 3\)"),
     "words": (np.array([["a", "b"]]), r"must hold real numbers, got dtype <U1"),
     "complex": (np.zeros((3, 2), dtype=complex), r"must hold real numbers"),
-    "nan": (np.array([[0.0, 1.0], [1.0, 2.0], [np.nan, 1.0]]), r"npy: contains NaN: 1 .* row 2"),
+    "nan": (np.array([[0.0, 1.0], [1.0, 2.0], [np.nan, 1.0]]),
+            r"npy: NaN at row 2, column '0' .*--missing drop-rows"),
 }  # fmt: skip
 
 # Options, and what is said about them.

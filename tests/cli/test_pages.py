@@ -30,13 +30,13 @@ def commands_of(page: str) -> list[str]:
 
 
 def test_page_offers_commands_that_build_its_graphs(cli, table, X):
-    options = ("--label-column", "kind of point", "--eps", "0.5,2", "--self-loops")
+    options = ("--label-column", "kind of point", "--eps", "5,20", "--self-loops")
     done = cli("explore", table, "-o", "page.html", *options)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("page.html: 40 points, ")
     commands = commands_of("page.html")
     assert len(commands) == 2
-    for command, eps in zip(commands, (0.5, 2.0), strict=True):
+    for command, eps in zip(commands, (5.0, 20.0), strict=True):
         program, *arguments = shlex.split(command)
         assert program == "otgraph"
         rebuilt = cli(*arguments, "--force")

@@ -30,6 +30,7 @@ from otgraph.cli.graphs import graph, info, path
 from otgraph.cli.methods import cluster, denoise, embed, labels
 from otgraph.cli.pages import demo, explore, reproduce
 from otgraph.cli.report import one_line
+from otgraph.cli.terminal import ERROR, WARNING, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -163,7 +164,7 @@ def _exit_code(
 
 def _complain(message: str, *, as_json: bool = False) -> None:
     """Print an error to standard error, and as JSON to standard output if asked."""
-    print(f"{PROGRAM}: {message}", file=sys.stderr)
+    say(f"{PROGRAM}: {message}", style=ERROR)
     if as_json:
         print(json.dumps({"error": message}))
 
@@ -190,7 +191,7 @@ def _heard_warnings(options: list[str], *, silent: bool) -> Iterator[list[tuple[
         text = one_line(message, options)
         heard.append((text, issubclass(category, ConvergenceWarning)))
         if not silent:
-            print(f"{PROGRAM}: warning: {text}", file=sys.stderr)
+            say(f"{PROGRAM}: warning: {text}", style=WARNING)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph.cli.options import GraphOptions, RunOptions, SolverOptions
+from otgraph.cli.preparation import RECORD, warn_of_doubts
 from otgraph.cli.reading import is_graph_file, read_graph, read_points, read_vector
 from otgraph.cli.report import blaming, one_line
 from otgraph.graphs.constructions import CONSTRUCTIONS, DEFAULT
@@ -62,13 +63,20 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
         keywords["progress"] = run.shows_progress
 
     def build(points: Points, **changes: Any) -> Graph:
-        chosen = {**keywords, **changes}
+        warn_of_doubts(points, keywords.get("metric"))
+        chosen = points.aligned({**keywords, **changes})
         with blaming(X=f"{points.source}:"):
-            if address is None:
-                return function(points.values, **chosen)
-            values = points.values if hasattr(points.values, "tocsr") else np.asarray(points.values)
-            with _dask_client(address) as client:
-                return function(values, client=client, **chosen).to_graph()
+            graph = computed(points.values, chosen)
+        if points.preparation is not None:
+            graph.params[RECORD] = points.preparation.record()
+        return graph
+
+    def computed(values: Any, chosen: dict[str, Any]) -> Graph:
+        if address is None:
+            return function(values, **chosen)
+        values = values if hasattr(values, "tocsr") else np.asarray(values)
+        with _dask_client(address) as client:
+            return function(values, client=client, **chosen).to_graph()
 
     return build
 

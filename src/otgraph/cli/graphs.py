@@ -10,6 +10,7 @@ import typer
 
 from otgraph._text import listed, plain
 from otgraph.cli.building import builder, path_keywords
+from otgraph.cli.columns import describe_columns
 from otgraph.cli.options import (
     EPS_VALUES,
     PICTURE,
@@ -20,8 +21,10 @@ from otgraph.cli.options import (
     SolverOptions,
     option,
 )
+from otgraph.cli.preparation import RECORD, prepared, recorded_preparation, warn_of_doubts
+from otgraph.cli.reading import POINTS as POINTS_SUFFIXES
 from otgraph.cli.reading import (
-    NUMERIC,
+    READ_TABLES,
     TABLES,
     is_graph_file,
     read_frame,
@@ -29,8 +32,8 @@ from otgraph.cli.reading import (
     read_points,
     split_list,
     suffix_of,
+    unprepared_points,
 )
-from otgraph.cli.reading import POINTS as POINTS_SUFFIXES
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.writing import (
     GRAPHS,
@@ -50,7 +53,8 @@ if TYPE_CHECKING:
 # Default range of eps: from a few neighbors to very many, on most data.
 EPS_MIN, EPS_MAX, EPS_STEPS = 0.03, 30.0, 25
 JSON_SUFFIX = ".json"
-ELSEWHERE = ("method", "choice")  # parameters that the description of a graph gives in other rows
+# Parameters that the description of a graph gives in other rows.
+ELSEWHERE = ("method", "choice", RECORD)
 
 
 def graph(
@@ -123,18 +127,19 @@ def path(
     report = Report("path", streamed=streamed)
     with report.stage("read"):
         data = read_points(points, reading)
+    warn_of_doubts(data, solving.metric)
     with report.stage("build"), blaming(X=f"{data.source}:"):
-        built = otgraph.eps_path(data.values, values, **keywords)
+        built = otgraph.eps_path(data.values, values, **data.aligned(keywords))
     table = built.table()
     report.not_converged = bool(np.any(table["status"] == "not_converged"))
     with report.stage("write"):
         for place in places:
             _write_path(place, built, table)
             report.written.append(place.path)
-    report.row("points", str(data))
+    report.describe_points(data)
     report.row("graphs", repr(built))
     report.brief.append(repr(built))
-    report.facts |= {"points": data.source, "path": _records(table)}
+    report.facts |= {"path": _records(table)}
     if output is None:
         report.body = _path_text(table)
     return report
@@ -215,8 +220,7 @@ def info(
         raise ValueError(msg)
     else:
         _describe_points(report, file, reading)
-    report.body = report.text()
-    report.rows.clear()
+    report.description, report.rows = report.rows, []
     return report
 
 
@@ -245,39 +249,53 @@ def _verify(report: Report, graph: Graph, points: Points) -> None:
         raise ValueError(msg)
     result = certificate.verify(points.values)
     if not result:
-        raise ValueError(str(result))
+        msg = f"{result}{_hint_at_preparation(graph, points)}"
+        raise ValueError(msg)
     report.row("verified", str(result).removeprefix("verified: "))
     report.facts["verified"] = bool(result)
 
 
+def _hint_at_preparation(graph: Graph, points: Points) -> str:
+    """The likely reason of a failure: points that were not prepared as for the graph."""
+    there = recorded_preparation(graph.params)
+    here = "" if points.preparation is None else str(points.preparation)
+    if there is None or there == here:
+        return ""
+    return f" For the graph the points were prepared ({there}): give the options that it had."
+
+
 def _describe_points(report: Report, file: str, reading: ReadOptions) -> None:
     report.facts["kind"] = "points"
-    if suffix_of(file, POINTS_SUFFIXES, what="file") not in TABLES:
-        _describe_array(report, read_points(file, reading))
+    if suffix_of(file, POINTS_SUFFIXES, what="file") in READ_TABLES:
+        _describe_table(report, file, reading)
+    found = unprepared_points(file, reading)
+    if not found.words:
+        _describe_array(report, found)
+    try:
+        data = prepared(found, reading)
+    except ValueError as error:
+        report.row("to use it", str(error))
+        report.facts["problem"] = str(error)
         return
+    if data.preparation is not None:
+        report.row("prepared", f"{data.preparation}; {data}")
+    for doubt in data.doubts.values():
+        report.row("note", f"{doubt.remark}. {doubt.advice}.")
+    report.facts["notes"] = [doubt.remark for doubt in data.doubts.values()]
+
+
+def _describe_table(report: Report, file: str, reading: ReadOptions) -> None:
     frame, _ = read_frame(file, reading)
-    n_missing = int(frame.isna().to_numpy().sum())
-    words = {
-        str(name): int(frame.iloc[:, i].nunique())
-        for i, name in enumerate(frame.columns)
-        if frame.dtypes.iloc[i].kind not in NUMERIC
-    }
-    report.row("table", f"{frame.shape[0]:,} rows, {frame.shape[1]:,} columns: {listed(frame)}")
+    columns = describe_columns(frame)
+    n_missing = sum(column.missing for column in columns)
+    report.row("table", f"{frame.shape[0]:,} rows, {frame.shape[1]:,} columns")
     report.row("missing", f"{n_missing:,} values")
-    if words:
-        kinds = listed(f"{name} ({count:,} different)" for name, count in words.items())
-        report.row("words", kinds)
+    report.columns += columns
     report.facts |= {
         "shape": list(frame.shape),
-        "columns": [str(name) for name in frame.columns],
-        "word_columns": words,
+        "columns": [column.record() for column in columns],
         "n_missing": n_missing,
     }
-    try:
-        _describe_array(report, read_points(file, reading))
-    except ValueError as error:
-        report.row("as points", f"not as it is: {error}")
-        report.facts["problem"] = str(error)
 
 
 def _describe_array(report: Report, data: Points) -> None:

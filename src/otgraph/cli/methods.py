@@ -123,8 +123,9 @@ def _paint(
     if data is None:
         msg = f"--color {color}: a graph file has no columns; color by degree or component."
         raise ValueError(msg)
-    names = range(data.values.shape[1]) if data.column_names is None else data.column_names
-    column = data.values[:, pick(names, [color], data.source)]
+    features = data.original
+    names = range(features.shape[1]) if data.column_names is None else data.column_names
+    column = features[:, pick(names, [color], data.source)]
     return {"color": np.asarray(column.todense() if hasattr(column, "todense") else column).ravel()}
 
 
@@ -331,7 +332,7 @@ def denoise(
         with report.stage("read"):
             built = finished_graph(graph, building)
             data = read_points(features, replace(reading, use_rep=reading.use_rep or "X"))
-    values, names = data.values, data.column_names
+    values, names = data.original, data.column_names
     if data.adata is not None:
         values, names = data.adata.X, np.asarray(data.adata.var_names, str)
     if names is None:

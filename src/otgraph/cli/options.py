@@ -8,6 +8,7 @@ that are called.
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import typer
@@ -49,6 +50,14 @@ HELP = {
 WORDS = (bool, int, float, str)
 
 
+class Missing(StrEnum):
+    """What happens to missing values."""
+
+    error = "error"
+    drop_rows = "drop-rows"
+    mean = "mean"
+
+
 def option(
     help: str,
     *names: str,
@@ -68,7 +77,8 @@ def option(
 
 POINTS: Any = typer.Argument(
     metavar="POINTS",
-    help="File: .npy, .npz, .csv, .tsv, .parquet, .mtx, .h5ad, or - for CSV on standard input.",
+    help="File: .csv, .tsv, .txt, .dat, .xlsx, .parquet, .npy, .npz, .mtx, .h5ad, or - for CSV on "
+    "standard input.",
     show_default=False,
 )
 FEATURES: Any = typer.Argument(
@@ -115,7 +125,27 @@ class ReadOptions:
     transpose: Annotated[
         bool, option("Points are columns, as in genes by cells.", "--transpose", panel=READING)
     ] = False
-    key: Annotated[str | None, option("Array to use of several in an .npz.", panel=READING)] = None
+    missing: Annotated[
+        Missing | None,
+        option(
+            "Missing values: leave out their rows, or take the mean of the column.",
+            default="error", panel=READING,
+        ),
+    ] = None  # fmt: skip
+    standardize: Annotated[
+        bool | None,
+        option(
+            "Give each column mean 0 and variance 1.", default="no, with a warning", panel=READING
+        ),
+    ] = None
+    pca: Annotated[
+        int | None,
+        option("Principal components to use instead of the columns.", panel=READING),
+    ] = None
+    key: Annotated[
+        str | None,
+        option("Array of several in an .npz, or sheet of an .xlsx.", panel=READING),
+    ] = None
     use_rep: Annotated[
         str | None,
         option("X or a key of obsm in .h5ad.", default="X_pca; X up to 50 genes", panel=READING),

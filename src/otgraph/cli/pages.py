@@ -23,6 +23,7 @@ from otgraph.cli.options import (
     given,
     option,
 )
+from otgraph.cli.preparation import warn_of_doubts
 from otgraph.cli.reading import TABLES, group_names, read_labels, read_points, split_list
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.writing import ARRAYS, PICTURES, target, write_array, write_figure
@@ -64,6 +65,7 @@ def explore(
             groups = read_labels(labels, data, n)
         elif label_column is not None:
             groups = group_names(data.aside[label_column])
+    warn_of_doubts(data, solving.metric)
     with report.stage("build"), blaming(X=f"{data.source}:"):
         page = page_of(
             data.values,
@@ -73,14 +75,14 @@ def explore(
             names=data.row_names,
             source=_source(points, reading, label_column),
             **given(title=title, max_points=max_points, max_edges=max_edges),
-            **keywords,
+            **data.aligned(keywords),
         )
     report.written.append(place.path)
     size = format_bytes(len(page.html.encode()))
-    report.row("points", str(data))
+    report.describe_points(data)
     report.row("page", size)
     report.brief += [f"{n:,} points", size]
-    report.facts |= {"points": data.source, "n_points": n, "n_features": d}
+    report.facts |= {"n_points": n, "n_features": d}
     return report
 
 
@@ -96,7 +98,7 @@ def _source(points: str, reading: ReadOptions, label_column: str | None) -> str:
             if value != field.default:
                 words.append(f"--{flag}" if value else f"--no-{flag}")
         elif value is not None:
-            names = split_list(value) if isinstance(value, list) else [value]
+            names = split_list(value) if isinstance(value, list) else [str(value)]
             words += [f"--{flag}", ",".join(names or ())]
     return shlex.join(words)
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph._tables import first_word, has_row_names, read_table
+from otgraph._tables import NUMERIC, has_row_names, read_table
 from otgraph._text import is_unknown, listed
+from otgraph.cli.columns import WordColumn, handles, word_columns
 from otgraph.cli.options import ReadOptions
+from otgraph.cli.preparation import Doubt, Preparation, prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 GRAPH_SUFFIX = ".otg"
-TABLES = (".csv", ".tsv", ".parquet")
-POINTS = (".npy", ".npz", *TABLES, ".mtx", ".h5ad")
-COMPRESSIBLE = (".csv", ".tsv", ".mtx")  # text formats, which may be compressed: .csv.gz
-NUMERIC = "iufb"  # kinds of numpy types that count as numbers
+TABLES = (".csv", ".tsv", ".parquet")  # that are read and written
+READ_TABLES = (*TABLES, ".txt", ".dat", ".xlsx")
+POINTS = (".npy", ".npz", *READ_TABLES, ".mtx", ".h5ad")
+# Text formats, which may be compressed: .csv.gz
+COMPRESSIBLE = (".csv", ".tsv", ".txt", ".dat", ".mtx")
+MOST_EXACT = 2**53  # whole numbers up to here differ as floats
 UNKNOWN_WORDS = {
     "",
     "-1",
@@ -42,7 +46,7 @@ UNKNOWN_WORDS = {
 class Points:
     """Contents of a file of points: numbers, names, and columns that are not features."""
 
-    values: Any  # dense array or CSR
+    values: Any  # dense array or CSR, prepared as the options say
     source: str
     row_names: NDArray[Any] | None = None
     column_names: NDArray[Any] | None = None
@@ -50,6 +54,32 @@ class Points:
     aside: dict[str, NDArray[Any]] = field(default_factory=dict)
     adata: Any = None  # the whole object, for formats that hold more than points
     use_rep: str | None = None
+    # The numbers as they were read, to which `column_names` belong; None if these are `values`.
+    features: Any = None
+    handles: Sequence[str] = ()  # what --drop calls the columns
+    words: Sequence[WordColumn] = ()  # columns that are no features, and were not dropped
+    transposed: bool = False
+    # If rows were left out: those of the file that are points, and the names of all of them.
+    kept: NDArray[np.bool_] | None = None
+    file_names: NDArray[Any] | None = None
+    preparation: Preparation | None = None
+    doubts: dict[str, Doubt] = field(default_factory=dict)
+
+    @property
+    def original(self) -> Any:
+        """Features in their own units."""
+        return self.values if self.features is None else self.features
+
+    def aligned(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Keywords with vectors that have one number per row of the file cut to the points."""
+        if self.kept is None:
+            return keywords
+        return {
+            name: value[self.kept]
+            if name in ("mass", "u0") and np.shape(value) == self.kept.shape
+            else value
+            for name, value in keywords.items()
+        }
 
     def __str__(self) -> str:
         """Size and origin, with what was detected."""
@@ -78,17 +108,22 @@ def read_points(
         Columns that are not features, such as labels, to return separately.
     """
     options = options or ReadOptions()
+    return prepared(unprepared_points(path, options, aside=aside), options)
+
+
+def unprepared_points(path: str, options: ReadOptions, *, aside: Sequence[str] = ()) -> Points:
+    """Points as they are in the file, with missing values, and beside columns of words."""
     if is_graph_file(path):
         msg = f"{path}: is a graph, and points are needed here."
         raise ValueError(msg)
     suffix = ".csv" if path == STDIN else suffix_of(path, POINTS, what="file of points")
-    if suffix in TABLES:
+    if suffix in READ_TABLES:
         points = _read_table(path, options, aside)
     elif suffix == ".h5ad":
         points = _read_h5ad(path, options, aside)
     else:
         points = _read_array(path, suffix, options, aside)
-    if points.values.ndim != 2 or 0 in points.values.shape:
+    if points.values.ndim != 2 or (0 in points.values.shape and not points.words):
         msg = (
             f"{path}: must hold a table with one row per point, got an array of shape "
             f"{points.values.shape}."
@@ -127,31 +162,74 @@ def read_graph(path: str) -> Graph:
     return otgraph.Graph.from_weights(weights)
 
 
-def read_frame(path: str, options: ReadOptions | None = None) -> tuple[Any, bool]:
-    """A data frame, and whether its header implies that the first column names rows."""
-    header = None if options is None else options.header
+def read_frame(
+    path: str,
+    options: ReadOptions | None = None,
+    *,
+    blank_rows: bool = False,
+    content: bytes | None = None,
+) -> tuple[Any, bool]:
+    """A data frame, and whether its header implies that the first column names rows.
+
+    Parameters
+    ----------
+    path, options
+        As for :func:`read_points`.
+    blank_rows
+        Whether an empty line in a text of one column is a row without a value.
+    content
+        Standard input, if it was read before.
+    """
+    options = options or ReadOptions()
+    text: dict[str, Any] = {"header": options.header, "blank_rows": blank_rows}
     if path == STDIN:
         try:
-            return read_table(sys.stdin.buffer.read(), header=header)
+            return read_table(sys.stdin.buffer.read() if content is None else content, **text)
         except ValueError as error:
             msg = f"standard input: cannot be read: {' '.join(str(error).split())}"
             raise ValueError(msg) from error
-    suffix = suffix_of(path, TABLES, what="table")
+    suffix = suffix_of(path, READ_TABLES, what="table")
     if suffix == ".parquet":
         import pandas as pd
 
         return _read(path, pd.read_parquet), False
-    return _read(path, lambda file: read_table(file, tabs=suffix == ".tsv", header=header))
+    if suffix == ".xlsx":
+        return _read(path, lambda file: read_table(_sheet(file, options.key), **text))
+    return _read(path, lambda file: read_table(file, tabs=suffix == ".tsv", **text))
+
+
+def _sheet(path: str, name: str | None) -> bytes:
+    """A sheet as CSV, so that headers and names are detected as in text."""
+    from otgraph._optional import require
+
+    require("openpyxl", "excel")
+    import pandas as pd
+
+    with pd.ExcelFile(path, engine="openpyxl") as book:
+        if name is not None and name not in book.sheet_names:
+            msg = f"it has no sheet {name!r}; choose one with --key: {listed(book.sheet_names)}."
+            raise ValueError(msg)
+        frame = book.parse(name or 0, header=None, dtype=object)
+    return frame.to_csv(header=False, index=False).encode()
 
 
 def read_labels(path: str, points: Points | None, n: int) -> NDArray[Any]:
-    """Labels from a file, matched by row names if both files have them, else in order."""
-    names = None if points is None else points.row_names
-    frame, _ = read_frame(path)
-    # The first label may look like a header; the number and the names of the points decide.
-    lost = frame.shape[1] == 1 and len(frame) == n - 1
-    if lost or (names is not None and str(frame.columns[0]) in names):
-        frame, _ = read_frame(path, ReadOptions(header=False))
+    """Labels from a file, matched by row names if both files have them, else in order.
+
+    An empty line of a text with one column is an unknown label. If rows of the points were left
+    out, the file has the labels of these rows, too.
+    """
+    if points is None or points.kept is None:
+        return _labels_of_rows(path, None if points is None else points.row_names, n)
+    return _labels_of_rows(path, points.file_names, len(points.kept))[points.kept]
+
+
+def _labels_of_rows(path: str, names: NDArray[Any] | None, n: int) -> NDArray[Any]:
+    content = sys.stdin.buffer.read() if path == STDIN else None
+    frame, _ = read_frame(path, blank_rows=True, content=content)
+    if _begins_with_a_label(frame, names, n):
+        headless = ReadOptions(header=False)
+        frame, _ = read_frame(path, headless, blank_rows=True, content=content)
     if not _is_counted(frame):
         frame = frame.reset_index()
     if frame.shape[1] > 2:
@@ -160,13 +238,31 @@ def read_labels(path: str, points: Points | None, n: int) -> NDArray[Any]:
             f"{frame.shape[1]} columns."
         )
         raise ValueError(msg)
-    labels = frame.iloc[:, -1].to_numpy()
+    labels = frame.iloc[:, -1]
     if frame.shape[1] == 2 and names is not None:
-        return _by_name(frame.iloc[:, 0], labels, names, path)
+        return _by_name(frame.iloc[:, 0], labels.to_numpy(), names, path)
+    # Empty lines are unknown labels, apart from those after the last point, or, if there is a
+    # label for every point without them, all of them.
+    filled = labels.dropna()
+    if len(labels) > n and labels.iloc[n:].isna().all():
+        labels = labels.iloc[:n]
+    elif len(labels) != n and len(filled) == n:
+        labels = filled
     if len(labels) != n:
-        msg = f"{path}: must hold one label for each of the {n} points, got {len(labels)}."
+        blank = f", {len(labels) - len(filled)} of them empty" if len(filled) < len(labels) else ""
+        msg = f"{path}: must hold one label for each of the {n} points, got {len(labels)}{blank}."
         raise ValueError(msg)
-    return group_names(labels)
+    return group_names(labels.to_numpy())
+
+
+def _begins_with_a_label(frame: Any, names: NDArray[Any] | None, n: int) -> bool:
+    """Whether what looks like a header is the first label, or the first row name with its label."""
+    header = [str(name) for name in frame.columns]
+    if not isinstance(frame.columns[0], str):
+        return False
+    if names is not None and header[0] in names:
+        return True
+    return frame.shape[1] == 1 and (len(frame) == n - 1 or header[0] in set(frame.iloc[:, 0]))
 
 
 def group_names(values: NDArray[Any]) -> NDArray[Any]:
@@ -271,40 +367,32 @@ def _read_table(path: str, options: ReadOptions, aside: Sequence[str]) -> Points
             frame = frame.iloc[:, 1:].set_axis(first, axis="index")
     indices = pick(frame.columns, aside, source)
     kept_aside = {name: frame.iloc[:, i].to_numpy() for name, i in zip(aside, indices, strict=True)}
-    frame = frame.iloc[:, chosen(frame.columns, columns, [*(drop or ()), *aside], source)]
-    values = _numbers(frame, source)
+    used = chosen(frame.columns, columns, [*(drop or ()), *aside], source)
+    droppable = [handles(frame.columns)[i] for i in used]
+    frame = frame.iloc[:, used]
+    words = word_columns(frame, droppable)
+    numeric = [i for i in range(frame.shape[1]) if i not in words]
+    frame = frame.iloc[:, numeric]
+    values = np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     rows = None if _is_counted(frame) else np.asarray(frame.index, str)
     names = np.asarray(frame.columns, str) if named else None
     if options.transpose:
         values, rows, names = np.ascontiguousarray(values.T), names, rows
-    return Points(values, source, rows, names, kept_aside)
+    return Points(
+        values,
+        source,
+        rows,
+        names,
+        kept_aside,
+        handles=[droppable[i] for i in numeric],
+        words=list(words.values()),
+        transposed=options.transpose,
+    )
 
 
 def _is_counted(frame: Any) -> bool:
     """Whether the index of a data frame is just a row number."""
     return type(frame.index).__name__ == "RangeIndex"
-
-
-def _numbers(frame: Any, source: str) -> Any:
-    for i, name in enumerate(frame.columns):
-        if frame.dtypes.iloc[i].kind not in NUMERIC:
-            row, cell = first_word(frame.iloc[:, i])
-            msg = (
-                f"{source}: column {str(name)!r} is not numeric: {cell!r} in row {row}. Leave it "
-                f"out with --drop {name}, or choose others with --columns."
-            )
-            raise ValueError(msg)
-    values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    missing = np.isnan(values)
-    if missing.any():
-        row, i = np.argwhere(missing)[0]
-        msg = (
-            f"{source}: NaN at row {row}, column {str(frame.columns[i])!r} ({int(missing.sum())} "
-            "missing value(s) in all; rows count from 0). Fill them in, or drop these rows or "
-            "columns."
-        )
-        raise ValueError(msg)
-    return np.ascontiguousarray(values)
 
 
 def _read_array(path: str, suffix: str, options: ReadOptions, aside: Sequence[str]) -> Points:
@@ -319,9 +407,11 @@ def _read_array(path: str, suffix: str, options: ReadOptions, aside: Sequence[st
     if options.transpose:
         values = values.T.tocsr() if hasattr(values, "tocsr") else values.T
     columns, drop = split_list(options.columns), split_list(options.drop)
+    numbers = range(values.shape[1]) if values.ndim == 2 else range(0)
     if (columns or drop) and values.ndim == 2:
-        values = values[:, chosen(range(values.shape[1]), columns, drop, path)]
-    return Points(values, path)
+        numbers = chosen(numbers, columns, drop, path)  # type: ignore[assignment]
+        values = values[:, numbers]
+    return Points(values, path, handles=list(map(str, numbers)), transposed=options.transpose)
 
 
 def _npy(path: str) -> Any:
@@ -383,6 +473,8 @@ def _read_h5ad(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
 
 def _by_name(given: Any, labels: NDArray[Any], names: NDArray[Any], path: str) -> NDArray[Any]:
     position = {name: row for row, name in enumerate(names)}
+    _check_unique(names, f"{path}: names rows, but the points have two rows")
+    _check_unique(given.astype(str), f"{path}: labels twice the row")
     placed = np.full(len(names), None, dtype=object)
     for name, label in zip(given.astype(str), labels, strict=True):
         if name not in position:
@@ -392,12 +484,19 @@ def _by_name(given: Any, labels: NDArray[Any], names: NDArray[Any], path: str) -
     return group_names(placed)
 
 
+def _check_unique(names: Any, complaint: str) -> None:
+    found, counts = np.unique(np.asarray(names, str), return_counts=True)
+    if (counts > 1).any():
+        msg = f"{complaint} {str(found[counts > 1][0])!r}; names must differ."
+        raise ValueError(msg)
+
+
 def _whole_number(word: str | None) -> int | None:
-    """A word as a number; -1 for unknown labels, None if it is not a number."""
+    """A word as a number; -1 for unknown labels, None if it is not a number or too large."""
     if word is None:
         return -1
     try:
         number = float(word)
     except ValueError:
         return None
-    return int(number) if number.is_integer() else None
+    return int(number) if number.is_integer() and abs(number) <= MOST_EXACT else None

@@ -15,11 +15,16 @@ import numpy as np
 
 from otgraph._memory import format_bytes, peak_bytes
 from otgraph._text import plain
+from otgraph.cli.columns import MOST_COLUMNS, shortened
+from otgraph.cli.preparation import RECORD, recorded_preparation
+from otgraph.cli.terminal import say_rows, say_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from otgraph.cli.columns import Column
     from otgraph.cli.options import RunOptions
+    from otgraph.cli.reading import Points
     from otgraph.graphs import Graph
 
 LABEL_WIDTH = 12  # of the longest label, and a space
@@ -43,6 +48,10 @@ class Report:
         The contents of the JSON object.
     body
         Text that is the result of the command; printed unless ``--json`` is given.
+    description
+        Rows that are the result of the command, like the body.
+    columns
+        Columns of a table, printed after the description.
     streamed
         Whether the result was written to standard output; the report is not then.
     not_converged
@@ -58,6 +67,8 @@ class Report:
     brief: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     body: str | None = None
+    description: list[tuple[str, str]] = field(default_factory=list)
+    columns: list[Column] = field(default_factory=list)
     streamed: bool = False
     not_converged: bool = False
     written: list[str] = field(default_factory=list)
@@ -74,11 +85,14 @@ class Report:
         """Add a row to the text."""
         self.rows.append((label, text))
 
-    def text(self) -> str:
-        """All rows, aligned."""
-        return "\n".join(
-            f"{label:{LABEL_WIDTH}}{text}" if label else text for label, text in self.rows
-        )
+    def describe_points(self, points: Points) -> None:
+        """Add size and origin of the points, and what was done to them."""
+        self.row("points", str(points))
+        self.facts["points"] = points.source
+        if points.preparation is not None:
+            self.row("prepared", str(points.preparation))
+            self.brief.append(str(points.preparation))
+            self.facts[RECORD] = points.preparation.record()
 
     def describe(self, graph: Graph) -> None:
         """Add certificate, parameters, degrees and components of a graph."""
@@ -91,6 +105,10 @@ class Report:
             self.not_converged |= certificate.status == "not_converged"
         else:
             self.row("graph", _listed_params(graph))
+        done = recorded_preparation(graph.params)
+        if done is not None:
+            self.row("prepared", done)
+            self.brief.append(done)
         if "choice" in graph.params:
             from otgraph.graphs.choice import EpsChoice
 
@@ -158,20 +176,39 @@ class Report:
             return
         if self.body is not None:
             print(self.body)
+        if self.description:
+            say_rows(self.description, LABEL_WIDTH, sys.stdout)
+        if self.columns:
+            say_columns(self.columns)
         stream = sys.stderr if self.streamed else sys.stdout
         if run.verbose or (run.verbose is None and stream.isatty()):
-            print(self.text(), file=stream)
-        elif run.verbose is None and self.body is None and not self.streamed:
+            say_rows(self.rows, LABEL_WIDTH, stream)
+        elif run.verbose is None and not (self.body or self.description or self.streamed):
             state = ["NOT CONVERGED"] if self.not_converged else []
             where = ", ".join(self.written) or self.command
             print(f"{where}: {', '.join([*state, *self.brief])}", file=stream)
+
+
+def say_columns(columns: list[Column]) -> None:
+    """Print the columns of a table: types, ranges, missing and distinct values."""
+    header = ["column", "type", "range", "missing", "distinct"]
+    rows = [
+        [
+            shortened(column.name), column.type, column.range, f"{column.missing:,}",
+            f"{column.distinct:,}",
+        ]
+        for column in columns[:MOST_COLUMNS]
+    ]  # fmt: skip
+    say_table(header, rows, right=(3, 4), stream=sys.stdout)
+    if len(columns) > MOST_COLUMNS:
+        print(f"and {len(columns) - MOST_COLUMNS:,} more; --json lists all")
 
 
 def _listed_params(graph: Graph) -> str:
     return ", ".join(
         f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in graph.params.items()
-        if value is not None
+        if value is not None and name != RECORD
     )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from otgraph.graphs import Graph
 
 STDOUT = "-"
+PREPARED = "X_prepared"  # key in obsm of points that were scaled or projected
 GRAPHS = (".otg", ".npz", ".mtx", *TABLES, ".graphml", ".h5ad")
 ARRAYS = (".npy", ".npz")
 # Formats of pictures and their metadata; without the date, equal results give equal files.
@@ -219,7 +220,11 @@ def _write_h5ad(place: Target, graph: Graph, points: Points) -> None:
     from otgraph.singlecell import write_slots
 
     adata = _annotated(points) if points.adata is None else points.adata
-    write_slots(adata, graph, use_rep=points.use_rep or "X")
+    use_rep = points.use_rep or "X"
+    if points.preparation is not None and points.preparation.scale is not None:
+        use_rep = PREPARED
+        adata.obsm[use_rep] = points.values
+    write_slots(adata, graph, use_rep=use_rep)
     anndata, h5py = (require(name, "singlecell") for name in ("anndata", "h5py"))
     # To memory first: HDF5 does not survive a disk that becomes full.
     buffer = io.BytesIO()
@@ -232,7 +237,7 @@ def _write_h5ad(place: Target, graph: Graph, points: Points) -> None:
 
 def _annotated(points: Points) -> Any:
     """Points that came without annotations."""
-    values = points.values
+    values = points.original
     # anndata does not take arrays that are mapped from a file.
     values = values if hasattr(values, "tocsr") else np.asarray(values)
     adata = require("anndata", "singlecell").AnnData(values)

@@ -1,0 +1,335 @@
+"""From numbers in a file to points: missing values, scales of the columns, principal components.
+
+Everything that keeps a file from being points is said at once, with the options that lead on.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph._text import listed
+from otgraph.cli.columns import identifiers, unequal_spread
+from otgraph.cli.options import Missing, ReadOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from otgraph.cli.reading import Points
+
+RECORD = "preparation"  # among the parameters of a graph
+# Metrics that do not depend on the units of the columns, or see no columns.
+UNIT_FREE = {"precomputed", "seuclidean", "mahalanobis", "canberra"}
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What was done to the numbers of a file, so that the same can be done to new points.
+
+    New points are ``(X - center) / scale @ components.T``, after `fill` replaces missing values.
+    """
+
+    columns: list[str] | None
+    missing: str | None = None
+    n_dropped: int = 0
+    n_filled: int = 0
+    fill: NDArray[Any] | None = None
+    standardized: bool = False
+    center: NDArray[Any] | None = None
+    scale: NDArray[Any] | None = None
+    components: NDArray[Any] | None = None
+    explained: float | None = None  # share of the variance
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        parts = []
+        if self.n_dropped:
+            parts.append(f"{self.n_dropped:,} row(s) with missing values left out")
+        if self.n_filled:
+            parts.append(f"{self.n_filled:,} missing value(s) replaced by the mean of the column")
+        if self.standardized:
+            parts.append("columns standardized")
+        if self.components is not None:
+            kept, explained = len(self.components), f"{self.explained:.1%}"
+            parts.append(f"{kept:,} principal component(s), {explained} of the variance")
+        return "; ".join(parts)
+
+    def record(self) -> str:
+        """Text for the parameters of a graph."""
+        arrays = {
+            name: None if value is None else np.asarray(value).tolist()
+            for name, value in vars(self).items()
+            if name in ("fill", "center", "scale", "components")
+        }
+        return json.dumps({**vars(self), **arrays, "summary": str(self)})
+
+
+def recorded_preparation(params: Mapping[str, Any]) -> str | None:
+    """The line of a report, from the parameters of a graph."""
+    return json.loads(str(params[RECORD]))["summary"] if RECORD in params else None
+
+
+def prepared(points: Points, options: ReadOptions) -> Points:
+    """Points with the columns and rows that can be used, scaled as the options say.
+
+    Raises
+    ------
+    ValueError
+        If there are words, or missing values without ``--missing``. The message names all of them,
+        and all options that lead to points.
+    """
+    missing = missing_entries(points.values)
+    unsettled = missing.n > 0 and options.missing in (None, Missing.error)
+    doubts = _doubts(points, options)
+    if points.words or unsettled:
+        raise ValueError(_all_problems(points, options, missing if unsettled else None, doubts))
+    done = Preparation(None if points.column_names is None else points.column_names.tolist())
+    if missing.n and options.missing is Missing.drop_rows:
+        points, done = _without_rows(points, missing, done)
+    elif missing.n:
+        points, done = _filled(points, missing, done)
+    elif options.missing is Missing.mean:
+        done = replace(done, missing=Missing.mean.value, fill=_means(points.values))
+    values = points.values
+    if options.standardize:
+        values, done = _standardized(values, done)
+    if options.pca is not None:
+        values, done = _projected(values, options.pca, points.source, done)
+    return replace(
+        points,
+        values=values,
+        features=points.values,
+        preparation=done if str(done) or done.missing else None,
+        doubts=doubts,
+    )
+
+
+@dataclass(frozen=True)
+class MissingEntries:
+    """Where values are missing: positions in the matrix, by row and then by column."""
+
+    rows: NDArray[Any]
+    columns: NDArray[Any]
+
+    @property
+    def n(self) -> int:
+        """Number of missing values."""
+        return len(self.rows)
+
+
+def missing_entries(values: Any) -> MissingEntries:
+    """All NaN in a dense or sparse matrix."""
+    stored = values.data if hasattr(values, "tocoo") else values
+    nothing = np.zeros(0, dtype=np.intp)
+    # The minimum is NaN if any entry is; most files need no matrix of truth values.
+    if stored.dtype.kind != "f" or stored.size == 0 or not np.isnan(np.min(stored)):
+        return MissingEntries(nothing, nothing)
+    if hasattr(values, "tocoo"):
+        entries = values.tocoo()
+        absent = np.isnan(entries.data)
+        return MissingEntries(entries.row[absent], entries.col[absent])
+    return MissingEntries(*np.nonzero(np.isnan(values)))
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A remark on columns that may not be meant as they are used."""
+
+    remark: str
+    advice: str
+
+
+def warn_of_doubts(points: Points, metric: str | None = None) -> None:
+    """Warn of features that are probably none, and of scales that do not fit together."""
+    for kind, doubt in points.doubts.items():
+        if kind != "spread" or metric not in UNIT_FREE:
+            text = f"{points.source}: {doubt.remark}. {doubt.advice}."
+            warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def _all_problems(
+    points: Points,
+    options: ReadOptions,
+    missing: MissingEntries | None,
+    doubts: Mapping[str, Doubt],
+) -> str:
+    """One message with the complete options for the next attempt."""
+    problems = [str(column) for column in points.words]
+    drop = [column.handle for column in points.words]
+    add, instead = [], []
+    if missing is not None:
+        problems.append(_missing_text(points, missing))
+        empty = [] if points.transposed else _empty_columns(points, missing)
+        drop += [_handle(points, i) for i in empty]
+        if missing.n > len(empty) * points.values.shape[0]:
+            add.append(f"--missing {Missing.drop_rows.value}")
+            instead.append(f"--missing {Missing.mean.value} fills in means instead")
+    drop += [_handle(points, i) for i in _identifiers(points)]
+    if drop:
+        add.insert(0, drop_option(options, drop))
+        instead.insert(0, "--columns chooses columns instead")
+    if any(column.thousands for column in points.words):
+        instead.insert(0, "write numbers without thousands separators to keep their columns")
+    if "spread" in doubts:
+        add.append("--standardize")
+    remarks = "".join(f" Besides, {doubt.remark}." for doubt in doubts.values())
+    last = "".join(f"; {text}" for text in instead)
+    return f"{points.source}: {'; '.join(problems)}.{remarks} Add {' '.join(add)}{last}."
+
+
+def _missing_text(points: Points, missing: MissingEntries) -> str:
+    names = points.column_names
+    counts = np.bincount(missing.columns, minlength=points.values.shape[1])
+    where = [
+        f"{(i if names is None else names[i])!s} ({counts[i]:,})" for i in np.flatnonzero(counts)
+    ]
+    row, column = missing.rows[0], missing.columns[0]
+    first = str(column if names is None else names[column])
+    n_rows = len(np.unique(missing.rows))
+    return (
+        f"NaN at row {row}, column {first!r} ({missing.n:,} missing value(s) in {n_rows:,} of "
+        f"{points.values.shape[0]:,} rows, by column: {listed(where)}; rows count from 0)"
+    )
+
+
+def _empty_columns(points: Points, missing: MissingEntries) -> list[int]:
+    """Columns without any value, which no choice of rows or means can save."""
+    n, d = points.values.shape
+    return np.flatnonzero(np.bincount(missing.columns, minlength=d) == n).tolist()
+
+
+def _identifiers(points: Points) -> list[int]:
+    if points.column_names is None or points.transposed or points.adata is not None:
+        return []
+    return identifiers(points.values, points.column_names.tolist())
+
+
+def drop_option(options: ReadOptions, more: list[str]) -> str:
+    """``--drop`` with what was dropped before and more, as a shell takes it."""
+    names = [name.strip() for entry in options.drop or () for name in entry.split(",")]
+    return f"--drop {shlex.quote(','.join(dict.fromkeys([*names, *more])))}"
+
+
+def _doubts(points: Points, options: ReadOptions) -> dict[str, Doubt]:
+    doubts = {}
+    found = _identifiers(points)
+    if found:
+        names = ", ".join(_column(points, i) for i in found)
+        advice = f"{drop_option(options, [_handle(points, i) for i in found])} leaves it out"
+        doubts["identifier"] = Doubt(f"{names} numbers the rows and counts as a feature", advice)
+    dense = not hasattr(points.values, "tocsr") and points.adata is None
+    if dense and options.standardize is None and options.pca is None:
+        features = np.setdiff1d(np.arange(points.values.shape[1]), found)
+        unequal = unequal_spread(points.values[:, features] if found else points.values)
+        if unequal is not None:
+            factor, *ends = unequal
+            large, small = (_column(points, int(features[i])) for i in ends)
+            doubts["spread"] = Doubt(
+                f"the spread of {large} is {factor:,.0f} times that of half of the columns or "
+                f"more, so that columns such as {small} hardly count",
+                "--standardize gives all columns the same weight, --no-standardize says that "
+                "they have one unit",
+            )
+    return doubts
+
+
+def _handle(points: Points, i: int) -> str:
+    return points.handles[i] if points.handles else str(i)
+
+
+def _column(points: Points, i: int) -> str:
+    names = points.column_names
+    return f"column {i}" if names is None else repr(str(names[i]))
+
+
+def _without_rows(
+    points: Points, missing: MissingEntries, done: Preparation
+) -> tuple[Points, Preparation]:
+    n = points.values.shape[0]
+    kept = np.ones(n, dtype=bool)
+    kept[missing.rows] = False
+    if np.count_nonzero(kept) < 2:
+        msg = (
+            f"{points.source}: --missing drop-rows leaves {np.count_nonzero(kept)} of {n:,} rows; "
+            f"{_missing_text(points, missing)}. Drop columns with --drop, or pass --missing mean."
+        )
+        raise ValueError(msg)
+    # Rows without names are known by their numbers in the file.
+    names = np.arange(n).astype(str) if points.row_names is None else points.row_names
+    points = replace(
+        points,
+        values=points.values[kept],
+        row_names=names[kept],
+        aside={name: column[kept] for name, column in points.aside.items()},
+        adata=None if points.adata is None else points.adata[kept].copy(),
+        kept=kept,
+        file_names=points.row_names,
+    )
+    n_dropped = n - int(np.count_nonzero(kept))
+    return points, replace(done, missing=Missing.drop_rows.value, n_dropped=n_dropped)
+
+
+def _filled(
+    points: Points, missing: MissingEntries, done: Preparation
+) -> tuple[Points, Preparation]:
+    empty = _empty_columns(points, missing)
+    if empty:
+        names = ", ".join(_column(points, i) for i in empty)
+        msg = f"{points.source}: {names} has no values at all, and so no mean. Drop it with --drop."
+        raise ValueError(msg)
+    fill = _means(points.values)
+    if hasattr(points.values, "tocsr"):
+        values = points.values.tocsr(copy=True)
+        absent = np.isnan(values.data)
+        values.data[absent] = fill[values.indices[absent]]
+    else:
+        values = np.array(points.values)
+        values[missing.rows, missing.columns] = fill[missing.columns]
+    done = replace(done, missing=Missing.mean.value, n_filled=missing.n, fill=fill)
+    return replace(points, values=values), done
+
+
+def _means(values: Any) -> NDArray[Any]:
+    """Means of the columns without missing values."""
+    if not hasattr(values, "tocsc"):
+        return np.asarray(np.nanmean(values, axis=0, dtype=np.float64))
+    entries = values.tocoo()
+    present = ~np.isnan(entries.data)
+    n, d = values.shape
+    sums = np.bincount(entries.col[present], weights=entries.data[present], minlength=d)
+    return sums / (n - np.bincount(entries.col[~present], minlength=d))
+
+
+def _standardized(values: Any, done: Preparation) -> tuple[Any, Preparation]:
+    from sklearn.preprocessing import StandardScaler
+
+    # Differences of points do not change if a sparse matrix keeps its zeros.
+    scaler = StandardScaler(with_mean=not hasattr(values, "tocsr"))
+    values = scaler.fit_transform(values if hasattr(values, "tocsr") else np.asarray(values))
+    center = scaler.mean_ if scaler.with_mean else np.zeros(values.shape[1])
+    return values, replace(done, standardized=True, center=center, scale=scaler.scale_)
+
+
+def _projected(values: Any, n: int, source: str, done: Preparation) -> tuple[Any, Preparation]:
+    from sklearn.decomposition import PCA
+
+    most = min(values.shape)
+    if not 1 <= n <= most:
+        msg = f"{source}: --pca must be from 1 to {most} for {values.shape[0]:,} points in "
+        msg += f"{values.shape[1]:,} dimensions, got {n}."
+        raise ValueError(msg)
+    pca = PCA(n, random_state=0)
+    values = pca.fit_transform(values if hasattr(values, "tocsr") else np.asarray(values))
+    scale = np.ones(pca.mean_.shape) if done.scale is None else done.scale
+    center = pca.mean_ * scale + (0.0 if done.center is None else done.center)
+    explained = float(pca.explained_variance_ratio_.sum())
+    return values, replace(
+        done, center=center, scale=scale, components=pca.components_, explained=explained
+    )
