@@ -12,17 +12,16 @@ import pytest
 import otgraph
 from otgraph import estimators
 from otgraph.cli.options import GraphOptions, SolverOptions
+from otgraph.estimators._transformer import GraphTransformer
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS
 from otgraph.graphs.keywords import merged
 from otgraph.graphs.options import AnyKeywords, QuadraticKeywords, QuadraticOptions
 from otgraph.singlecell import pp
 
 ESTIMATORS = {
-    "quadratic": estimators.QuadraticOTTransformer,
-    "entropic": estimators.EntropicOTTransformer,
-    "knn": estimators.KNNGaussianTransformer,
-    "gaussian": estimators.GaussianTransformer,
-    "magic": estimators.MAGICTransformer,
+    each._construction: each
+    for each in map(vars(estimators).get, estimators.__all__)
+    if issubclass(each, GraphTransformer)
 }
 # What a call is about, or how it runs: no option of a construction.
 OF_THE_CALL = {"X", "eps", "mean_degree", "mass", "u0", "progress", "n_jobs"}

@@ -19,7 +19,7 @@ def listed(names: Iterable[Any], most: int = MOST_LISTED) -> str:
     return (", ".join(words[:most]) or "none") + more
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """The value in the types of JSON; NaN and infinity, which JSON does not have, become null."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value is None, or NaN, NaT or NA of numpy and pandas."""
     if value is None:
         return True
@@ -40,7 +40,7 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def is_unknown(label: Any) -> bool:
+def is_unknown(label: object) -> bool:
     """Whether a label is to be found: the number -1, or missing."""
     if is_missing(label):
         return True

@@ -15,6 +15,8 @@ from otgraph.exceptions import InfeasibleError, argument_error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import ArrayLike
+
     from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
 # Relative asymmetry that rounding alone can leave in a matrix of costs or weights. More means
@@ -131,7 +133,7 @@ def _asymmetry(C: Any) -> float:
     )
 
 
-def check_positive(value: Any, name: str) -> float:
+def check_positive(value: object, name: str) -> float:
     """A positive, finite real number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         msg = f"`{name}` must be a positive number, got {value!r}."
@@ -158,7 +160,7 @@ def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
     return number
 
 
-def check_seed(random_state: Any, name: str = "random_state") -> int:
+def check_seed(random_state: object, name: str = "random_state") -> int:
     """A seed from what scikit-learn takes: an integer, a generator to draw it from, or None."""
     if random_state is None:
         random_state = np.random.default_rng()
@@ -169,7 +171,7 @@ def check_seed(random_state: Any, name: str = "random_state") -> int:
     return check_count(random_state, name, minimum=0)
 
 
-def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
+def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """One of the given strings."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
@@ -178,12 +180,12 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     return value
 
 
-def check_on_failure(value: Any) -> str:
+def check_on_failure(value: object) -> str:
     """What to do if a solver does not converge: warn or raise."""
     return check_choice(value, "on_failure", ("warn", "raise"))
 
 
-def check_vector(value: Any, name: str, n: int) -> FloatArray:
+def check_vector(value: object, name: str, n: int) -> FloatArray:
     """``n`` finite numbers."""
     vector = np.asarray(value, dtype=np.float64)
     if vector.shape != (n,):
@@ -196,7 +198,7 @@ def check_vector(value: Any, name: str, n: int) -> FloatArray:
     return vector
 
 
-def check_mass(mass: Any, n: int, *, self_loops: bool) -> FloatArray:
+def check_mass(mass: ArrayLike | None, n: int, *, self_loops: bool) -> FloatArray:
     """Masses of the points, ones by default; infeasible ones are named."""
     if mass is None:
         return np.ones(n)

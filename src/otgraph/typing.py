@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Float32Array: TypeAlias = NDArray[np.float32]
@@ -15,12 +19,16 @@ LongArray: TypeAlias = NDArray[np.int64]
 IndexArray: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-# scipy's sparse classes carry no useful shape or index types yet.
-SparseMatrix: TypeAlias = Any
+# Without scipy-stubs, type checkers know nothing about it.
+SparseMatrix: TypeAlias = "sp.csr_matrix"
+# Name of a metric, or a function of two points.
+Metric: TypeAlias = str | Callable[..., float]
 # A seed, a generator that gives one, or None for a different result every time.
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+# Points after the checks: dense, or sparse in canonical form.
+Points: TypeAlias = "FloatArray | sp.csr_matrix"
 # What users may hand over as points: dense array, data frame, scipy sparse matrix.
-PointsLike: TypeAlias = Any
+PointsLike: TypeAlias = "ArrayLike | sp.spmatrix | sp.sparray"
 
 
 class HasComponents(Protocol):

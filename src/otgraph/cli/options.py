@@ -193,7 +193,7 @@ def _annotation(keyword: Keyword) -> Any:
     return Annotated[_word(keyword.annotation) | None, about]
 
 
-def _word(annotation: Any) -> Any:
+def _word(annotation: object) -> Any:
     """The part of a type that a word on the command line can be."""
     parts = (annotation,) if get_origin(annotation) is Literal else get_args(annotation)
     return next(

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -191,7 +191,7 @@ def _edge_list(graph: Graph, points: Points) -> dict[str, Any]:
     return {"source": ends[0], "target": ends[1], "weight": upper.data}
 
 
-def _save_npz(file: Any, graph: Graph, points: Points) -> None:
+def _save_npz(file: BinaryIO, graph: Graph, points: Points) -> None:
     from scipy.sparse import save_npz
 
     save_npz(file, graph.weights)
@@ -206,7 +206,7 @@ def _save_mtx(file: Any, graph: Graph, points: Points) -> None:
     file.write(buffer.getbuffer())
 
 
-def _save_graphml(file: Any, graph: Graph, points: Points) -> None:
+def _save_graphml(file: BinaryIO, graph: Graph, points: Points) -> None:
     networkx = require("networkx", "cli")
     network = networkx.from_scipy_sparse_array(graph.weights)
     if points.row_names is not None:

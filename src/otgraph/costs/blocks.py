@@ -27,7 +27,7 @@ from otgraph.costs.squares import square_distances
 
 if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk
-    from otgraph.typing import FloatArray, LongArray, PointsLike
+    from otgraph.typing import FloatArray, LongArray, Metric, Points, PointsLike
 
     Found = tuple[int, list[PairChunk]]
 
@@ -134,8 +134,8 @@ class MetricCost(BlockCost):
 
     def __init__(
         self,
-        points: Any,
-        metric: Any,
+        points: Points,
+        metric: Metric,
         *,
         power: float,
         normalize: bool,
@@ -154,7 +154,7 @@ class MetricCost(BlockCost):
         """New points, checked."""
         return _for_metric(check_new_points(X_new, self.own), self.search_metric)
 
-    def raw(self, queries: Any, first: int = 0) -> FloatArray:
+    def raw(self, queries: Points, first: int = 0) -> FloatArray:
         """Distances to the power."""
         distances = pairwise_distances(
             queries, self.own[first:], metric=self.search_metric, n_jobs=1, **self.keywords
@@ -162,7 +162,7 @@ class MetricCost(BlockCost):
         return np.asarray(distances, dtype=np.float64) ** self._power
 
     def raw_of_neighbors(
-        self, queries: Any, indices: LongArray, distances: FloatArray
+        self, queries: Points, indices: LongArray, distances: FloatArray
     ) -> FloatArray:
         """Distances to the power."""
         return np.asarray(distances**self._power)
@@ -175,7 +175,7 @@ class MetricCost(BlockCost):
         return block
 
 
-def _for_metric(points: Any, metric: Any) -> Any:
+def _for_metric(points: Points, metric: Metric) -> Any:
     return points.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else points
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from otgraph.costs.base import Cost
     from otgraph.costs.direct import DirectCost
     from otgraph.costs.scaling import ScaledPoints
-    from otgraph.typing import LongArray
+    from otgraph.typing import LongArray, Metric, Points, PointsLike
 
 
-def check_input(X: Any, metric: Any, *, candidates: bool = True) -> Any:
+def check_input(X: PointsLike, metric: Metric, *, candidates: bool = True) -> Any:
     """Points, or a precomputed cost: checked, float64, dense or CSR.
 
     A sparse cost lists candidates; with ``candidates=False`` it is refused.
@@ -40,9 +40,9 @@ def check_input(X: Any, metric: Any, *, candidates: bool = True) -> Any:
 
 
 def as_cost(
-    X: Any,
+    X: PointsLike,
     *,
-    metric: Any = "euclidean",
+    metric: Metric = "euclidean",
     power: float = 2.0,
     normalize: bool = True,
     exact: bool | None = True,
@@ -62,9 +62,9 @@ def as_cost(
 
 
 def direct_cost(
-    X: Any,
+    X: Points,
     *,
-    metric: Any = "euclidean",
+    metric: Metric = "euclidean",
     power: float = 1.0,
     normalize: bool = False,
     scale: float | None = None,
@@ -117,7 +117,7 @@ def has_tree(shape: tuple[int, ...], sizes: SearchSizes = DEFAULT_SIZES) -> bool
     return shape[1] <= sizes.most_tree_dimensions and shape[0] >= sizes.fewest_tree_points
 
 
-def kept_points(given: Any, checked: Any, metric: Any) -> Any:
+def kept_points(given: object, checked: Any, metric: Metric) -> Any:
     """The points as a graph keeps them, None for precomputed costs.
 
     The points are copied, so changing X later does not change the graph. Points in float32 stay
@@ -138,8 +138,8 @@ def kept_points(given: Any, checked: Any, metric: Any) -> Any:
 
 
 def _block_cost(
-    X: Any,
-    metric: Any,
+    X: Points,
+    metric: Metric,
     power: float,
     normalize: bool,
     scale: float | None,

@@ -21,7 +21,7 @@ from otgraph.costs.nearest import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from otgraph.typing import FloatArray, IndexArray, LongArray, PointsLike
+    from otgraph.typing import FloatArray, IndexArray, LongArray, Points, PointsLike
 
 BEYOND_FLOAT64 = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
 
@@ -54,11 +54,11 @@ class DirectCost(Cost):
         """New points, checked and in the form that `rows` takes."""
 
     @abstractmethod
-    def raw(self, queries: Any, first: int = 0) -> FloatArray:
+    def raw(self, queries: Points, first: int = 0) -> FloatArray:
         """Raw costs from some queries to the points ``first:``, a new array."""
 
     def raw_of_neighbors(
-        self, queries: Any, indices: LongArray, distances: FloatArray
+        self, queries: Points, indices: LongArray, distances: FloatArray
     ) -> FloatArray:
         """Raw costs of neighbors that were found at these distances in `search_metric`.
 
@@ -67,11 +67,11 @@ class DirectCost(Cost):
         msg = f"{type(self).__name__} has no `search_metric` to find neighbors with."
         raise TypeError(msg)
 
-    def noise(self, queries: Any) -> float:
+    def noise(self, queries: Points) -> float:
         """Raw cost below which rounding may have changed the order of the neighbors."""
         return 0.0
 
-    def rows(self, queries: Any) -> FloatArray:
+    def rows(self, queries: Points) -> FloatArray:
         """Costs from some queries to all points."""
         return self._scaled(self.raw(queries))
 
@@ -96,7 +96,7 @@ class DirectCost(Cost):
             raise ValueError(BEYOND_FLOAT64)
         return out
 
-    def nearest(self, k: int, queries: Any = None) -> tuple[LongArray, FloatArray]:
+    def nearest(self, k: int, queries: Points | None = None) -> tuple[LongArray, FloatArray]:
         """Indices and costs of the exact k nearest points, ordered by cost, then by index.
 
         Without queries, these are the neighbors of every point. The point itself is left out by
@@ -158,7 +158,7 @@ def mean_and_largest(
     return 2.0 * float(sum(sums)) / n**2, max(largest)
 
 
-def check_new_points(X_new: PointsLike, points: Any) -> Any:
+def check_new_points(X_new: PointsLike, points: Points) -> Any:
     """Points with as many features as those of the graph, sparse if those are."""
     checked = check_points(X_new, name="X_new", min_samples=1)
     if checked.shape[1] != points.shape[1]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -11,11 +11,11 @@ from otgraph._parallel import cache_blocks
 
 if TYPE_CHECKING:
     from otgraph.costs.direct import DirectCost
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import FloatArray, LongArray, Points
 
 
 def nearest(
-    cost: DirectCost, queries: Any, k: int, own: LongArray | None
+    cost: DirectCost, queries: Points, k: int, own: LongArray | None
 ) -> tuple[LongArray, FloatArray]:
     """Indices and raw costs of the k points nearest to every query.
 
@@ -36,7 +36,7 @@ def nearest(
 
 
 def _searched(
-    cost: DirectCost, queries: Any, k: int, own: LongArray | None
+    cost: DirectCost, queries: Points, k: int, own: LongArray | None
 ) -> tuple[LongArray, FloatArray]:
     # Trees rely on the triangle inequality, which a function need not satisfy.
     search = NearestNeighbors(
@@ -57,7 +57,7 @@ def _searched(
 
 
 def _nearest_in_rows(
-    cost: DirectCost, queries: Any, k: int, own: LongArray | None
+    cost: DirectCost, queries: Points, k: int, own: LongArray | None
 ) -> tuple[LongArray, FloatArray]:
     m = queries.shape[0]
     indices, raw = np.empty((m, k), dtype=np.int64), np.empty((m, k))

@@ -15,7 +15,7 @@ from otgraph.costs.squares import largest_entry, row_squares, square_distances, 
 
 if TYPE_CHECKING:
     from otgraph.costs.scaling import ScaledPoints
-    from otgraph.typing import FloatArray, IndexArray, LongArray, PointsLike
+    from otgraph.typing import FloatArray, IndexArray, LongArray, Points, PointsLike
 
 # If the distances of all neighbors found by matrix products are below this many units of rounding,
 # their order is unreliable. The row is searched again by subtraction.
@@ -69,20 +69,20 @@ class DistancePowers(SearchedCost):
             raise ValueError(msg)
         return queries
 
-    def raw(self, queries: Any, first: int = 0) -> FloatArray:
+    def raw(self, queries: Points, first: int = 0) -> FloatArray:
         """Powers of scaled distances."""
         points, squares = self.own[first:], self._squares[first:]
         return self._powered(square_distances(queries, row_squares(queries), points, squares))
 
     def raw_of_neighbors(
-        self, queries: Any, indices: LongArray, distances: FloatArray
+        self, queries: Points, indices: LongArray, distances: FloatArray
     ) -> FloatArray:
         """Raw costs by subtraction, which does not depend on the rounding of ``distances``."""
         rows = np.repeat(np.arange(len(indices)), indices.shape[1])
         squares = subtracted_squares(queries, self.own, rows, indices.ravel())
         return self._powered(squares.reshape(indices.shape))
 
-    def noise(self, queries: Any) -> float:
+    def noise(self, queries: Points) -> float:
         """Rounding errors of the products that find neighbors."""
         largest = max(largest_entry(queries), 1.0) ** 2 * queries.shape[1]
         return float((NOISE_UNITS * np.finfo(np.float64).eps * largest) ** self._half_power)

@@ -22,7 +22,7 @@ from otgraph.costs.squares import (
 )
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, Points, PointsLike
 
 # Up to this many points the mean of |x - y|^p is computed exactly, above it is estimated.
 EXACT_MEAN_POINTS = 5000
@@ -46,7 +46,7 @@ class Placement:
     center: Any = None
     spread: float = 1.0
 
-    def place(self, X: Any, name: str) -> Any:
+    def place(self, X: PointsLike, name: str) -> Any:
         """Scaled and centered points, a new array."""
         X = divided(unit_rows(X, name) if self.cosine else X, self.unit)
         if self.first is not None:
@@ -83,7 +83,7 @@ class ScaledPoints:
 
 
 def scaled_points(
-    X: Any,
+    X: PointsLike,
     *,
     metric: str,
     power: float,
@@ -130,7 +130,7 @@ def positive_scale(mean: float) -> float:
     return mean if mean > 0.0 else 1.0
 
 
-def _placed(X: Any, *, cosine: bool) -> tuple[Placement, Any]:
+def _placed(X: PointsLike, *, cosine: bool) -> tuple[Placement, Any]:
     if cosine:
         X = unit_rows(X)
     unit = power_of_two(largest_entry(X))
@@ -146,14 +146,14 @@ def _placed(X: Any, *, cosine: bool) -> tuple[Placement, Any]:
     return Placement(cosine, unit, first, center, spread), points
 
 
-def _are_identical(points: Any) -> bool:
+def _are_identical(points: Points) -> bool:
     if sp.issparse(points):
         return (points.max(axis=0) != points.min(axis=0)).nnz == 0
     return not points.any()
 
 
 def _mean_power(
-    points: Any, power: float, seed: int, sample: bool, workers: Workers | None
+    points: Points, power: float, seed: int, sample: bool, workers: Workers | None
 ) -> float:
     """Mean of |x - y|^p over all ordered pairs."""
     n, half_power = points.shape[0], 0.5 * power

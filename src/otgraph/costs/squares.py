@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, Points, PointsLike
 
 # |x|² + |y|² - 2x·y loses digits if the distance is much smaller than the norms. Below this ratio
 # of squares, x - y is computed instead. All results then have 12 digits, and zeros are exact.
@@ -59,7 +59,7 @@ def row_squares(X: Any) -> FloatArray:
     return np.asarray(squares, dtype=np.float64).ravel()
 
 
-def unit_rows(X: Any, name: str = "X") -> Any:
+def unit_rows(X: PointsLike, name: str = "X") -> Any:
     """Rows divided by their norms."""
     X = divided(X, power_of_two(largest_entry(X)))
     norms = np.sqrt(row_squares(X))
@@ -84,6 +84,6 @@ def power_of_two(largest: float) -> float:
     return float(2.0 ** np.floor(np.log2(largest))) if largest > 0.0 else 1.0
 
 
-def divided(X: Any, unit: float) -> Any:
+def divided(X: Points, unit: float) -> Any:
     """X / unit as a new array, for a power of two; by multiplication unless 1/unit overflows."""
     return X * (1.0 / unit) if 1.0 / unit < np.inf else X / unit

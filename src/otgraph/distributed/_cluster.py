@@ -103,7 +103,7 @@ class Cluster:
                     pass
             return list(self.client.gather(list(futures)))
 
-    def result(self, future: Any) -> Any:
+    def result(self, future: object) -> Any:
         """One result."""
         return self.gather([future])[0]
 
@@ -117,7 +117,7 @@ class Cluster:
         self._live.update(futures)
         return list(futures)
 
-    def spread(self, future: Any) -> None:
+    def spread(self, future: object) -> None:
         """Copy a result to all workers: tasks that need it can then run on any of them.
 
         This only saves time, so a worker that has died is not waited for long.
@@ -266,7 +266,7 @@ def _array_bytes(value: Any) -> int:
     return sum(_array_bytes(part) for part in parts)
 
 
-def _readable(key: Any) -> str:
+def _readable(key: object) -> str:
     """Name and number of a task."""
     parts = str(key).split("-")
     return f"{' '.join(parts[1:-2])} (task {parts[-1]})" if len(parts) > 3 else str(key)

@@ -50,7 +50,7 @@ class DistributedCost(Cost):
     def __init__(
         self,
         cluster: Cluster,
-        future: Any,
+        future: object,
         *,
         block_rows: int,
         pair_bytes: int,

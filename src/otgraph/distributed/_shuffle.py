@@ -49,7 +49,7 @@ def shuffle(
 
 
 def by_block(
-    chunks: Sequence[Entries], n: int, block_rows: int, note: Any
+    chunks: Sequence[Entries], n: int, block_rows: int, note: object
 ) -> Kept[dict[int, Entries], Any]:
     """Entries sorted by blocks of rows; reports the note and which blocks have entries."""
     counts = np.zeros(-(-n // block_rows), dtype=np.int64)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from otgraph.costs import Cost
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.distributed._cluster import Cluster
-    from otgraph.typing import Float32Array, LongArray
+    from otgraph.typing import Float32Array, LongArray, Metric
 
 LABEL_ROWS = 16 * ASSIGN_ROWS  # points whose cells one task finds
 FORMATS = "a Dask array, a path of a .npy file or zarr array, or an array"
@@ -54,7 +54,7 @@ class Source:
         return 8 * self.shape[0] * self.shape[1]
 
 
-def find_source(X: Any, metric: Any, *, cluster: Cluster) -> Source:
+def find_source(X: Any, metric: Metric, *, cluster: Cluster) -> Source:
     """The source of the points, and their shape; nothing is read or computed yet."""
     if isinstance(metric, str) and metric == "precomputed":
         msg = (
@@ -75,7 +75,7 @@ def find_source(X: Any, metric: Any, *, cluster: Cluster) -> Source:
     return Source(shape, pieces=pieces, sparse=sp.issparse(X))
 
 
-def read_rows(X: Any, rows: LongArray, *, metric: Any, cluster: Cluster) -> Any:
+def read_rows(X: Any, rows: LongArray, *, metric: Metric, cluster: Cluster) -> Any:
     """Some of the points, checked, in this process."""
     if isinstance(X, str | os.PathLike):
         path = os.path.abspath(os.fspath(X))
@@ -146,7 +146,7 @@ def rows_of_file(path: str, rows: LongArray) -> Any:
     return points[rows] if isinstance(points, np.ndarray) else points.oindex[rows]
 
 
-def _checked(path: str | None, pieces: Sequence[Any], metric: Any) -> Any:
+def _checked(path: str | None, pieces: Sequence[Any], metric: Metric) -> Any:
     X = _joined(pieces) if path is None else open_points(path)[...]
     return check_input(X, metric)
 
@@ -157,7 +157,7 @@ def _threads() -> Workers:
     return Workers(worker.state.nthreads)
 
 
-def _has_cells(source: Source, metric: Any) -> bool:
+def _has_cells(source: Source, metric: Metric) -> bool:
     """Whether the cost has cells, which all workers can find together."""
     large = source.shape[0] >= DEFAULT_SIZES.fewest_cell_points and not has_tree(source.shape)
     return is_euclidean(metric) and large and not source.sparse
@@ -210,7 +210,7 @@ def _of_dask_array(X: Any) -> Source:
     return Source(shape, pieces=X.rechunk({1: -1}).to_delayed().ravel().tolist(), delayed=True)
 
 
-def _is_dask(X: Any) -> bool:
+def _is_dask(X: object) -> bool:
     return type(X).__module__.split(".")[0] == "dask"
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from otgraph.distributed._source import Source
     from otgraph.graphs.options import Eps, QuadraticKeywords
     from otgraph.solvers import Solution
+    from otgraph.typing import FloatArray
 
 
 @shows({"quadratic": QuadraticOptions})
@@ -106,7 +107,7 @@ def quadratic_ot_graph(
 
 
 def _resolved(
-    eps: Eps | None, X: Any, options: QuadraticOptions, mass: Any, cluster: Cluster
+    eps: Eps | None, X: Any, options: QuadraticOptions, mass: ArrayLike | None, cluster: Cluster
 ) -> tuple[float | None, dict[str, str]]:
     """The eps to solve for, and what the graph records of its choice."""
     if eps != AUTO:
@@ -129,7 +130,7 @@ def _make_cost(
 
 
 def _graph(
-    problem: TransportProblem, solution: Solution, points: Any, **params: Any
+    problem: TransportProblem, solution: Solution, points: FloatArray | None, **params: Any
 ) -> DistributedGraph:
     """The plan in the order of the input, still on the workers."""
     plan = solution.plan

@@ -15,7 +15,7 @@ from otgraph.graphs import Graph
 if TYPE_CHECKING:
     from typing import Self
 
-    from otgraph.typing import SparseMatrix
+    from otgraph.typing import Points, PointsLike, SparseMatrix
 
 PRECOMPUTED = "precomputed"
 
@@ -27,7 +27,7 @@ class OnGraph(BaseEstimator):
     graph_: Graph
     transformer_: Any
 
-    def _source(self, X: Any) -> tuple[Graph, Any]:
+    def _source(self, X: Points) -> tuple[Graph, Any]:
         """The graph on checked X, and the fitted transformer if there is one."""
         if isinstance(self.graph, Graph):
             if X.shape[0] != self.graph.n:
@@ -43,16 +43,16 @@ class OnGraph(BaseEstimator):
             return transformer.graph_, transformer
         return Graph.from_weights(weights), transformer
 
-    def _rows(self, X: Any) -> SparseMatrix:
+    def _rows(self, X: PointsLike) -> SparseMatrix:
         """Weights of new points to the fitted ones."""
         if self.transformer_ is not None:
             return self.transformer_.transform(X)
         return X if self._is_precomputed else self.graph_.extend(X)
 
-    def _checked(self, X: Any, **options: Any) -> Any:
+    def _checked(self, X: PointsLike, **options: Any) -> Any:
         return checked_data(self, X, **options)
 
-    def _checked_new(self, X: Any) -> Any:
+    def _checked_new(self, X: PointsLike) -> Any:
         check_is_fitted(self, "graph_")  # `fit` sets this attribute last
         return self._checked(X, reset=False)
 
@@ -82,7 +82,7 @@ class OnGraph(BaseEstimator):
 class OnGraphAlone(OnGraph):
     """Estimators whose results follow from the graph: neither features nor labels take part."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: object = None) -> Self:
         """Build the graph, and do on it what the class says.
 
         Parameters

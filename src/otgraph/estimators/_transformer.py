@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     from otgraph.graphs import Graph
-    from otgraph.graphs.options import Metric
-    from otgraph.typing import SparseMatrix
+    from otgraph.typing import Metric, PointsLike, SparseMatrix
 
 
-def checked_data(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
+def checked_data(estimator: BaseEstimator, X: PointsLike, **options: Any) -> Any:
     """What scikit-learn checks, but for finiteness: errors of our functions give count and row."""
     return validate_data(
         estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32],
@@ -41,13 +40,13 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     metric: Metric
     graph_: Graph
 
-    def _fit(self, X: Any, **fit_options: Any) -> Self:
+    def _fit(self, X: PointsLike, **fit_options: Any) -> Self:
         X = checked_data(self, X, ensure_min_samples=2)
         build = CONSTRUCTIONS[self._construction].build
         self.graph_ = build(X, **self.get_params(deep=False), **fit_options)
         return self
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: object = None) -> Self:
         """Build the graph.
 
         Parameters
@@ -59,7 +58,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         return self._fit(X)
 
-    def fit_transform(self, X: Any, y: Any = None) -> SparseMatrix:
+    def fit_transform(self, X: PointsLike, y: object = None) -> SparseMatrix:
         """Build the graph and return its weights.
 
         Parameters
@@ -69,7 +68,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         return as_configured(self.fit(X).graph_.weights.copy())
 
-    def transform(self, X: Any) -> SparseMatrix:
+    def transform(self, X: PointsLike) -> SparseMatrix:
         """Weights of new points to the fitted ones; see :meth:`otgraph.Graph.extend`.
 
         Parameters

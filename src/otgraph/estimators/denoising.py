@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, PointsLike
 
 
 class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
@@ -82,7 +82,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         self.columns = columns
         self.rescale = rescale
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: PointsLike, y: object = None) -> Self:
         """Build the graph and walk on it.
 
         Parameters
@@ -95,7 +95,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         self._smoothed(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+    def fit_transform(self, X: PointsLike, y: object = None) -> FloatArray:
         """Denoised features of the fitted points.
 
         Parameters
@@ -105,7 +105,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         """
         return self._smoothed(X, y)
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: PointsLike) -> FloatArray:
         """Denoised features of new points.
 
         Parameters
@@ -134,7 +134,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
             return np.array([f"{prefix}{i}" for i in self.columns_], dtype=object)
         return np.asarray(super().get_feature_names_out(input_features)[self.columns_])
 
-    def _smoothed(self, X: Any, y: Any) -> FloatArray:
+    def _smoothed(self, X: PointsLike, y: object) -> FloatArray:
         X = self._checked(X, ensure_min_samples=2)
         features = self._features(X, y)
         graph, transformer = self._source(X)
@@ -154,7 +154,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         self.transformer_, self.graph_ = transformer, graph
         return smooth * factors
 
-    def _features(self, X: Any, y: Any) -> Any:
+    def _features(self, X: PointsLike, y: object) -> Any:
         if not self._is_precomputed:
             return X
         if y is None:

@@ -11,7 +11,7 @@ from otgraph.methods import eigenmaps
 
 if TYPE_CHECKING:
     from otgraph.graphs import Graph
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, PointsLike
 
 
 class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphAlone):
@@ -75,7 +75,7 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
         self.embedding_ = self._embedding.coordinates
         self.eigenvalues_ = self._embedding.eigenvalues
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+    def fit_transform(self, X: PointsLike, y: object = None) -> FloatArray:
         """Coordinates of the fitted points.
 
         Parameters
@@ -85,7 +85,7 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
         """
         return self.fit(X).embedding_
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: PointsLike) -> FloatArray:
         """Coordinates of new points.
 
         Parameters

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otgraph.methods import LabelSpread
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, PointsLike
 
 
 class GraphLabelSpreading(ClassifierMixin, OnGraph):
@@ -74,7 +74,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: PointsLike, y: Any) -> Self:
         """Build the graph and spread the labels over it.
 
         Parameters
@@ -96,7 +96,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         self.transformer_, self.graph_ = transformer, graph
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: PointsLike) -> NDArray[Any]:
         """Labels of new points; -1 or None for those that no label reaches.
 
         Parameters
@@ -106,7 +106,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         """
         return self._extended(X).labels
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: PointsLike) -> FloatArray:
         """Probabilities of the classes for new points; uniform where no label reaches.
 
         Parameters
@@ -116,6 +116,6 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         """
         return self._extended(X).probabilities
 
-    def _extended(self, X: Any) -> LabelSpread:
+    def _extended(self, X: PointsLike) -> LabelSpread:
         rows = self._rows(self._checked_new(X))
         return self._spread.extend(rows)

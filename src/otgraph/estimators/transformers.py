@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from otgraph.estimators._transformer import GraphTransformer, as_configured
 from otgraph.graphs.options import (
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.options import Eps, Metric, OnFailure, Search, Symmetrize
-    from otgraph.typing import RandomState, SparseMatrix
+    from otgraph.graphs.options import Eps, OnFailure, Search, Symmetrize
+    from otgraph.typing import Metric, PointsLike, RandomState, SparseMatrix
 
 
 class _TransportTransformer(GraphTransformer):
     """Transformers whose points may have masses."""
 
-    def fit(self, X: Any, y: Any = None, *, mass: ArrayLike | None = None) -> Self:
+    def fit(self, X: PointsLike, y: object = None, *, mass: ArrayLike | None = None) -> Self:
         """Build the graph.
 
         Parameters
@@ -42,7 +42,7 @@ class _TransportTransformer(GraphTransformer):
         return self
 
     def fit_transform(
-        self, X: Any, y: Any = None, *, mass: ArrayLike | None = None
+        self, X: PointsLike, y: object = None, *, mass: ArrayLike | None = None
     ) -> SparseMatrix:
         """Build the graph and return its weights.
 

@@ -163,7 +163,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     return _text(row.get(name))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A value as text: numbers to three digits, lists without repetitions, named parameters."""
     if isinstance(value, dict):
         return ", ".join(f"{SYMBOLS.get(key, key)} = {_text(item)}" for key, item in value.items())

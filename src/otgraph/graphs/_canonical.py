@@ -73,7 +73,7 @@ def plain_params(params: Mapping[str, Any]) -> dict[str, Param]:
     return {str(key): _plain(key, value) for key, value in params.items()}
 
 
-def _plain(key: str, value: Any) -> Param:
+def _plain(key: str, value: object) -> Param:
     if value is None or isinstance(value, str):
         return None if value is None else str(value)
     if isinstance(value, bool | np.bool_):

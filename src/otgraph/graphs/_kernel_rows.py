@@ -16,10 +16,10 @@ from otgraph.exceptions import argument_error
 from otgraph.graphs._canonical import with_small_indices
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray, LongArray, SparseMatrix
+    from otgraph.typing import FloatArray, LongArray, Metric, Points, SparseMatrix
 
 
-def check_neighbor_count(k: Any, name: str, available: int) -> int:
+def check_neighbor_count(k: object, name: str, available: int) -> int:
     """A number of neighbors, limited to those available, with a warning."""
     k = check_count(k, name)
     if k > available:
@@ -68,19 +68,25 @@ def decayed(distances: FloatArray, k: int, decay: float, thresh: float) -> Float
     return weights
 
 
-def principal_components(points: Any, n_pca: Any, random_state: int, metric: Any) -> FloatArray:
+def principal_components(
+    points: Points, n_pca: object, random_state: int, metric: Metric
+) -> FloatArray:
     """Principal component scores of the points; deterministic for a given seed."""
     return _fitted_pca(points, n_pca, random_state, metric)[1]
 
 
-def project(points: Any, new: Any, n_pca: Any, random_state: int) -> tuple[FloatArray, FloatArray]:
+def project(
+    points: Points, new: Points, n_pca: object, random_state: int
+) -> tuple[FloatArray, FloatArray]:
     """Scores of the points and of new points on the components of the points."""
     pca, scores = _fitted_pca(points, n_pca, random_state, "")
     with single_threaded_blas():
         return scores, pca.transform(new)
 
 
-def _fitted_pca(points: Any, n_pca: Any, random_state: int, metric: Any) -> tuple[Any, FloatArray]:
+def _fitted_pca(
+    points: Points, n_pca: object, random_state: int, metric: Metric
+) -> tuple[Any, FloatArray]:
     n_pca = check_count(n_pca, "n_pca")
     if is_precomputed(metric):
         msg = "`n_pca` must be None with metric='precomputed': distances have no components."

@@ -36,8 +36,10 @@ from otgraph.graphs.transport import TransportProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from numpy.typing import ArrayLike
+
     from otgraph.graphs.options import QuadraticOptions
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import FloatArray, LongArray, Points, PointsLike
 
 Kind: TypeAlias = Literal["features", "counts", "labels"]
 SPLITS = ("features", "counts")
@@ -157,7 +159,12 @@ class EpsChoice:
 
 
 def resolved_eps(
-    eps: float | str | None, X: Any, options: QuadraticOptions, *, mass: Any, n_jobs: int | None
+    eps: float | str | None,
+    X: PointsLike,
+    options: QuadraticOptions,
+    *,
+    mass: ArrayLike | None,
+    n_jobs: int | None,
 ) -> tuple[float | None, dict[str, str]]:
     """The eps to solve for, and what a graph records of its choice; see `auto_eps`."""
     if not isinstance(eps, str):
@@ -171,7 +178,7 @@ def auto_eps(
     read: Callable[[LongArray], Any],
     options: QuadraticOptions,
     *,
-    mass: Any,
+    mass: ArrayLike | None,
     n_jobs: int | None,
 ) -> tuple[float | None, dict[str, str]]:
     """The chosen eps, and what a graph records of the choice.
@@ -211,7 +218,7 @@ def choose_by_prediction(
     *,
     split: str = "features",
     prepare: Prepare | None = None,
-    mass: Any = None,
+    mass: ArrayLike | None = None,
     eps: Sequence[float] | None = None,
     n_jobs: int | None = -1,
 ) -> EpsChoice:
@@ -272,7 +279,9 @@ def _rows(view: View, rows: Any) -> View:
     return View(view.points[rows], features - features.mean(axis=0))
 
 
-def _mean_cost(points: Any, options: QuadraticOptions, mass: Any, n_jobs: int | None) -> float:
+def _mean_cost(
+    points: Points, options: QuadraticOptions, mass: ArrayLike | None, n_jobs: int | None
+) -> float:
     problem = TransportProblem(points, replace(options, normalize=True), mass=mass, n_jobs=n_jobs)
     return float(problem.cost.scale)
 

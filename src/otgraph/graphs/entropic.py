@@ -30,9 +30,9 @@ from otgraph.solvers.sinkhorn import symmetric_sinkhorn
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.options import Metric, OnFailure
+    from otgraph.graphs.options import OnFailure
     from otgraph.solvers.sinkhorn import Sinkhorn
-    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
+    from otgraph.typing import FloatArray, Metric, PointsLike, SparseMatrix
 
 # Relative error of the marginals up to which the plan behind the duality gap counts as feasible.
 FEASIBLE = 1e-10
@@ -263,7 +263,9 @@ def _complain(certificate: Certificate, tol: float, on_failure: str) -> None:
     warnings.warn(msg, ConvergenceWarning, stacklevel=3)
 
 
-def entropic_rows(graph: TransportGraph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+def entropic_rows(
+    graph: TransportGraph, X_new: PointsLike, mass: ArrayLike | None, metric: Metric | None
+) -> SparseMatrix:
     """Rows of new points: π*_j = exp((u* + u_j − c*_j) / ε), with the u* that gives the mass."""
     return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=graph.eps))
 

@@ -24,9 +24,11 @@ from otgraph.graphs.constructions import CONSTRUCTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import ArrayLike
+
     from otgraph.costs import DirectCost
     from otgraph.graphs.graph import Graph, TransportGraph
-    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
+    from otgraph.typing import FloatArray, Metric, Points, PointsLike, SparseMatrix
 
 # Costs of new points that are in memory at once: 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -58,8 +60,8 @@ def extend(
 def transport_rows(
     graph: TransportGraph,
     X_new: PointsLike,
-    mass: Any,
-    metric: Any,
+    mass: ArrayLike | None,
+    metric: Metric | None,
     fill: Callable[[FloatArray, FloatArray], None],
 ) -> SparseMatrix:
     """Rows of a plan with the potentials that make them sum to the mass.
@@ -81,7 +83,7 @@ def transport_rows(
 
 
 def stacked_rows(
-    costs: DirectCost, queries: Any, weights: Callable[[FloatArray, int, int], FloatArray]
+    costs: DirectCost, queries: Points, weights: Callable[[FloatArray, int, int], FloatArray]
 ) -> SparseMatrix:
     """Rows, computed block by block to limit the memory."""
     parts = []
@@ -91,7 +93,9 @@ def stacked_rows(
     return sp.csr_matrix(sp.vstack(parts, format="csr"))
 
 
-def costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[DirectCost, Any]:
+def costs_and_queries(
+    graph: Graph, X_new: PointsLike, metric: Metric | None
+) -> tuple[DirectCost, Any]:
     """The cost that the graph was built with, and the checked new points."""
     params: dict[str, Any] = dict(graph.params)
     recorded = {name: params[name] for name in ("power", "normalize", "scale")}
@@ -99,7 +103,7 @@ def costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[Dir
     return costs, costs.queries(X_new)
 
 
-def cost_of(n: int, points: Any, **options: Any) -> DirectCost:
+def cost_of(n: int, points: Points | None, **options: Any) -> DirectCost:
     """The cost of the points of a graph; precomputed costs need no points."""
     workers = Workers(-1)
     if points is None:
@@ -111,7 +115,7 @@ def cost_of(n: int, points: Any, **options: Any) -> DirectCost:
         workers.close()
 
 
-def metric_of(graph: Graph, metric: Any) -> Any:
+def metric_of(graph: Graph, metric: Metric | None) -> Any:
     """The metric of the graph; functions are not recorded and must be given."""
     recorded = str(graph.params["metric"])
     if is_metric_name(recorded):
@@ -125,7 +129,7 @@ def metric_of(graph: Graph, metric: Any) -> Any:
     return metric
 
 
-def _new_masses(mass: Any, n_new: int) -> FloatArray:
+def _new_masses(mass: ArrayLike | None, n_new: int) -> FloatArray:
     if mass is None:
         return np.ones(n_new)
     if np.ndim(mass) == 0:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs._canonical import Param
     from otgraph.solvers.certificate import Certificate
-    from otgraph.typing import FloatArray, IntArray, PointsLike, SparseMatrix
+    from otgraph.typing import FloatArray, IntArray, Points, PointsLike, SparseMatrix
 
 
 class Edges(NamedTuple):
@@ -70,7 +70,7 @@ class Graph(BaseGraph):
 
     @classmethod
     def from_weights(
-        cls, weights: Any, *, params: Mapping[str, Any] | None = None, points: Any = None
+        cls, weights: Any, *, params: Mapping[str, Any] | None = None, points: Points | None = None
     ) -> Graph:
         """Graph of any symmetric, non-negative matrix, brought into canonical form.
 

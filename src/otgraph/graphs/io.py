@@ -139,7 +139,7 @@ def _csr_arrays(name: str, csr: Any) -> Iterator[tuple[str, NDArray[Any]]]:
         yield f"{name}.{part}", np.ascontiguousarray(indices, dtype=f"<i{indices.itemsize}")
 
 
-def _float64(array: Any) -> NDArray[Any]:
+def _float64(array: object) -> NDArray[Any]:
     return np.ascontiguousarray(array, dtype="<f8")
 
 
@@ -167,7 +167,7 @@ def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _encoded_value(value) for key, value in values.items()}
 
 
-def _encoded_value(value: Any) -> Any:
+def _encoded_value(value: object) -> Any:
     """Numbers that are not finite as strings, because JSON has none; others are exact."""
     if isinstance(value, tuple):
         return [_encoded_value(item) for item in value]
@@ -180,7 +180,7 @@ def _decoded(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _decoded_value(value) for key, value in values.items()}
 
 
-def _decoded_value(value: Any) -> Any:
+def _decoded_value(value: object) -> Any:
     if isinstance(value, list):
         return tuple(_decoded_value(item) for item in value)
     return float(value["float"]) if isinstance(value, dict) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,8 +25,10 @@ from otgraph.graphs.graph import Graph
 from otgraph.graphs.options import GaussianOptions, KNNGaussianOptions
 
 if TYPE_CHECKING:
-    from otgraph.graphs.options import Metric, Symmetrize
-    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
+    from numpy.typing import ArrayLike
+
+    from otgraph.graphs.options import Symmetrize
+    from otgraph.typing import FloatArray, Metric, PointsLike, SparseMatrix
 
 
 def knn_gaussian_graph(
@@ -213,7 +215,9 @@ def _warn_of_underflow(graph: Graph, eps: float | None) -> None:
         )
 
 
-def knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+def knn_gaussian_rows(
+    graph: Graph, X_new: PointsLike, mass: ArrayLike | None, metric: Metric | None
+) -> SparseMatrix:
     """Rows of new points: exp(−c*_j / ε), or ones, for the k nearest points."""
     costs, queries = costs_and_queries(graph, X_new, metric)
     k = min(int(graph.params["n_neighbors"]), costs.n)  # type: ignore[arg-type]
@@ -223,7 +227,9 @@ def knn_gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -
     return kernel_rows(indices, weights, costs.n)
 
 
-def gaussian_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+def gaussian_rows(
+    graph: Graph, X_new: PointsLike, mass: ArrayLike | None, metric: Metric | None
+) -> SparseMatrix:
     """Rows of new points: exp(−c*_j / ε) for all points."""
     costs, queries = costs_and_queries(graph, X_new, metric)
     eps = float(graph.params["eps"])  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 MARKER = "**options"
 
 
-def option(default: Any, meaning: str, check: Check | None = None, *, unset: str = "") -> Any:
+def option(default: object, meaning: str, check: Check | None = None, *, unset: str = "") -> Any:
     """A keyword: its default, its meaning in one line, and a function that checks it.
 
     ``unset`` says what a default of None stands for.
@@ -31,7 +31,7 @@ def option(default: Any, meaning: str, check: Check | None = None, *, unset: str
     return field(default=default, metadata={"meaning": meaning, "check": check, "unset": unset})
 
 
-def positive(value: Any, name: str) -> float:
+def positive(value: object, name: str) -> float:
     """A positive, finite number."""
     from otgraph._validation import check_positive
 
@@ -41,7 +41,7 @@ def positive(value: Any, name: str) -> float:
 def count(minimum: int = 1) -> Check:
     """A check that a value is an integer of at least ``minimum``."""
 
-    def check(value: Any, name: str) -> int:
+    def check(value: object, name: str) -> int:
         from otgraph._validation import check_count
 
         return check_count(value, name, minimum=minimum)
@@ -49,17 +49,17 @@ def count(minimum: int = 1) -> Check:
     return check
 
 
-def seed(value: Any, name: str) -> int:
+def seed(value: object, name: str) -> int:
     """A seed from what scikit-learn takes."""
     from otgraph._validation import check_seed
 
     return check_seed(value, name)
 
 
-def one_of(choices: Any) -> Check:
+def one_of(choices: object) -> Check:
     """A check that a value is one of the choices."""
 
-    def check(value: Any, name: str) -> str:
+    def check(value: object, name: str) -> str:
         from otgraph._validation import check_choice
 
         return check_choice(value, name, get_args(choices))
@@ -72,12 +72,12 @@ def optional(check: Check) -> Check:
     return lambda value, name: None if value is None else check(value, name)
 
 
-def flag(value: Any, name: str) -> bool:
+def flag(value: object, name: str) -> bool:
     """Any value as true or false."""
     return bool(value)
 
 
-def known_metric(value: Any, name: str) -> Any:
+def known_metric(value: object, name: str) -> Any:
     """A metric that the cost layer knows."""
     from otgraph.costs.metrics import check_metric, is_precomputed
 

@@ -24,8 +24,9 @@ from otgraph.graphs.kernels import warn_of_duplicates
 from otgraph.graphs.options import MAGICOptions
 
 if TYPE_CHECKING:
-    from otgraph.graphs.options import Metric
-    from otgraph.typing import PointsLike, RandomState, SparseMatrix
+    from numpy.typing import ArrayLike
+
+    from otgraph.typing import Metric, PointsLike, RandomState, SparseMatrix
 
 KNN_MAX_FACTOR = 3  # default of `knn_max`, relative to `n_neighbors`, as in MAGIC
 
@@ -108,7 +109,9 @@ def magic_graph(
     )
 
 
-def magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> SparseMatrix:
+def magic_rows(
+    graph: Graph, X_new: PointsLike, mass: ArrayLike | None, metric: Metric | None
+) -> SparseMatrix:
     """Rows of new points: exp(−(d*_j / σ*)^α), σ* the distance to the k-th nearest point.
 
     As in graphtools, `knn_max` limits the neighbors of the points of the graph, not those of new

@@ -6,7 +6,6 @@ order of the fields is the order of the keywords.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypedDict
 
@@ -21,9 +20,8 @@ from otgraph.graphs.keywords import (
     positive,
     seed,
 )
-from otgraph.typing import RandomState  # noqa: TC001  # the command line reads annotations
+from otgraph.typing import Metric, RandomState  # noqa: TC001  # the command line reads annotations
 
-Metric: TypeAlias = str | Callable[..., float]
 Search: TypeAlias = Literal["auto", "exact", "approximate"]
 OnFailure: TypeAlias = Literal["warn", "raise"]
 # A regularization, or "auto".

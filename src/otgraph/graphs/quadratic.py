@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.graphs.graph import TransportGraph
-    from otgraph.graphs.options import Eps, Metric, OnFailure, Search
-    from otgraph.typing import FloatArray, PointsLike, RandomState, SparseMatrix
+    from otgraph.graphs.options import Eps, OnFailure, Search
+    from otgraph.typing import FloatArray, Metric, PointsLike, RandomState, SparseMatrix
 
 
 def quadratic_ot_graph(
@@ -147,7 +147,7 @@ def quadratic_ot_graph(
     return graph
 
 
-def check_goal(eps: Any, mean_degree: Any) -> tuple[Eps | None, float | None]:
+def check_goal(eps: object, mean_degree: object) -> tuple[Eps | None, float | None]:
     """Check that at most one is given; the default is a mean degree of 15."""
     if eps is not None and mean_degree is not None:
         msg = (
@@ -165,7 +165,7 @@ def check_goal(eps: Any, mean_degree: Any) -> tuple[Eps | None, float | None]:
 
 
 def quadratic_rows(
-    graph: TransportGraph, X_new: PointsLike, mass: Any, metric: Any
+    graph: TransportGraph, X_new: PointsLike, mass: ArrayLike | None, metric: Metric | None
 ) -> SparseMatrix:
     """Rows of new points: π*_j = (u* + u_j − c*_j)₊ / ε, with the u* that gives them the mass."""
     return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=graph.eps))

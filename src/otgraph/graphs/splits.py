@@ -21,7 +21,7 @@ from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from otgraph.graphs.options import QuadraticOptions
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, Points, PointsLike
 
 # From counts to points, such as normalization, square root and principal components.
 Prepare: TypeAlias = Callable[[Any], Any]
@@ -53,7 +53,7 @@ def obstacle(n_features: int, options: QuadraticOptions) -> str | None:
 
 
 def feature_halves(
-    X: Any, options: QuadraticOptions, rng: np.random.Generator
+    X: PointsLike, options: QuadraticOptions, rng: np.random.Generator
 ) -> tuple[tuple[View, View], QuadraticOptions]:
     """Views of checked points by two halves of their features, and the options for their graphs.
 
@@ -93,7 +93,7 @@ def count_halves(
     return _view(points[0], rng), _view(points[1], rng)
 
 
-def prepared(counts: Any, prepare: Prepare | None) -> Any:
+def prepared(counts: object, prepare: Prepare | None) -> Any:
     """Points from counts."""
     return check_points(counts if prepare is None else prepare(counts))
 
@@ -103,7 +103,7 @@ def _dense_if_small(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) and small else X
 
 
-def _rotated(X: Any, rng: np.random.Generator) -> FloatArray:
+def _rotated(X: Points, rng: np.random.Generator) -> FloatArray:
     """Random signs and a cosine transform: a rotation that takes d log d steps per point."""
     signs = rng.choice([-1.0, 1.0], X.shape[1])
     return np.asarray(dct((X - X.mean(axis=0)) * signs, norm="ortho", axis=1))

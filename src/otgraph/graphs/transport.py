@@ -42,11 +42,18 @@ from otgraph.solvers import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from otgraph.costs import Cost
     from otgraph.graphs.options import QuadraticOptions
-    from otgraph.typing import BoolArray, FloatArray, HasComponents, LongArray, SparseMatrix
+    from otgraph.typing import (
+        BoolArray,
+        FloatArray,
+        HasComponents,
+        LongArray,
+        PointsLike,
+        SparseMatrix,
+    )
 
 T = TypeVar("T", bound=np.generic)
 
@@ -71,10 +78,10 @@ class TransportProblem:
 
     def __init__(
         self,
-        X: Any,
+        X: PointsLike,
         options: QuadraticOptions,
         *,
-        mass: Any = None,
+        mass: ArrayLike | None = None,
         progress: bool = False,
         n_jobs: int | None = -1,
         check: Callable[[Any, Any], Any] = check_input,
@@ -107,7 +114,7 @@ class TransportProblem:
         self,
         eps: float | None,
         mean_degree: float | None,
-        u0: Any = None,
+        u0: ArrayLike | None = None,
         *,
         chosen: bool = False,
     ) -> tuple[Solution, dict[str, Any]]:
@@ -130,7 +137,9 @@ class TransportProblem:
         goal = self._goal(solution.certificate.eps)
         return self._judged(with_floors(self.screener, goal, solution, self.wish))
 
-    def solve(self, eps: float, *, u0: Any = None, start: State | None = None) -> Solution:
+    def solve(
+        self, eps: float, *, u0: ArrayLike | None = None, start: State | None = None
+    ) -> Solution:
         """The solution for one eps, from potentials or from the solution of another eps."""
         goal = self._goal(eps)
         if start is None:

@@ -16,7 +16,7 @@ from otgraph.exceptions import argument_error
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import FloatArray, LongArray, PointsLike
 
 # Entries per block: 64 MB, of which about three copies exist at a time.
 BLOCK_ENTRIES = 1 << 23
@@ -26,7 +26,7 @@ class ColumnReader:
     """The chosen columns of X as dense blocks of float64."""
 
     def __init__(
-        self, X: Any, n: int, columns: Any = None, *, block_entries: int = BLOCK_ENTRIES
+        self, X: PointsLike, n: int, columns: Any = None, *, block_entries: int = BLOCK_ENTRIES
     ) -> None:
         self._X = _sliceable(X)
         if len(self._X.shape) != 2 or self._X.shape[0] != n:
@@ -81,7 +81,7 @@ def _sliceable(X: Any) -> Any:
     return X.astype(np.float64) if kind == "O" else X
 
 
-def _column_indices(columns: Any, X: Any, m: int) -> LongArray:
+def _column_indices(columns: Any, X: PointsLike, m: int) -> LongArray:
     """Numbers of the chosen columns, from a slice, a mask, numbers, or names of a data frame."""
     if columns is None:
         return np.arange(m)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import subspace_angles
@@ -10,10 +10,13 @@ from scipy.linalg import subspace_angles
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from otgraph.methods.spectral import Embedding
     from otgraph.typing import FloatArray
 
 
-def subspace_angle(A: Any, B: Any) -> float:
+def subspace_angle(A: ArrayLike | Embedding, B: ArrayLike | Embedding) -> float:
     """Mean principal angle between the spans of two sets of columns, in radians.
 
     Zero if one span contains the other, π/2 if they are orthogonal. It compares eigenvectors
@@ -39,7 +42,7 @@ def subspace_angle(A: Any, B: Any) -> float:
     return float(subspace_angles(A, B).mean())
 
 
-def _columns(value: Any, name: str) -> FloatArray:
+def _columns(value: object, name: str) -> FloatArray:
     columns = np.asarray(getattr(value, "coordinates", value), dtype=np.float64)
     if columns.ndim != 2 or not columns.size:
         msg = f"`{name}` must be a matrix with one row per point, got shape {columns.shape}."

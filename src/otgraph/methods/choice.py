@@ -140,7 +140,7 @@ def choose_eps(
     )  # fmt: skip
 
 
-def _checked_values(eps: Any) -> list[float]:
+def _checked_values(eps: object) -> list[float]:
     values = np.unique(np.asarray(eps, dtype=np.float64))
     if len(values) < 2:
         msg = f"`eps` must hold at least two values to try, got {eps!r}."
@@ -149,12 +149,12 @@ def _checked_values(eps: Any) -> list[float]:
 
 
 def _by_labels(
-    X: Any,
+    X: PointsLike,
     labels: Any,
     values: list[float] | None,
     options: QuadraticOptions,
     *,
-    mass: Any,
+    mass: ArrayLike | None,
     mu: float,
     n_folds: int,
     n_jobs: int | None,

@@ -19,7 +19,14 @@ from otgraph.methods._operators import transition_matrix
 if TYPE_CHECKING:
     from otgraph.graphs import Graph
     from otgraph.methods._operators import Operator
-    from otgraph.typing import FloatArray, ProductGraph, RandomState, SparseMatrix
+    from otgraph.typing import (
+        FloatArray,
+        Points,
+        PointsLike,
+        ProductGraph,
+        RandomState,
+        SparseMatrix,
+    )
 
 logger = logging.getLogger("otgraph")
 
@@ -34,7 +41,7 @@ MAX_COLUMNS = 500
 
 def denoise(
     graph: Graph | SparseMatrix | ProductGraph,
-    X: Any,
+    X: Points,
     t: int | str = 3,
     *,
     columns: Any = None,
@@ -110,7 +117,7 @@ def denoise(
 
 def diffusion_time(
     graph: Graph | SparseMatrix | ProductGraph,
-    X: Any,
+    X: PointsLike,
     *,
     columns: Any = None,
     threshold: float = THRESHOLD,

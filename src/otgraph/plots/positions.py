@@ -43,7 +43,7 @@ def positions_of(
             msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
             raise argument_error(ValueError, "coordinates", msg)
         return positions
-    points = getattr(graph, "points", None) if X is None else X
+    points: Any = getattr(graph, "points", None) if X is None else X
     if points is None:
         msg = "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`."
         raise argument_error(ValueError, "graph", msg)

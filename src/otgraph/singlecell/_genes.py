@@ -32,7 +32,7 @@ def matrix_of(adata: AnnData, layer: str | None) -> Any:
     return adata.layers[layer]
 
 
-def check_layer_name(adata: AnnData, layer_added: Any, layer: str | None) -> None:
+def check_layer_name(adata: AnnData, layer_added: object, layer: str | None) -> None:
     """Check that the result replaces neither its input nor a column of ``var``."""
     if not isinstance(layer_added, str) or layer_added in ("", "X"):
         msg = f"`layer_added` must be the name of a layer, got {layer_added!r}."

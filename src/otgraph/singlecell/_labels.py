@@ -58,7 +58,7 @@ class CellLabels:
         return pandas.Categorical.from_codes(codes, self.categories, ordered=self.ordered)
 
 
-def _checked_key(adata: AnnData, obs_key: Any) -> str:
+def _checked_key(adata: AnnData, obs_key: object) -> str:
     if obs_key not in adata.obs:
         msg = f"`obs_key` must be a column of `adata.obs`, got {obs_key!r}; there are: "
         msg += f"{keys_of(adata.obs)}."
@@ -70,7 +70,7 @@ def _whole(values: Any) -> bool:
     return bool(np.isfinite(values).all() and (values == np.round(values)).all())
 
 
-def _colors(adata: AnnData, obs_key: str, categories: Any, pandas: Any) -> NDArray[Any] | None:
+def _colors(adata: AnnData, obs_key: str, categories: object, pandas: Any) -> NDArray[Any] | None:
     """Colors of the remaining categories; scanpy has one for each category of the column."""
     column = adata.obs[obs_key]
     colors = adata.uns.get(f"{obs_key}_colors")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,7 +52,7 @@ def distances(graph: Graph, metric: Callable[..., float] | None = None) -> Spars
     found = _from_edge_costs(graph)
     if found is None:
         recorded = str(graph.params.get("metric", "euclidean"))
-        used = recorded if is_metric_name(recorded) else metric
+        used: Any = recorded if is_metric_name(recorded) else metric
         cost = direct_cost(check_input(graph.points, used), metric=used, workers=Workers(1))
         found = cost.listed(_rows_of(hollow), hollow.indices)
     hollow.data = np.maximum(found, SMALLEST_DISTANCE)

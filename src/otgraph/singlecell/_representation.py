@@ -16,6 +16,8 @@ from otgraph.singlecell._adata import keys_of
 if TYPE_CHECKING:
     from anndata import AnnData
 
+    from otgraph.typing import Points
+
 # Up to this many genes X is used; otherwise this many components are computed. This is the default
 # of scanpy's `settings.N_PCS`, fixed here so that results do not depend on a global setting.
 N_PCS = 50
@@ -114,7 +116,7 @@ def _in_memory(values: Any) -> Any:
     return values if sp.issparse(values) else np.asarray(values)
 
 
-def _finite(points: Any, name: str) -> Any:
+def _finite(points: Points, name: str) -> Any:
     if points.dtype.kind == "f":
         check_finite(points, name)
     return points

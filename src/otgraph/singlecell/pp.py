@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs import Graph
     from otgraph.graphs.options import AnyKeywords, Eps
+    from otgraph.typing import Points
 
 __all__ = ["neighbors"]
 
@@ -111,7 +112,7 @@ def neighbors(
     return adata if copy else None
 
 
-def build_graph(points: Any, method: str, *, n_jobs: int | None = -1, **keywords: Any) -> Graph:
+def build_graph(points: Points, method: str, *, n_jobs: int | None = -1, **keywords: Any) -> Graph:
     """Graph by the name of its construction; keywords that are None count as not given."""
     build = CONSTRUCTIONS[check_choice(method, "method", METHODS)].build
     keywords = {name: value for name, value in keywords.items() if value is not None}

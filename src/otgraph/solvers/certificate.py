@@ -11,6 +11,7 @@ from otgraph.solvers.verification import verify
 
 if TYPE_CHECKING:
     from otgraph.solvers.verification import Evidence, Verification
+    from otgraph.typing import Metric, PointsLike
 
 
 class Status(StrEnum):
@@ -131,7 +132,9 @@ class Certificate:
             )
             raise ValueError(msg)
 
-    def verify(self, X: Any, *, metric: Any = None, random_state: int = 0) -> Verification:
+    def verify(
+        self, X: PointsLike, *, metric: Metric | None = None, random_state: int = 0
+    ) -> Verification:
         """Check the graph of this certificate against its points, with independent code.
 
         Costs are computed again from ``X`` with scipy. Every weight is compared with the

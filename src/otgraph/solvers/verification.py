@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from otgraph.solvers.certificate import Certificate
-    from otgraph.typing import FloatArray, LongArray, SparseMatrix
+    from otgraph.typing import FloatArray, LongArray, Metric, PointsLike, SparseMatrix
 
 MOST_POINTS = 5000  # up to this size all rows are compared with all points
 SAMPLE_ROWS = 1000  # random rows that are compared above it
@@ -93,7 +93,9 @@ class Verification:
         return "\n  ".join([facts, *self.problems])
 
 
-def verify(certificate: Certificate, X: Any, *, metric: Any = None, seed: int = 0) -> Verification:
+def verify(
+    certificate: Certificate, X: PointsLike, *, metric: Metric | None = None, seed: int = 0
+) -> Verification:
     """Compare a graph with its points; see `Certificate.verify`."""
     evidence = certificate.evidence
     if evidence is None:
@@ -169,7 +171,7 @@ def _expected(
 class _Costs:
     """Scaled costs of rows against all points, with bounds of their rounding errors."""
 
-    def __init__(self, X: Any, evidence: Evidence, metric: Any) -> None:
+    def __init__(self, X: PointsLike, evidence: Evidence, metric: Metric | None) -> None:
         self._evidence = evidence
         self._metric = self._metric_of(metric)
         self._precomputed = self._metric == "precomputed"
@@ -185,7 +187,7 @@ class _Costs:
         if not self._precomputed:
             self._spread = 2.0 * float(abs(self._X).max())
 
-    def _metric_of(self, given: Any) -> Any:
+    def _metric_of(self, given: object) -> Any:
         recorded = self._evidence.metric
         if recorded.startswith("callable "):
             if not callable(given):

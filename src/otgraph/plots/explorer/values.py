@@ -23,7 +23,7 @@ DIGITS = 3  # digits of the values, which are then easy to type
 
 def chosen_eps(X: PointsLike, **options: Any) -> FloatArray:
     """Fifteen values, evenly spaced in log eps, from a sparse graph to a dense one."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = (X.shape if hasattr(X, "shape") else np.shape(X))[0]
     dense = min(DENSEST, max(1.0, LARGEST_SHARE * (n - 1)))
     search = {**options, "tol": max(SEARCH_TOL, options.get("tol", 0.0))}
     ends = []
