@@ -10,6 +10,7 @@ from otgraph._validation import check_choice
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.singlecell._adata import target
+from otgraph.singlecell._advice import CONSEQUENCE, advised
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
@@ -84,7 +85,8 @@ def neighbors(
     Keys.of(key_added)  # check the name before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
-    graph = build_graph(chosen.points, method, eps=eps, mean_degree=mean_degree, **keywords)
+    with advised(CONSEQUENCE):
+        graph = build_graph(chosen.points, method, eps=eps, mean_degree=mean_degree, **keywords)
     metric = keywords.get("metric")
     write_slots(
         adata,
