@@ -250,7 +250,8 @@ class TransportProblem:
     def report_components(self, graph: HasComponents) -> None:
         """Warn if a graph has several components and nobody decided about that."""
         if self.options.connect is None and graph.n_connected > 1:
-            warnings.warn(_components_message(graph), DisconnectedWarning, stacklevel=3)
+            message = _components_message(graph, self.wish.min_degree)
+            warnings.warn(message, DisconnectedWarning, stacklevel=3)
 
     def in_given_order(self, values: NDArray[T]) -> NDArray[T]:
         """A vector in the order of the input."""
@@ -320,13 +321,14 @@ def default_min_degree(mean_degree: float) -> int:
 NAMED_COMPONENTS = 5  # in a warning
 
 
-def _components_message(graph: HasComponents) -> str:
+def _components_message(graph: HasComponents, min_degree: int) -> str:
+    joins_small = "" if min_degree else "`min_degree=4` to join only the small ones, "
     sizes = np.sort(np.bincount(graph.component_labels))[::-1]
     named = ", ".join(f"{size:,}" for size in sizes[:NAMED_COMPONENTS])
     return (
         f"The graph has {graph.n_connected:,} connected components (of {named}"
         f"{', ...' if len(sizes) > NAMED_COMPONENTS else ''} points). Pass `connect=True` to join "
-        "them, `min_degree=4` to join only the small ones, or `connect=False` if they are apart."
+        f"them, {joins_small}or `connect=False` if they are apart."
     )
 
 

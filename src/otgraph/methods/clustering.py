@@ -299,7 +299,8 @@ def _warn(graph: Graph, k: int, labels: IntArray) -> None:
     parts = np.unique(graph.component_labels[outside], return_counts=True)[1]
     msg = (
         f"{int(outside.sum())} point(s) have the label -1: they are in {len(parts)} component(s) "
-        f"of at most {parts.max()} point(s), which no edge connects to any of the {k} clusters. A "
-        "larger `eps` or more neighbors connect them; more clusters make clusters of the largest."
+        f"of at most {parts.max()} point(s), which no edge connects to any of the {k} clusters. "
+        "Build the graph with `min_degree=4`, a larger `eps` or more neighbors to connect them; "
+        "more clusters make clusters of the largest."
     )
     warnings.warn(msg, DisconnectedWarning, stacklevel=3)

@@ -187,8 +187,8 @@ def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
         msg = (
             f"The graph has {graph.n_connected} connected components; the largest has "
             f"{sizes.max()} of {graph.n} points. Each is embedded separately, and {small} of them "
-            f"have too few points for {k} coordinates. A larger `eps` or more neighbors connect "
-            "them."
+            f"have too few points for {k} coordinates. Build the graph with `connect=True`, a "
+            "larger `eps` or more neighbors to connect them."
         )
         warnings.warn(msg, DisconnectedWarning, stacklevel=3)
     if missing:

@@ -235,7 +235,7 @@ def _warn_of_unreached(reached: BoolArray, what: str) -> None:
     if not reached.all():
         msg = (
             f"No label reaches {int(np.count_nonzero(~reached))} of {len(reached)} {what}; their "
-            "probabilities are uniform. Label a point in each connected component, or connect "
-            "the graph."
+            "probabilities are uniform. Label a point in each connected component, or build "
+            "the graph with `connect=True`."
         )
         warnings.warn(msg, DisconnectedWarning, stacklevel=3)

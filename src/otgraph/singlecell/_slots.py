@@ -77,7 +77,9 @@ def write_slots(
         points.
     ``uns["neighbors"]``
         Names of these matrices, and ``params``, which every file format can hold.
-        ``n_neighbors`` is the mean number of neighbors, rounded.
+        ``n_neighbors`` is the mean number of neighbors, rounded; ``smallest_degree``,
+        ``n_connected``, ``n_floors`` and ``floor_share`` tell whether the graph holds together,
+        and how many minimum flows that took.
 
     A graph under the same key is replaced.
 
@@ -176,6 +178,7 @@ def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, A
     params |= {
         "n_neighbors": max(1, round(graph.mean_degree)),
         "n_connected": graph.n_connected,
+        "smallest_degree": int(graph.degrees.min()),
         "use_rep": use_rep,
         "n_pcs": n_pcs,
         "distances": "pattern" if graph.points is None else "metric",
@@ -189,6 +192,8 @@ def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, A
             "missing_pairs": proof.missing_pairs,
             "missing_pairs_bound": proof.missing_pairs_bound,
             "missing_share": proof.missing_share,
+            "n_floors": proof.n_floors,
+            "floor_share": proof.floor_share,
         }
     params.setdefault("random_state", 0)
     return {key: value for key, value in plain_params(params).items() if value is not None}

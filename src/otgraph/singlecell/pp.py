@@ -10,6 +10,7 @@ from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import refuse_unknown, shows
 from otgraph.singlecell._adata import target
+from otgraph.singlecell._advice import CONSEQUENCE, advised
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
@@ -96,10 +97,11 @@ def neighbors(
     Keys.of(key_added)  # check the name before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
-    graph = build_graph(
-        chosen.points, method, eps=eps, mean_degree=mean_degree, mass=mass, u0=u0,
-        progress=progress or None, n_jobs=n_jobs, **options,
-    )  # fmt: skip
+    with advised(CONSEQUENCE):
+        graph = build_graph(
+            chosen.points, method, eps=eps, mean_degree=mean_degree, mass=mass, u0=u0,
+            progress=progress or None, n_jobs=n_jobs, **options,
+        )  # fmt: skip
     metric = options.get("metric")
     write_slots(
         adata,

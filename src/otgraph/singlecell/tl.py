@@ -15,6 +15,7 @@ from otgraph import methods
 from otgraph._optional import require
 from otgraph.exceptions import argument_error
 from otgraph.singlecell._adata import target
+from otgraph.singlecell._advice import REMEDY, advised
 from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
 from otgraph.singlecell._labels import CellLabels
 from otgraph.singlecell._representation import representation
@@ -66,7 +67,8 @@ def eigenmaps(
     """
     adata = target(adata, copy=copy)
     graph = read_graph(adata, neighbors_key)
-    embedding = methods.eigenmaps(graph, n_components, **keywords)
+    with advised(REMEDY):
+        embedding = methods.eigenmaps(graph, n_components, **keywords)
     adata.obsm[key_added] = embedding.coordinates
     adata.uns[key_added] = {
         "eigenvalues": embedding.eigenvalues,
@@ -112,7 +114,9 @@ def cluster(
         ``eigenvalues`` of the random walk, ``n_clusters``, and ``params``.
     """
     adata = target(adata, copy=copy)
-    found = methods.cluster(read_graph(adata, neighbors_key), n_clusters, **keywords)
+    graph = read_graph(adata, neighbors_key)
+    with advised(REMEDY):
+        found = methods.cluster(graph, n_clusters, **keywords)
     names = [str(number) for number in range(found.n_clusters)]
     adata.obs[key_added] = require("pandas", "singlecell").Categorical.from_codes(
         found.labels, names
@@ -182,7 +186,8 @@ def spread_labels(
     adata = target(adata, copy=copy)
     labels = CellLabels.of(adata, obs_key, unknown)
     graph = read_graph(adata, neighbors_key)
-    spread = methods.spread_labels(graph, labels.codes, mu, **keywords)
+    with advised(REMEDY):
+        spread = methods.spread_labels(graph, labels.codes, mu, **keywords)
     codes = np.where(spread.unreachable, -1, spread.labels)
     adata.obs[key] = labels.decoded(codes)
     adata.obs[f"{key}_probability"] = spread.probabilities.max(axis=1)
