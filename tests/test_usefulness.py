@@ -11,7 +11,7 @@ graphs = pytest.importorskip("benchmarks.usefulness_graphs")
 
 
 def blocks(*sizes):
-    return sp.block_diag([np.ones((n, n)) for n in sizes], format="csr")
+    return sp.block_diag([sp.csr_matrix(np.ones((n, n))) for n in sizes], format="csr")
 
 
 def test_perfect_graph():

@@ -18,6 +18,8 @@ import environments
 import lowest
 
 LOWEST_PYTHON = "3.11"
+# Old releases beside newer ones of what they need: their deprecations are not ours.
+LOWEST_OPTIONS = ["-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning"]
 
 
 def main() -> int:
@@ -47,6 +49,7 @@ def run(name: str, pytest: list[str]) -> tuple[int | None, str]:
     print(f"\n=== {name}: {found}", flush=True)
     pins = []
     if name == "lowest":
+        pytest = [*LOWEST_OPTIONS, *pytest]
         pins = lowest.pins(tomllib.loads(lowest.PYPROJECT.read_text())["project"], ["test"])
     folder = environments.ROOT / f".venv-{name}"
     python = environments.make_once(folder, found, *pins, "--editable", ".[test]")

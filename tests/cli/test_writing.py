@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import anndata
@@ -37,15 +38,17 @@ def matrix_of(edges) -> sp.csr_matrix:
 
 def read(path: str):
     if path.endswith((".csv", ".csv.gz")):
-        return matrix_of(pd.read_csv(path, float_precision="round_trip"))
+        return matrix_of(pd.read_csv(path, converters={"weight": float}))  # exactly
     if path.endswith(".tsv"):
-        return matrix_of(pd.read_csv(path, sep="\t", float_precision="round_trip"))
+        return matrix_of(pd.read_csv(path, sep="\t", converters={"weight": float}))
     if path.endswith(".parquet"):
         return matrix_of(pd.read_parquet(path))
     if path.endswith(".npz"):
         return sp.load_npz(path)
     if path.endswith((".mtx", ".mtx.gz")):
-        return scipy.io.mmread(path).tocsr()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # matrix or array: both will do
+            return scipy.io.mmread(path).tocsr()
     if path.endswith(".graphml"):
         network = networkx.read_graphml(path)
         assert [network.nodes[node]["name"] for node in network] == NAMES

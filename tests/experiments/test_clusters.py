@@ -60,7 +60,7 @@ def test_a_single_graph_is_the_same():
 
 
 def test_clusters_of_separate_groups():
-    blocks = otgraph.Graph.from_weights(sp.block_diag([np.ones((8, 8))] * 3))
+    blocks = otgraph.Graph.from_weights(sp.block_diag([sp.csr_matrix(np.ones((8, 8)))] * 3))
     labels = np.repeat([0, 1, 2], 8)
     assert clustering_score(blocks, labels, n=3, seed=0) == pytest.approx(1)
     assert clustering_score(blocks, np.arange(24) % 2, n=3, seed=0) < 0.2

@@ -58,7 +58,7 @@ class TestCluster:
         assert cells.uns["cluster"]["params"] == {"neighbors_key": "neighbors", "random_state": 1}
 
     def test_cells_in_no_cluster_are_missing(self, cells):
-        parts = [np.ones((30, 30)), np.ones((30, 30)), np.eye(30)]
+        parts = [sp.csr_matrix(part) for part in (np.ones((30, 30)), np.ones((30, 30)), np.eye(30))]
         cells.obsp["parts"] = sp.block_diag(parts, format="csr")
         cells.uns["parts"] = {"connectivities_key": "parts", "distances_key": "parts", "params": {}}
         with pytest.warns(DisconnectedWarning, match="30 point"):

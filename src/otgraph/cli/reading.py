@@ -6,6 +6,7 @@ import difflib
 import os
 import sys
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -440,7 +441,9 @@ def _npz(path: str, key: str | None) -> Any:
 def _mtx(path: str) -> Any:
     from scipy.io import mmread
 
-    values = mmread(path)
+    # The class is decided here, as scipy changes its default: older ones know no choice.
+    choice = {"spmatrix": True} if "spmatrix" in signature(mmread).parameters else {}
+    values = mmread(path, **choice)
     return values.tocsr() if hasattr(values, "tocsr") else values
 
 

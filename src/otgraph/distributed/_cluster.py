@@ -161,7 +161,12 @@ class Cluster:
     def errors(self) -> Iterator[None]:
         """Raise Dask's own failures as `ClusterError`; errors of tasks pass through."""
         distributed = require("distributed", "distributed")
-        lost = CancelledError, TimeoutError, distributed.comm.CommClosedError, _closed_client()
+        lost = (
+            CancelledError,
+            TimeoutError,
+            distributed.comm.CommClosedError,
+            distributed.client.ClosedClientError,
+        )
         try:
             yield
         except distributed.scheduler.KilledWorker as error:
@@ -225,12 +230,6 @@ class Cluster:
                 "worker %s left; computed again, with what they need: %s",
                 address, _listed(mine),
             )  # fmt: skip
-
-
-def _closed_client() -> type[Exception]:
-    """Raised by a client that has lost its scheduler; older versions raise plain errors."""
-    client = require("distributed.client", "distributed")
-    return getattr(client, "ClosedClientError", CancelledError)
 
 
 def _call(function: Callable[..., T], *args: Any) -> T:
