@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -117,3 +119,74 @@ print(available_bytes({str(system.root)!r}), available_bytes())
     fake, real = map(int, done.stdout.split())
     assert fake == 5000 * MB
     assert real < 6000 * MB
+
+
+# Refusals under real limits ---------------------------------------------------------------
+
+CALLS = """
+import time
+import numpy as np
+import otgraph
+LIMIT
+X = np.random.default_rng(0).normal(size=(20_000, 3))
+small = otgraph.gaussian_graph(X[:2000], 1.0)
+otgraph.quadratic_ot_graph(X[:500], 1.0)  # compiles
+calls = {
+    "dense quadratic graph": lambda: otgraph.quadratic_ot_graph(X, eps=1e6),
+    "dense path": lambda: otgraph.eps_path(X, [1e6, 1e5]),
+    "large mean degree": lambda: otgraph.quadratic_ot_graph(X, mean_degree=15_000),
+    "gaussian graph": lambda: otgraph.gaussian_graph(X),
+    "entropic graph": lambda: otgraph.entropic_ot_graph(X),
+    "many neighbors": lambda: otgraph.knn_gaussian_graph(X, 19_000),
+    "dense rows": lambda: small.extend(np.repeat(X, 20, axis=0)),
+}
+for name, call in calls.items():
+    began = time.perf_counter()
+    try:
+        call()
+    except otgraph.exceptions.MemoryLimitError as error:
+        assert "may be used" in str(error), error
+    else:
+        raise AssertionError(name)
+    assert time.perf_counter() - began < 10, name
+assert otgraph.quadratic_ot_graph(X, mean_degree=10).certificate.status == "exact"
+print("done")
+"""
+
+
+def run_limited(limit, **options):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CALLS.replace("LIMIT", limit)],
+        capture_output=True, text=True, **options,
+    )  # fmt: skip
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_refused_within_seconds_under_a_limit_of_the_address_space():
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 * 10**9,) * 2)"
+    run_limited(limit)
+
+
+@pytest.fixture
+def control_group():
+    """A control group of version 1 or 2 with 2 GB."""
+    for top, name in (
+        (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+        (Path("/sys/fs/cgroup"), "memory.max"),
+    ):
+        group = top / f"otgraph_test_{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        if (group / name).exists():
+            (group / name).write_text("2000000000")
+            yield group
+            group.rmdir()
+            return
+        group.rmdir()
+    pytest.skip("this process may not make a control group")
+
+
+def test_refused_within_seconds_in_a_control_group(control_group):
+    run_limited(f"open({str(control_group / 'cgroup.procs')!r}, 'w').write('0')")

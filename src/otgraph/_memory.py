@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otgraph.exceptions import MemoryLimitError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Assumed if the system does not report it.
 UNKNOWN_BYTES = 4 << 30
+# Share of the free memory that may be used.
+USABLE_SHARE = 0.9
 # Names of limit, usage and reclaimable cache in the two versions of control groups.
 CGROUP_FILES = {
     2: ("memory.max", "memory.current", "inactive_file"),
@@ -88,6 +92,17 @@ def _field(path: Path, name: str, unit: int) -> int | None:
 def _number(path: Path) -> int | None:
     lines = _lines(path)
     return int(lines[0]) if lines and lines[0].isdigit() else None  # "max" is no limit
+
+
+def require_bytes(need: float, what: str, way_out: str) -> None:
+    """Raise before anything is allocated if ``need`` bytes are more than may be used."""
+    usable = USABLE_SHARE * available_bytes()
+    if need > usable:
+        msg = (
+            f"{what} would need {format_bytes(need)}, but {format_bytes(usable)} may be used. "
+            f"{way_out}"
+        )
+        raise MemoryLimitError(msg)
 
 
 def format_bytes(n_bytes: float) -> str:

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
 from otgraph.exceptions import DisconnectedWarning, MemoryLimitError
+from otgraph import _memory
 from otgraph.graphs import _dense, entropic_ot_graph, gaussian_graph, knn_gaussian_graph
 
 
@@ -79,9 +80,10 @@ class TestGaussian:
         assert graph.n_connected == 2
 
     def test_memory_is_checked_first(self, monkeypatch, rng):
-        monkeypatch.setattr(_dense, "available_bytes", lambda: 10**6)
+        for module in (_dense, _memory):
+            monkeypatch.setattr(module, "available_bytes", lambda: 10**6)
         X = rng.standard_normal((300, 2))
-        message = "300 points takes 0.0 GB.*at most 273 points.*quadratic_ot_graph"
+        message = "300 points would need 1 MB.*at most 273 points.*quadratic_ot_graph"
         for build in (gaussian_graph, entropic_ot_graph):
             with pytest.raises(MemoryLimitError, match=message):
                 build(X, 1.0)

@@ -151,6 +151,11 @@ class Cost(ABC):
         """Sampled costs of listed pairs, as accurate as those of a screen."""
         return costs
 
+    def among(self, rows: LongArray) -> FloatArray:
+        """Costs of a few points with each other."""
+        blocks = row_blocks(len(rows), SAMPLE_ROWS)
+        return np.vstack([self.sample(rows[a:b])[:, rows] for a, b in blocks])
+
     def available_bytes(self) -> int:
         """Free memory in the process or the workers that hold the pairs."""
         return available_bytes()

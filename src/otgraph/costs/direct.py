@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._memory import require_bytes
 from otgraph._blas import single_threaded_blas
 from otgraph._parallel import Workers, cache_blocks
 from otgraph._validation import check_points
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IndexArray, LongArray, Points, PointsLike
 
 BEYOND_FLOAT64 = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
+
+
+# Bytes per neighbor: index and cost as found, as sorted, and as entries of a matrix.
+BYTES_PER_NEIGHBOR = 64
 
 
 class DirectCost(Cost):
@@ -103,6 +108,11 @@ class DirectCost(Cost):
         index, because duplicates may come before it.
         """
         own = np.arange(self.n) if queries is None else None
+        n_queries = self.n if queries is None else queries.shape[0]
+        require_bytes(
+            n_queries * k * BYTES_PER_NEIGHBOR, f"{k:,} neighbors of {n_queries:,} points",
+            "Ask for fewer neighbors.",
+        )  # fmt: skip
         with single_threaded_blas():
             indices, raw = nearest(self, self.own if queries is None else queries, k, own)
         return indices, self._scaled(raw)

@@ -92,6 +92,11 @@ class DistancePowers(SearchedCost):
         squares = subtracted_squares(self.own, self.own, rows, columns)
         return self._scaled(self._powered(squares))
 
+    def among(self, rows: LongArray) -> FloatArray:
+        """Costs of a few points with each other."""
+        few = len(rows)
+        return self.listed(np.repeat(rows, few), np.tile(rows, few)).reshape(few, few)
+
     def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
         """Costs by subtraction; sampled ones come from matrix products."""
         return self.listed(i, j)

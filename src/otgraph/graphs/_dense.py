@@ -7,29 +7,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._memory import available_bytes
-from otgraph.exceptions import MemoryLimitError
+from otgraph._memory import USABLE_SHARE, available_bytes, require_bytes
 
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray, SparseMatrix
 
 # Bytes per pair: a float64 weight, plus a 32-bit index or a float32 copy for Newton steps.
 BYTES_PER_PAIR = 12
-# Share of the free memory that may be used.
-USABLE_SHARE = 0.9
 
 
 def require_dense_memory(n: int) -> None:
     """Raise before anything is allocated if n × n weights do not fit into memory."""
-    needed, available = BYTES_PER_PAIR * n * n, available_bytes()
-    if needed > USABLE_SHARE * available:
-        largest = int((USABLE_SHARE * available / BYTES_PER_PAIR) ** 0.5)
-        msg = (
-            f"A graph with an edge between all pairs of {n:,} points takes {needed / 1e9:,.1f} GB, "
-            f"and {available / 1e9:,.1f} GB are free. Use at most {largest:,} points, or a sparse "
-            "graph: quadratic_ot_graph or knn_gaussian_graph."
-        )
-        raise MemoryLimitError(msg)
+    largest = int((USABLE_SHARE * available_bytes() / BYTES_PER_PAIR) ** 0.5)
+    require_bytes(
+        BYTES_PER_PAIR * n * n,
+        f"A graph with an edge between all pairs of {n:,} points",
+        f"Use at most {largest:,} points, or a sparse graph: quadratic_ot_graph or "
+        "knn_gaussian_graph.",
+    )
 
 
 def csr_from_dense(matrix: FloatArray) -> SparseMatrix:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._memory import require_bytes
 from otgraph._blas import single_threaded_blas
 from otgraph._parallel import Workers, row_blocks
 from otgraph._validation import check_positive, check_vector
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # Costs of new points that are in memory at once: 32 MB.
 BLOCK_ENTRIES = 1 << 22
+ENTRY_BYTES = 24  # of a weight and its index, in the blocks and in the result
 
 
 def extend(
@@ -90,6 +92,12 @@ def stacked_rows(
     with single_threaded_blas():
         for a, b in row_blocks(queries.shape[0], max(1, BLOCK_ENTRIES // costs.n)):
             parts.append(csr_from_dense(weights(costs.rows(queries[a:b]), a, b)))
+            if not a:  # the first block shows how dense the rows are
+                n_entries = parts[0].nnz / b * queries.shape[0]
+                require_bytes(
+                    ENTRY_BYTES * n_entries, f"Weights of {queries.shape[0]:,} new points",
+                    "Pass fewer of them at a time.",
+                )  # fmt: skip
     return sp.csr_matrix(sp.vstack(parts, format="csr"))
 
 

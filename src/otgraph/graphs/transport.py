@@ -34,6 +34,8 @@ from otgraph.solvers import (
     Status,
     Wish,
     first_state,
+    near_pairs,
+    require_room_for_solution,
     solve,
     solve_for_degree,
     with_floors,
@@ -142,11 +144,12 @@ class TransportProblem:
     ) -> Solution:
         """The solution for one eps, from potentials or from the solution of another eps."""
         goal = self._goal(eps)
+        if u0 is not None:
+            u0 = check_vector(u0, "u0", self.cost.n)[self.cost.order]
+        require_room_for_solution(self.cost, goal)
         if start is None:
-            if u0 is not None:
-                u0 = check_vector(u0, "u0", self.cost.n)[self.cost.order]
             k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
-            start = first_state(self.cost, self.cost.neighbors(k), goal, u0=u0, k=k)
+            start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
         return self._judged(solve(self.screener, goal, start))
 
     def solve_for_degree(self, mean_degree: float) -> Solution:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.degree import solve_for_degree
 from otgraph.solvers.floors import Floors, Wish, with_floors
+from otgraph.solvers.room import near_pairs, require_room_for_solution
 from otgraph.solvers.rounds import solve
 from otgraph.solvers.screening import Screener
 from otgraph.solvers.state import Goal, Solution, State, first_state
@@ -22,6 +23,8 @@ __all__ = [
     "Verification",
     "Wish",
     "first_state",
+    "near_pairs",
+    "require_room_for_solution",
     "solve",
     "solve_for_degree",
     "with_floors",

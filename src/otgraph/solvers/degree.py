@@ -12,6 +12,7 @@ from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.certify import certify
 from otgraph.solvers.floors import Wish, with_floors
 from otgraph.solvers.newton import newton
+from otgraph.solvers.room import near_pairs
 from otgraph.solvers.rounds import LOOSE_STEPS, LOOSE_TOL, approach, looking_further, solve
 from otgraph.solvers.state import Effort, first_state
 
@@ -70,7 +71,7 @@ def _solve_plain(screener: Screener, degree: float, goal: Goal, *, n_candidates:
     goes to the tolerance.
     """
     cost = screener.cost
-    pairs = cost.neighbors(n_candidates)
+    pairs = near_pairs(cost, n_candidates)
     eps, slope = row_law(cost, pairs, degree, goal.mass)
     state = first_state(cost, pairs, goal.at(eps))
     limits = eps_limits(cost, goal.mass, state.problem.largest_costs())

@@ -21,6 +21,7 @@ from otgraph.exceptions import InfeasibleError, MemoryLimitError
 from otgraph.solvers.certificate import Reason
 from otgraph.solvers.certify import certify
 from otgraph.solvers.newton import newton
+from otgraph.solvers.room import most_neighbors, near_pairs
 from otgraph.solvers.sampling import excess_ratio
 from otgraph.solvers.state import Effort, first_state, start_potentials
 
@@ -183,15 +184,15 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
 
 def _too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
     """Whether a screen at these potentials would return a large part of all pairs."""
-    if state.k is None or state.k >= cost.n - 1:
+    if state.k is None or state.k >= min(most_neighbors(cost), cost.n - 1):
         return False
     return excess_ratio(cost, state.u, goal.target) > TOLERATED_EXCESS
 
 
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
     assert state.k is not None  # `_too_few_neighbors` has checked it
-    k = min(MORE_NEIGHBORS * state.k, cost.n - 1)
-    return first_state(cost, cost.neighbors(k), goal, k=k)
+    k = min(MORE_NEIGHBORS * state.k, most_neighbors(cost), cost.n - 1)
+    return first_state(cost, near_pairs(cost, k), goal, k=k)
 
 
 def _with_higher_price(goal: Goal, state: State) -> State:

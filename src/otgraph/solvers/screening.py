@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph._memory import format_bytes
-from otgraph.exceptions import MemoryLimitError
+from otgraph.solvers.room import require_room_for_screen
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost, Screen
     from otgraph.typing import FloatArray, LongArray
 
-# Peak bytes per pair. Sorting the list into both rows takes 16 + 2·12; candidates, active pairs
-# and plan together take 2·12 + 2·4 + 2·20.
-BYTES_PER_PAIR = 80
-MEMORY_SHARE = 0.7  # share of the free memory that pairs may use
 PARTIAL_SHARE = 0.1  # above this share of points a full pass is cheaper than one over some points
 
 
@@ -62,7 +57,7 @@ class Screener:
         return replace(known, upper=upper, pairs=known.pairs.below(upper, self.cost.workers))
 
     def _full_pass(self, upper: FloatArray) -> Screen:
-        self._refuse_what_does_not_fit(upper)
+        require_room_for_screen(self.cost, upper)
         self._known = None
         self.n_passes += 1
         self.cost.decide(upper)
@@ -86,17 +81,3 @@ class Screener:
             return False
         self._known = None
         return True
-
-    def _refuse_what_does_not_fit(self, upper: FloatArray) -> None:
-        limit = MEMORY_SHARE * self.cost.available_bytes()
-        if self.cost.n_pairs * BYTES_PER_PAIR <= limit:
-            return
-        need = self.cost.predict_pairs(upper) * BYTES_PER_PAIR
-        if need > limit:
-            degree = 2.0 * need / BYTES_PER_PAIR / self.cost.n
-            msg = (
-                f"The graph would have about {degree:,.0f} candidates per point and need "
-                f"{format_bytes(need)}, but {format_bytes(limit)} may be used. Lower `eps`, "
-                "or ask for a `mean_degree`."
-            )
-            raise MemoryLimitError(msg)

@@ -1,0 +1,91 @@
+"""Memory for candidate pairs, asked before any are collected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph._memory import format_bytes
+from otgraph.costs.blocks import MatrixCost
+from otgraph.exceptions import MemoryLimitError
+from otgraph.solvers.newton import newton
+from otgraph.solvers.state import first_state
+
+if TYPE_CHECKING:
+    from otgraph.costs import Cost
+    from otgraph.costs.interface import PairSet
+    from otgraph.solvers.state import Goal
+
+# Peak bytes per pair. Sorting the list into both rows takes 16 + 2·12; candidates, active pairs
+# and plan together take 2·12 + 2·4 + 2·20.
+BYTES_PER_PAIR = 80
+MEMORY_SHARE = 0.7  # share of the free memory that pairs may use
+# Points of the small problem that shows how dense a graph will be, and how exactly it is solved.
+# If they have at least this many neighbors each, the share of pairs is known to a few percent.
+FEW_POINTS = 256
+FEW_TOL = 0.05
+FEW_STEPS = 50
+FEWEST_NEIGHBORS = 16
+
+
+def near_pairs(cost: Cost, k: int) -> PairSet:
+    """Pairs of near points, about k per point, if they fit into memory."""
+    if cost.samples:  # otherwise the caller has given the pairs
+        _require(cost, float(cost.n) * k)
+    return cost.neighbors(k)
+
+
+def most_neighbors(cost: Cost) -> int:
+    """Number of near points per point that fit into memory."""
+    return int(_usable_bytes(cost) / BYTES_PER_PAIR / cost.n)
+
+
+def require_room_for_screen(cost: Cost, upper: np.ndarray) -> None:
+    """Raise if the pairs with c_ij < upper_i + upper_j do not fit into memory."""
+    if not _all_fit(cost):
+        _require(cost, cost.predict_pairs(upper))
+
+
+def require_room_for_solution(cost: Cost, goal: Goal) -> None:
+    """Raise if the solution is so dense that its pairs do not fit into memory.
+
+    Evenly spread points are solved by themselves, with targets lowered in proportion to their
+    number. Their potentials are about those of the whole problem, and so is their share of pairs.
+    The search for candidates, which would find out too, takes minutes.
+    """
+    if not cost.samples or _all_fit(cost):
+        return
+    rows = np.linspace(0, cost.n - 1, FEW_POINTS).astype(np.int64)
+    mass = goal.mass[rows]
+    if not goal.self_loops and mass.max() > 0.5 * mass.sum():
+        return  # infeasible by themselves
+    few = MatrixCost(cost.among(rows), workers=cost.workers)
+    share = (FEW_POINTS - 1) / (cost.n - 1)
+    small = replace(goal, eps=share * goal.eps, mass=mass, floors=None)
+    state = first_state(few, few.neighbors(FEW_POINTS - 1), small)
+    found = newton(state.problem, small.target, state.u, tol=FEW_TOL, max_iter=FEW_STEPS)
+    degree = replace(state, u=found.u).mean_degree
+    if degree >= FEWEST_NEIGHBORS:
+        _require(cost, degree / (FEW_POINTS - 1) * cost.n_pairs)
+
+
+def _all_fit(cost: Cost) -> bool:
+    return cost.n_pairs * BYTES_PER_PAIR <= _usable_bytes(cost)
+
+
+def _usable_bytes(cost: Cost) -> float:
+    return MEMORY_SHARE * cost.available_bytes()
+
+
+def _require(cost: Cost, n_pairs: float) -> None:
+    need, limit = n_pairs * BYTES_PER_PAIR, _usable_bytes(cost)
+    if need <= limit:
+        return
+    msg = (
+        f"The graph would have about {2.0 * n_pairs / cost.n:,.0f} candidates per point and need "
+        f"{format_bytes(need)}, but {format_bytes(limit)} may be used. Lower `eps`, or ask for a "
+        "smaller `mean_degree`."
+    )
+    raise MemoryLimitError(msg)
