@@ -74,12 +74,16 @@ class DirectCost(Cost):
         """Costs from some queries to all points."""
         return self._scaled(self.raw(queries))
 
-    def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        """Costs of listed pairs of the n points; `rows` must be sorted."""
+    def listed(self, rows: IndexArray, columns: IndexArray, queries: Any = None) -> FloatArray:
+        """Costs of listed pairs of a query and a point; `rows` must be sorted.
+
+        Without queries, these are pairs of the n points.
+        """
+        queries = self.own if queries is None else queries
         costs = np.empty(len(rows))
-        for a, b in self._direct_blocks():
+        for a, b in cache_blocks(queries.shape[0], self.n):
             span = slice(*np.searchsorted(rows, [a, b]))
-            costs[span] = self.rows(self.own[a:b])[rows[span] - a, columns[span]]
+            costs[span] = self.rows(queries[a:b])[rows[span] - a, columns[span]]
         return costs
 
     def matrix(self) -> FloatArray:
@@ -95,18 +99,19 @@ class DirectCost(Cost):
             raise ValueError(BEYOND_FLOAT64)
         return out
 
-    def nearest(self, k: int, queries: Any = None) -> tuple[LongArray, FloatArray]:
+    def nearest(
+        self, k: int, queries: Any = None, own: LongArray | None = None
+    ) -> tuple[LongArray, FloatArray]:
         """Indices and costs of the exact k nearest points, ordered by cost, then by index.
 
-        Without queries, these are the neighbors of every point. The point itself is left out by
-        index, because duplicates may come before it.
+        Without queries, these are the neighbors of every point. If the queries are points of
+        the cost, ``own`` holds their indices. The point itself is left out by index, because
+        duplicates may come before it.
         """
-        own = np.arange(self.n) if queries is None else None
-        indices, raw = nearest(self, self.own if queries is None else queries, k, own)
+        if queries is None:
+            queries, own = self.own, np.arange(self.n)
+        indices, raw = nearest(self, queries, k, own)
         return indices, self._scaled(raw)
-
-    def _direct_blocks(self) -> list[tuple[int, int]]:
-        return cache_blocks(self.n, self.n)
 
     def _scaled(self, raw: FloatArray) -> FloatArray:
         if self.factor != 1.0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,17 +11,25 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from otgraph._validation import check_choice, check_count
+from otgraph.exceptions import argument_error
+from otgraph.graphs.distances import distances, new_distances
+
 if TYPE_CHECKING:
     from typing import Self
 
     from otgraph.graphs import Graph
     from otgraph.typing import SparseMatrix
 
+Mode: TypeAlias = Literal["affinity", "distance"]
+# Parameters that say what a transformer returns, and not how its graph is built.
+OF_THE_OUTPUT = ("mode", "min_neighbors")
+
 
 class GraphTransformer(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta
 ):
-    """Points in, weights of a graph out.
+    """Points in, weights of a graph out: similarities, or distances with ``mode="distance"``.
 
     ``fit_transform`` gives the graph on the points that were fitted, symmetric and square.
     ``transform`` treats all rows as new points, even fitted ones, and returns their weights to the
@@ -29,6 +37,8 @@ class GraphTransformer(
     """
 
     metric: Any
+    mode: Mode
+    min_neighbors: int
 
     @abstractmethod
     def _build(self, X: Any, **fit_options: Any) -> Graph:
@@ -40,8 +50,31 @@ class GraphTransformer(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, ensure_min_samples=2,
         )  # fmt: skip
+        check_choice(self.mode, "mode", get_args(Mode))
+        if check_count(self.min_neighbors, "min_neighbors", minimum=0) and self.mode != "distance":
+            msg = (
+                "`min_neighbors` must be 0 with mode='affinity', where a graph has the edges that "
+            )
+            msg += f"it has; got {self.min_neighbors}."
+            raise argument_error(ValueError, "min_neighbors", msg)
         self.graph_ = self._build(X, **fit_options)
         return self
+
+    def _keywords(self) -> dict[str, Any]:
+        """Parameters that the function behind this class takes."""
+        params = self.get_params(deep=False)
+        return {name: value for name, value in params.items() if name not in OF_THE_OUTPUT}
+
+    @property
+    def _metric_function(self) -> Any:
+        return self.metric if callable(self.metric) else None
+
+    def _fitted_matrix(self) -> SparseMatrix:
+        if self.mode == "affinity":
+            return as_configured(self.graph_.weights.copy())
+        return as_configured(
+            distances(self.graph_, self._metric_function, least=self.min_neighbors)
+        )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Build the graph.
@@ -56,17 +89,17 @@ class GraphTransformer(
         return self._fit(X)
 
     def fit_transform(self, X: Any, y: Any = None) -> SparseMatrix:
-        """Build the graph and return its weights.
+        """Build the graph and return its weights, or its distances.
 
         Parameters
         ----------
         X, y
             As in :meth:`fit`.
         """
-        return as_configured(self.fit(X).graph_.weights.copy())
+        return self.fit(X)._fitted_matrix()
 
     def transform(self, X: Any) -> SparseMatrix:
-        """Weights of new points to the fitted ones; see :meth:`otgraph.Graph.extend`.
+        """Weights, or distances, of new points to the fitted ones; see `otgraph.Graph.extend`.
 
         Parameters
         ----------
@@ -78,8 +111,11 @@ class GraphTransformer(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, reset=False,
         )  # fmt: skip
-        metric = self.metric if callable(self.metric) else None
-        return as_configured(self.graph_.extend(X, metric=metric))
+        metric = self._metric_function
+        rows = self.graph_.extend(X, metric=metric)
+        if self.mode == "distance":
+            rows = new_distances(self.graph_, X, rows, metric, least=self.min_neighbors)
+        return as_configured(rows)
 
     @property
     def _n_features_out(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from otgraph.estimators._transformer import GraphTransformer, as_configured
+from otgraph.estimators._transformer import GraphTransformer
 from otgraph.graphs import (
     entropic_ot_graph,
     gaussian_graph,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from otgraph.estimators._transformer import Mode
     from otgraph.graphs import Graph
     from otgraph.graphs.options import Eps, Metric, OnFailure, Search, Symmetrize
     from otgraph.typing import RandomState, SparseMatrix
@@ -52,18 +53,18 @@ class _TransportTransformer(GraphTransformer):
     def fit_transform(
         self, X: Any, y: Any = None, *, mass: ArrayLike | None = None
     ) -> SparseMatrix:
-        """Build the graph and return its weights.
+        """Build the graph and return its weights, or its distances.
 
         Parameters
         ----------
         X, y, mass
             As in :meth:`fit`.
         """
-        return as_configured(self.fit(X, mass=mass).graph_.weights.copy())
+        return self.fit(X, mass=mass)._fitted_matrix()
 
 
 class QuadraticOTTransformer(_TransportTransformer):
-    """Sparse graph by quadratically regularized optimal transport.
+    """Sparse graph by quadratic optimal transport: similarities, not distances.
 
     The adaptive graph of this package, as a transformer: :func:`otgraph.quadratic_ot_graph`
     explains the parameters. Degrees differ from point to point, and rows sum to one.
@@ -78,6 +79,12 @@ class QuadraticOTTransformer(_TransportTransformer):
     metric, power, normalize, self_loops, min_degree, connect, tol, search, max_missing, \
 n_candidates, max_iter, on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -118,6 +125,8 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
         on_failure: OnFailure = QuadraticOptions.on_failure,
         n_jobs: int | None = -1,
         random_state: RandomState = QuadraticOptions.random_state,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.eps = eps
         self.mean_degree = mean_degree
@@ -135,13 +144,15 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
         self.on_failure = on_failure
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
     def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return quadratic_ot_graph(X, **self.get_params(deep=False), **fit_options)
+        return quadratic_ot_graph(X, **self._keywords(), **fit_options)
 
 
 class EntropicOTTransformer(_TransportTransformer):
-    """Dense graph by entropically regularized optimal transport.
+    """Dense graph by entropic optimal transport: similarities, not distances.
 
     Every pair of points has a weight, so memory grows with the square of the number of points.
     :func:`otgraph.entropic_ot_graph` explains the parameters.
@@ -152,6 +163,12 @@ class EntropicOTTransformer(_TransportTransformer):
         Regularization in units of the mean cost.
     metric, power, normalize, self_loops, tol, max_iter, on_failure, n_jobs
         As in :func:`otgraph.entropic_ot_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -179,6 +196,8 @@ class EntropicOTTransformer(_TransportTransformer):
         max_iter: int = EntropicOptions.max_iter,
         on_failure: OnFailure = EntropicOptions.on_failure,
         n_jobs: int | None = -1,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.eps = eps
         self.metric = metric
@@ -189,13 +208,15 @@ class EntropicOTTransformer(_TransportTransformer):
         self.max_iter = max_iter
         self.on_failure = on_failure
         self.n_jobs = n_jobs
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
     def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return entropic_ot_graph(X, **self.get_params(deep=False), **fit_options)
+        return entropic_ot_graph(X, **self._keywords(), **fit_options)
 
 
 class KNNGaussianTransformer(GraphTransformer):
-    """Graph of nearest neighbors, with Gaussian or with equal weights.
+    """Graph of nearest neighbors, Gaussian or equal weights: similarities, not distances.
 
     :func:`otgraph.knn_gaussian_graph` explains the parameters. ``transform`` gives the k nearest
     fitted points of every new one, while the fitted graph is symmetrized: some of its points
@@ -209,6 +230,12 @@ class KNNGaussianTransformer(GraphTransformer):
         Scale of the weights in units of the mean cost; None gives every edge weight one.
     metric, power, normalize, include_self, symmetrize, n_jobs
         As in :func:`otgraph.knn_gaussian_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -234,6 +261,8 @@ class KNNGaussianTransformer(GraphTransformer):
         include_self: bool = KNNGaussianOptions.include_self,
         symmetrize: Symmetrize = KNNGaussianOptions.symmetrize,
         n_jobs: int | None = -1,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.eps = eps
@@ -243,13 +272,15 @@ class KNNGaussianTransformer(GraphTransformer):
         self.include_self = include_self
         self.symmetrize = symmetrize
         self.n_jobs = n_jobs
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
     def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return knn_gaussian_graph(X, **self.get_params(deep=False), **fit_options)
+        return knn_gaussian_graph(X, **self._keywords(), **fit_options)
 
 
 class GaussianTransformer(GraphTransformer):
-    """Graph with a Gaussian weight between all pairs.
+    """Graph with a Gaussian weight between all pairs: similarities, not distances.
 
     :func:`otgraph.gaussian_graph` explains the parameters. Memory grows with the square of the
     number of points.
@@ -260,6 +291,12 @@ class GaussianTransformer(GraphTransformer):
         Scale of the weights in units of the mean cost.
     metric, power, normalize, self_loops, n_jobs
         As in :func:`otgraph.gaussian_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -283,6 +320,8 @@ class GaussianTransformer(GraphTransformer):
         normalize: bool = GaussianOptions.normalize,
         self_loops: bool = GaussianOptions.self_loops,
         n_jobs: int | None = -1,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.eps = eps
         self.metric = metric
@@ -290,13 +329,15 @@ class GaussianTransformer(GraphTransformer):
         self.normalize = normalize
         self.self_loops = self_loops
         self.n_jobs = n_jobs
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
     def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return gaussian_graph(X, **self.get_params(deep=False), **fit_options)
+        return gaussian_graph(X, **self._keywords(), **fit_options)
 
 
 class MAGICTransformer(GraphTransformer):
-    """Graph with the adaptive kernel of MAGIC.
+    """Graph with the adaptive kernel of MAGIC: similarities, not distances.
 
     :func:`otgraph.magic_graph` explains the parameters. ``transform`` gives the kernel of new
     points before symmetrization.
@@ -307,6 +348,12 @@ class MAGICTransformer(GraphTransformer):
         Neighbor whose distance sets the bandwidth of a point.
     decay, knn_max, thresh, metric, n_pca, random_state, n_jobs
         As in :func:`otgraph.magic_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -331,6 +378,8 @@ class MAGICTransformer(GraphTransformer):
         n_pca: int | None = MAGICOptions.n_pca,
         random_state: RandomState = MAGICOptions.random_state,
         n_jobs: int | None = -1,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.decay = decay
@@ -340,6 +389,8 @@ class MAGICTransformer(GraphTransformer):
         self.n_pca = n_pca
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
     def _build(self, X: Any, **fit_options: Any) -> Graph:
-        return magic_graph(X, **self.get_params(deep=False), **fit_options)
+        return magic_graph(X, **self._keywords(), **fit_options)

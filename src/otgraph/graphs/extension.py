@@ -94,16 +94,9 @@ def _magic_rows(graph: Graph, X_new: PointsLike, mass: Any, metric: Any) -> Spar
     As in graphtools, `knn_max` limits the neighbors of the points of the graph, not those of new
     points.
     """
-    params: dict[str, Any] = dict(graph.params)
-    metric = _metric(graph, metric)
-    points: Any = graph.points
-    if params["n_pca"] is not None:
-        points = check_input(points, metric)
-        X_new = check_new_points(X_new, points)
-        points, X_new = project(points, X_new, params["n_pca"], params["random_state"])
-    costs = _cost_of(graph.n, points, metric=metric)
-    queries = costs.queries(X_new)
-    kernel = params["n_neighbors"], params["decay"], params["thresh"]
+    params = graph.params
+    costs, queries = metric_cost(graph, metric, X_new)
+    kernel: Any = params["n_neighbors"], params["decay"], params["thresh"]
     return _stacked(costs, queries, lambda block, a, b: decayed(block, *kernel))
 
 
@@ -178,6 +171,24 @@ def _costs_and_queries(graph: Graph, X_new: PointsLike, metric: Any) -> tuple[Di
     return costs, costs.queries(X_new)
 
 
+def metric_cost(
+    graph: Graph, metric: Any = None, X_new: PointsLike | None = None
+) -> tuple[DirectCost, Any]:
+    """The metric of a graph as a cost, without power and scale, and points as queries.
+
+    The queries are the new points, or those of the graph. A graph on principal components measures
+    distances there.
+    """
+    metric, params = _metric(graph, metric), graph.params
+    points: Any = graph.points
+    if params.get("n_pca") is not None:
+        points = check_input(points, metric)
+        new = points if X_new is None else check_new_points(X_new, points)
+        points, X_new = project(points, new, params["n_pca"], params["random_state"])  # type: ignore[arg-type]
+    costs = _cost_of(graph.n, points, metric=metric)
+    return costs, costs.own if X_new is None else costs.queries(X_new)
+
+
 def _cost_of(n: int, points: Any, **options: Any) -> DirectCost:
     """The cost of the points of a graph; precomputed costs need no points."""
     workers = Workers(-1)
@@ -191,7 +202,7 @@ def _cost_of(n: int, points: Any, **options: Any) -> DirectCost:
 
 
 def _metric(graph: Graph, metric: Any) -> Any:
-    recorded = str(graph.params["metric"])
+    recorded = str(graph.params.get("metric", "euclidean"))
     if is_metric_name(recorded):
         if metric is not None:
             msg = f"`metric` must be None for a graph built with metric={recorded!r}."
