@@ -24,10 +24,11 @@ METHODS = tuple(CONSTRUCTIONS)
 
 def neighbors(
     adata: Any,
+    n_neighbors: float | None = None,
+    n_pcs: int | None = None,
     *,
     eps: Eps | None = None,
     mean_degree: float | None = None,
-    n_pcs: int | None = None,
     use_rep: str | None = None,
     method: str = "quadratic",
     key_added: str | None = None,
@@ -43,6 +44,9 @@ def neighbors(
     ----------
     adata
         Annotated data, normalized as for scanpy.
+    n_neighbors
+        What it means in scanpy: the size of the neighborhoods. For ``"quadratic"`` it is
+        `mean_degree`, for ``"knn"`` and ``"magic"`` their own keyword of this name.
     eps
         Regularization; larger values spread the mass over more neighbors. ``"auto"`` chooses the
         value whose graph predicts unseen features best (``method="quadratic"`` only).
@@ -84,7 +88,8 @@ def neighbors(
     Keys.of(key_added)  # check the name before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
-    graph = build_graph(chosen.points, method, eps=eps, mean_degree=mean_degree, **keywords)
+    keywords |= {"n_neighbors": n_neighbors, "eps": eps, "mean_degree": mean_degree}
+    graph = build_graph(chosen.points, method, **keywords)
     metric = keywords.get("metric")
     write_slots(
         adata,
@@ -101,13 +106,18 @@ def build_graph(points: Any, method: str, **keywords: Any) -> Graph:
     """Graph by the name of its construction; keywords that are None count as not given."""
     build = CONSTRUCTIONS[check_choice(method, "method", METHODS)].build
     keywords = {name: value for name, value in keywords.items() if value is not None}
+    if method == "quadratic" and "n_neighbors" in keywords:
+        for other in ("eps", "mean_degree"):
+            if other in keywords:
+                msg = f"Pass one of `n_neighbors` and `{other}`, got both."
+                raise argument_error(TypeError, "n_neighbors", msg)
+        keywords["mean_degree"] = keywords.pop("n_neighbors")
     known = [name for name in inspect.signature(build).parameters if name != "X"]
     unknown = [name for name in keywords if name not in known]
     if unknown:
         hint = ""
         if unknown[0] == "n_neighbors":
-            hint = " Degrees differ from cell to cell here: pass `mean_degree`, or `n_neighbors` "
-            hint += "for a kernel on nearest neighbors (method='knn' or 'magic')."
+            hint = " All cells are neighbors here; method='quadratic', 'knn' and 'magic' take it."
         takes = listed(map(repr, known), len(known))
         msg = f"`{unknown[0]}` is not a keyword of method={method!r}; it takes {takes}.{hint}"
         raise argument_error(TypeError, unknown[0], msg)
