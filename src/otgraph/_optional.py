@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["require"]
 
 
-def require(module: str, extra: str) -> ModuleType:
+def require(module: str, extra: str | None = None) -> ModuleType:
     """Import an optional module, or say how to install it.
 
     Parameters
@@ -20,7 +20,7 @@ def require(module: str, extra: str) -> ModuleType:
         Dotted name, such as ``"matplotlib.collections"``.
     extra
         Extra of this package that installs it. The subpackage which needs the module has
-        the same name.
+        the same name. None for a package that no extra installs.
 
     Raises
     ------
@@ -34,5 +34,7 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name != package:
             raise
         msg = f'otgraph.{extra} needs {package}; install it with `pip install "otgraph[{extra}]"`'
+        if extra is None:
+            msg = f"This needs {package}; install it with `pip install {package}`"
         raise ImportError(msg, name=package) from error
     return importlib.import_module(module)

@@ -16,6 +16,7 @@ __all__ = [
     "InfeasibleError",
     "MemoryLimitError",
     "MissingPairsWarning",
+    "StaleGraphWarning",
     "argument_error",
 ]
 
@@ -59,6 +60,10 @@ class DisconnectedWarning(UserWarning):
 
 class MissingPairsWarning(UserWarning):
     """An approximate search misses a noticeable share of the pairs that matter."""
+
+
+class StaleGraphWarning(UserWarning):
+    """A stored graph belongs to other cells than those that are there now."""
 
 
 class ExperimentError(ValueError):

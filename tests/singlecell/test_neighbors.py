@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 import otgraph
 import otgraph.singlecell as ogs
-from otgraph.singlecell import _matrices
+from otgraph.exceptions import StaleGraphWarning
 from otgraph.singlecell._matrices import SMALLEST_DISTANCE, distances
 
 
@@ -76,7 +76,7 @@ def test_distances_are_those_of_the_plan(adata, monkeypatch):
     """Nothing is measured again: the plan has the cost of every edge."""
     graph = otgraph.quadratic_ot_graph(adata.obsm["X_pca"], 1.0, self_loops=True)
     measured = distances(replace(graph, edge_costs=None))
-    monkeypatch.setattr(_matrices, "direct_cost", None)
+    monkeypatch.setattr("otgraph.graphs.distances.metric_cost", None)
     kept = distances(graph)
     np.testing.assert_array_equal(kept.indices, measured.indices)
     np.testing.assert_allclose(kept.data, measured.data, rtol=1e-6)
@@ -99,7 +99,7 @@ def test_metric_function(adata):
     np.testing.assert_allclose(D.data, cdist(X, X, "chebyshev")[D.row, D.col], rtol=1e-5)
     params = adata.uns["neighbors"]["params"]
     assert params["metric"] == "euclidean"  # the name goes to scikit-learn, which knows no steps
-    assert params["metric_function"] == "callable steps"
+    assert params["metric_given"] == "callable steps"
 
 
 def test_copies_of_a_cell_keep_their_edge(adata):
@@ -268,14 +268,24 @@ class TestKindsOfAnnData:
 
 
 class TestArguments:
-    def test_number_of_neighbors_is_explained(self, adata):
-        with pytest.raises(TypeError, match=r"`n_neighbors` is not a keyword.*pass `mean_degree`"):
-            ogs.pp.neighbors(adata, n_neighbors=15)
+    def test_number_of_neighbors_means_what_it_means_in_scanpy(self, adata):
+        """By name and by position, and `n_pcs` after it."""
+        expected = otgraph.quadratic_ot_graph(adata.obsm["X_pca"][:, :4], mean_degree=9).weights
+        for arguments, keywords in [((9, 4), {}), ((), {"n_neighbors": 9, "n_pcs": 4})]:
+            ogs.pp.neighbors(adata, *arguments, **keywords)
+            assert (adata.obsp["weights"] != expected).nnz == 0
+        ogs.pp.neighbors(adata, 9, method="knn")
+        expected = otgraph.knn_gaussian_graph(adata.obsm["X_pca"], n_neighbors=9).weights
+        assert (adata.obsp["weights"] != expected).nnz == 0
 
-    def test_position_is_refused(self, adata):
-        # scanpy's second argument is a number of neighbors; it must not become an eps.
-        with pytest.raises(TypeError, match="positional"):
-            ogs.pp.neighbors(adata, 15)
+    @pytest.mark.parametrize("other", ["eps", "mean_degree"])
+    def test_one_size_is_enough(self, adata, other):
+        with pytest.raises(TypeError, match=f"one of `n_neighbors` and `{other}`"):
+            ogs.pp.neighbors(adata, 15, **{other: 5.0})
+
+    def test_number_of_neighbors_where_all_are(self, adata):
+        with pytest.raises(TypeError, match=r"`n_neighbors` is not a keyword.*All cells are neigh"):
+            ogs.pp.neighbors(adata, 15, method="gaussian")
 
     def test_keyword_of_another_construction(self, adata):
         with pytest.raises(TypeError, match=r"`mean_degree` is not a keyword of method='magic'"):
@@ -361,3 +371,87 @@ def test_copies_do_not_starve_the_others(rng):
     drawn = [M[body][:, body].data.mean() / M.data.max() for M in (W, C)]
     assert drawn[1] > 5 * drawn[0]
     assert edges_kept_by_umap(C) > edges_kept_by_umap(W)
+
+
+class TestReading:
+    """The graph comes back as it was written, or says that cells are missing."""
+
+    def test_transport_graph_with_its_certificate(self, adata, tmp_path):
+        adata.obsm["X_pca"][0] += 30.0  # alone, so that it gets minimum flows
+        graph = otgraph.quadratic_ot_graph(adata.obsm["X_pca"], mean_degree=8)
+        assert graph.floors is not None
+        ogs.pp.neighbors(adata, 8)
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        read = ogs.read_graph(anndata.read_h5ad(tmp_path / "cells.h5ad"))
+        assert read.certificate.record() == graph.certificate.record()
+        assert read.certificate.verify(adata.obsm["X_pca"])
+        np.testing.assert_array_equal(read.potentials, graph.potentials)
+        assert (read.floors != graph.floors).nnz == 0
+        new = adata.obsm["X_pca"][:5] + 0.1
+        np.testing.assert_array_equal(read.extend(new).toarray(), graph.extend(new).toarray())
+
+    @pytest.mark.parametrize(
+        ("method", "keywords"),
+        [("entropic", {"eps": 0.5}), ("knn", {}), ("gaussian", {}), ("magic", {"n_pca": 2})],
+    )
+    def test_every_construction_extends(self, adata, method, keywords):
+        ogs.pp.neighbors(adata, method=method, key_added="other", **keywords)
+        build = otgraph.graphs.constructions.CONSTRUCTIONS[method].build
+        new = adata.obsm["X_pca"][:5] + 0.1
+        expected = build(adata.obsm["X_pca"], **keywords).extend(new).toarray()
+        read = ogs.read_graph(adata, "other")
+        np.testing.assert_array_equal(read.extend(new).toarray(), expected)
+
+    def test_metric_function_is_not_forgotten(self, adata):
+        def metric(x, y):
+            return float(np.abs(x - y).max())
+
+        ogs.pp.neighbors(adata, 8, metric=metric)
+        read = ogs.read_graph(adata)
+        with pytest.raises(ValueError, match="`metric` must be the function"):
+            read.extend(adata.obsm["X_pca"])
+        assert read.extend(adata.obsm["X_pca"], metric=metric).shape == (90, 90)
+
+    def test_smaller_graph_leaves_no_part_of_the_older(self, adata):
+        ogs.pp.neighbors(adata, 8)
+        ogs.pp.neighbors(adata, method="knn")
+        assert not isinstance(ogs.read_graph(adata), otgraph.TransportGraph)
+        assert "potentials" not in adata.obsm
+
+    def test_order_of_the_cells_does_not_matter(self, adata, rng):
+        ogs.pp.neighbors(adata, 8)
+        order = rng.permutation(adata.n_obs)
+        read = ogs.read_graph(adata[order].copy())
+        assert read.certificate.verify(adata.obsm["X_pca"][order])
+
+    def test_without_its_representation(self, adata):
+        ogs.pp.neighbors(adata, 8)
+        del adata.obsm["X_pca"]
+        read = ogs.read_graph(adata)
+        assert read.points is None
+        assert read.certificate.status == "exact"
+
+    @pytest.mark.parametrize("method", ["quadratic", "knn"])
+    def test_subset_is_stale(self, adata, method):
+        ogs.pp.neighbors(adata, 8, method=method)
+        part = adata[::3].copy()
+        assert part.uns["neighbors"]["params"].get("status", "exact") == "exact"  # as anndata does
+        with pytest.warns(StaleGraphWarning, match=r"built on 90 cells.* has 30.*neighbors` again"):
+            read = ogs.read_graph(part)
+        assert read.params["status"] == "stale"
+        assert not hasattr(read, "certificate")
+        with pytest.warns(StaleGraphWarning):
+            ogs.tl.denoise(part)
+
+    def test_rows_that_lost_mass_are_stale(self, adata):
+        """Also if the number of cells is right by chance."""
+        ogs.pp.neighbors(adata, 8)
+        adata.obsp["weights"] = adata.obsp["weights"] * 0.99
+        with pytest.warns(StaleGraphWarning):
+            ogs.read_graph(adata)
+
+    def test_stale_graph_is_replaced(self, adata):
+        ogs.pp.neighbors(adata, 8)
+        part = adata[:40].copy()
+        ogs.pp.neighbors(part, 8)
+        assert ogs.read_graph(part).certificate.status == "exact"

@@ -127,7 +127,7 @@ def path(
     report = Report("path", streamed=streamed)
     with report.stage("read"):
         data = read_points(points, reading)
-    warn_of_doubts(data, solving.metric)
+    warn_of_doubts(data, keywords.get("metric"))
     with report.stage("build"), blaming(X=f"{data.source}:"):
         built = otgraph.eps_path(data.values, values, **data.aligned(keywords))
     table = built.table()

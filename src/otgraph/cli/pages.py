@@ -65,7 +65,7 @@ def explore(
             groups = read_labels(labels, data, n)
         elif label_column is not None:
             groups = group_names(data.aside[label_column])
-    warn_of_doubts(data, solving.metric)
+    warn_of_doubts(data, keywords.get("metric"))
     with report.stage("build"), blaming(X=f"{data.source}:"):
         page = page_of(
             data.values,

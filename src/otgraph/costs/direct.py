@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._memory import require_bytes
 from otgraph._blas import single_threaded_blas
+from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, cache_blocks
 from otgraph._validation import check_points
 from otgraph.costs.base import Cost
@@ -80,12 +80,16 @@ class DirectCost(Cost):
         """Costs from some queries to all points."""
         return self._scaled(self.raw(queries))
 
-    def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        """Costs of listed pairs of the n points; `rows` must be sorted."""
+    def listed(self, rows: IndexArray, columns: IndexArray, queries: Any = None) -> FloatArray:
+        """Costs of listed pairs of a query and a point; `rows` must be sorted.
+
+        Without queries, these are pairs of the n points.
+        """
+        queries = self.own if queries is None else queries
         costs = np.empty(len(rows))
-        for a, b in self._direct_blocks():
+        for a, b in cache_blocks(queries.shape[0], self.n):
             span = slice(*np.searchsorted(rows, [a, b]))
-            costs[span] = self.rows(self.own[a:b])[rows[span] - a, columns[span]]
+            costs[span] = self.rows(queries[a:b])[rows[span] - a, columns[span]]
         return costs
 
     def matrix(self) -> FloatArray:
@@ -101,24 +105,25 @@ class DirectCost(Cost):
             raise ValueError(BEYOND_FLOAT64)
         return out
 
-    def nearest(self, k: int, queries: Points | None = None) -> tuple[LongArray, FloatArray]:
+    def nearest(
+        self, k: int, queries: Points | None = None, own: LongArray | None = None
+    ) -> tuple[LongArray, FloatArray]:
         """Indices and costs of the exact k nearest points, ordered by cost, then by index.
 
-        Without queries, these are the neighbors of every point. The point itself is left out by
-        index, because duplicates may come before it.
+        Without queries, these are the neighbors of every point. If the queries are points of
+        the cost, ``own`` holds their indices. The point itself is left out by index, because
+        duplicates may come before it.
         """
-        own = np.arange(self.n) if queries is None else None
-        n_queries = self.n if queries is None else queries.shape[0]
+        if queries is None:
+            queries, own = self.own, np.arange(self.n)
+        n_queries = queries.shape[0]
         require_bytes(
             n_queries * k * BYTES_PER_NEIGHBOR, f"{k:,} neighbors of {n_queries:,} points",
             "Ask for fewer neighbors.",
         )  # fmt: skip
         with single_threaded_blas():
-            indices, raw = nearest(self, self.own if queries is None else queries, k, own)
+            indices, raw = nearest(self, queries, k, own)
         return indices, self._scaled(raw)
-
-    def _direct_blocks(self) -> list[tuple[int, int]]:
-        return cache_blocks(self.n, self.n)
 
     def _scaled(self, raw: FloatArray) -> FloatArray:
         if self.factor != 1.0:

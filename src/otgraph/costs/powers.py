@@ -87,9 +87,10 @@ class DistancePowers(SearchedCost):
         largest = max(largest_entry(queries), 1.0) ** 2 * queries.shape[1]
         return float((NOISE_UNITS * np.finfo(np.float64).eps * largest) ** self._half_power)
 
-    def listed(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+    def listed(self, rows: IndexArray, columns: IndexArray, queries: Any = None) -> FloatArray:
         """Costs of listed pairs, by subtraction."""
-        squares = subtracted_squares(self.own, self.own, rows, columns)
+        queries = self.own if queries is None else queries
+        squares = subtracted_squares(queries, self.own, rows, columns)
         return self._scaled(self._powered(squares))
 
     def among(self, rows: LongArray) -> FloatArray:

@@ -64,6 +64,11 @@ class OnGraph(BaseEstimator):
         if self.graph is None:
             return QuadraticOTTransformer()
         if hasattr(self.graph, "fit_transform"):
+            last = self.graph.steps[-1][1] if hasattr(self.graph, "steps") else self.graph
+            if getattr(last, "mode", None) == "distance":
+                msg = "`graph` must give weights, got a transformer with mode='distance'; pass "
+                msg += "mode='affinity'."
+                raise argument_error(ValueError, "graph", msg)
             return clone(self.graph)
         msg = (
             "`graph` must be a transformer such as QuadraticOTTransformer(), a Graph, or "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,14 +10,21 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from otgraph._validation import check_choice, check_count
 from otgraph.costs.metrics import is_precomputed
+from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
+from otgraph.graphs.distances import distances, new_distances
 
 if TYPE_CHECKING:
     from typing import Self
 
     from otgraph.graphs import Graph
     from otgraph.typing import Metric, PointsLike, SparseMatrix
+
+Mode: TypeAlias = Literal["affinity", "distance"]
+# Parameters that say what a transformer returns, and not how its graph is built.
+OF_THE_OUTPUT = ("mode", "min_neighbors")
 
 
 def checked_data(estimator: BaseEstimator, X: PointsLike, **options: Any) -> Any:
@@ -29,7 +36,7 @@ def checked_data(estimator: BaseEstimator, X: PointsLike, **options: Any) -> Any
 
 
 class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Points in, weights of a graph out.
+    """Points in, weights of a graph out: similarities, or distances with ``mode="distance"``.
 
     ``fit_transform`` gives the graph on the points that were fitted, symmetric and square.
     ``transform`` treats all rows as new points, even fitted ones, and returns their weights to the
@@ -38,13 +45,38 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     _construction: str  # its name in the table
     metric: Metric
+    mode: Mode
+    min_neighbors: int
     graph_: Graph
 
     def _fit(self, X: PointsLike, **fit_options: Any) -> Self:
         X = checked_data(self, X, ensure_min_samples=2)
+        check_choice(self.mode, "mode", get_args(Mode))
+        if check_count(self.min_neighbors, "min_neighbors", minimum=0) and self.mode != "distance":
+            msg = (
+                "`min_neighbors` must be 0 with mode='affinity', where a graph has the edges that "
+                f"it has; got {self.min_neighbors}."
+            )
+            raise argument_error(ValueError, "min_neighbors", msg)
         build = CONSTRUCTIONS[self._construction].build
-        self.graph_ = build(X, **self.get_params(deep=False), **fit_options)
+        self.graph_ = build(X, **self._keywords(), **fit_options)
         return self
+
+    def _keywords(self) -> dict[str, Any]:
+        """Parameters that the function behind this class takes."""
+        params = self.get_params(deep=False)
+        return {name: value for name, value in params.items() if name not in OF_THE_OUTPUT}
+
+    @property
+    def _metric_function(self) -> Any:
+        return self.metric if callable(self.metric) else None
+
+    def _fitted_matrix(self) -> SparseMatrix:
+        if self.mode == "affinity":
+            return as_configured(self.graph_.weights.copy())
+        return as_configured(
+            distances(self.graph_, self._metric_function, least=self.min_neighbors)
+        )
 
     def fit(self, X: PointsLike, y: object = None) -> Self:
         """Build the graph.
@@ -59,17 +91,17 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self._fit(X)
 
     def fit_transform(self, X: PointsLike, y: object = None) -> SparseMatrix:
-        """Build the graph and return its weights.
+        """Build the graph and return its weights, or its distances.
 
         Parameters
         ----------
         X, y
             As in :meth:`fit`.
         """
-        return as_configured(self.fit(X).graph_.weights.copy())
+        return self.fit(X)._fitted_matrix()
 
     def transform(self, X: PointsLike) -> SparseMatrix:
-        """Weights of new points to the fitted ones; see :meth:`otgraph.Graph.extend`.
+        """Weights, or distances, of new points to the fitted ones; see `otgraph.Graph.extend`.
 
         Parameters
         ----------
@@ -78,8 +110,11 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         check_is_fitted(self, "graph_")
         X = checked_data(self, X, reset=False)
-        metric = self.metric if callable(self.metric) else None
-        return as_configured(self.graph_.extend(X, metric=metric))
+        metric = self._metric_function
+        rows = self.graph_.extend(X, metric=metric)
+        if self.mode == "distance":
+            rows = new_distances(self.graph_, X, rows, metric, least=self.min_neighbors)
+        return as_configured(rows)
 
     @property
     def _n_features_out(self) -> int:

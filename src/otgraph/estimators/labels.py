@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import _safe_indexing, column_or_1d
 
 from otgraph.estimators._on_graph import OnGraph
 from otgraph.methods import spread_labels
+from otgraph.methods._labels import encode_labels
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from otgraph.methods import LabelSpread
     from otgraph.typing import FloatArray, PointsLike
@@ -115,6 +118,24 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
             As in :meth:`predict`.
         """
         return self._extended(X).probabilities
+
+    def score(self, X: PointsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the known labels that :meth:`predict` gives; unknown ones do not count.
+
+        Parameters
+        ----------
+        X
+            As in :meth:`predict`.
+        y
+            One label per point; those that :meth:`fit` takes for unknown are left out.
+        sample_weight
+            Weights of the points.
+        """
+        labels: NDArray[Any] = column_or_1d(y)
+        known = np.flatnonzero(encode_labels(labels, len(labels)).codes >= 0)
+        right = self.predict(_safe_indexing(X, known)) == labels[known]
+        weights = None if sample_weight is None else column_or_1d(sample_weight)[known]
+        return float(np.average(right, weights=weights))
 
     def _extended(self, X: PointsLike) -> LabelSpread:
         rows = self._rows(self._checked_new(X))

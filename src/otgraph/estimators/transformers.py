@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from otgraph.estimators._transformer import GraphTransformer, as_configured
+from otgraph.estimators._transformer import GraphTransformer
 from otgraph.graphs.options import (
     EntropicOptions,
     GaussianOptions,
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from otgraph.estimators._transformer import Mode
     from otgraph.graphs.options import Eps, OnFailure, Search, Symmetrize
     from otgraph.typing import Metric, PointsLike, RandomState, SparseMatrix
 
@@ -44,18 +45,18 @@ class _TransportTransformer(GraphTransformer):
     def fit_transform(
         self, X: PointsLike, y: object = None, *, mass: ArrayLike | None = None
     ) -> SparseMatrix:
-        """Build the graph and return its weights.
+        """Build the graph and return its weights, or its distances.
 
         Parameters
         ----------
         X, y, mass
             As in :meth:`fit`.
         """
-        return as_configured(self.fit(X, mass=mass).graph_.weights.copy())
+        return self.fit(X, mass=mass)._fitted_matrix()
 
 
 class QuadraticOTTransformer(_TransportTransformer):
-    """Sparse graph by quadratically regularized optimal transport.
+    """Sparse graph by quadratic optimal transport: similarities, not distances.
 
     The adaptive graph of this package, as a transformer: :func:`otgraph.quadratic_ot_graph`
     explains the parameters. Degrees differ from point to point, and rows sum to one.
@@ -70,6 +71,12 @@ class QuadraticOTTransformer(_TransportTransformer):
     metric, power, normalize, self_loops, min_degree, connect, tol, search, max_missing, \
 n_candidates, max_iter, on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -112,6 +119,8 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
         on_failure: OnFailure = QuadraticOptions.on_failure,
         n_jobs: int | None = -1,
         random_state: RandomState = QuadraticOptions.random_state,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.eps = eps
         self.mean_degree = mean_degree
@@ -129,10 +138,12 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
         self.on_failure = on_failure
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
 
 class EntropicOTTransformer(_TransportTransformer):
-    """Dense graph by entropically regularized optimal transport.
+    """Dense graph by entropic optimal transport: similarities, not distances.
 
     Every pair of points has a weight, so memory grows with the square of the number of points.
     :func:`otgraph.entropic_ot_graph` explains the parameters.
@@ -143,6 +154,12 @@ class EntropicOTTransformer(_TransportTransformer):
         Regularization in units of the mean cost.
     metric, power, normalize, self_loops, tol, max_iter, on_failure, n_jobs
         As in :func:`otgraph.entropic_ot_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -172,6 +189,8 @@ class EntropicOTTransformer(_TransportTransformer):
         max_iter: int = EntropicOptions.max_iter,
         on_failure: OnFailure = EntropicOptions.on_failure,
         n_jobs: int | None = -1,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.eps = eps
         self.metric = metric
@@ -182,10 +201,12 @@ class EntropicOTTransformer(_TransportTransformer):
         self.max_iter = max_iter
         self.on_failure = on_failure
         self.n_jobs = n_jobs
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
 
 class KNNGaussianTransformer(GraphTransformer):
-    """Graph of nearest neighbors, with Gaussian or with equal weights.
+    """Graph of nearest neighbors, Gaussian or equal weights: similarities, not distances.
 
     :func:`otgraph.knn_gaussian_graph` explains the parameters. ``transform`` gives the k nearest
     fitted points of every new one, while the fitted graph is symmetrized: some of its points
@@ -199,6 +220,12 @@ class KNNGaussianTransformer(GraphTransformer):
         Scale of the weights in units of the mean cost; None gives every edge weight one.
     metric, power, normalize, include_self, symmetrize, n_jobs
         As in :func:`otgraph.knn_gaussian_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -226,6 +253,8 @@ class KNNGaussianTransformer(GraphTransformer):
         include_self: bool = KNNGaussianOptions.include_self,
         symmetrize: Symmetrize = KNNGaussianOptions.symmetrize,
         n_jobs: int | None = -1,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.eps = eps
@@ -235,10 +264,12 @@ class KNNGaussianTransformer(GraphTransformer):
         self.include_self = include_self
         self.symmetrize = symmetrize
         self.n_jobs = n_jobs
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
 
 class GaussianTransformer(GraphTransformer):
-    """Graph with a Gaussian weight between all pairs.
+    """Graph with a Gaussian weight between all pairs: similarities, not distances.
 
     :func:`otgraph.gaussian_graph` explains the parameters. Memory grows with the square of the
     number of points.
@@ -249,6 +280,12 @@ class GaussianTransformer(GraphTransformer):
         Scale of the weights in units of the mean cost.
     metric, power, normalize, self_loops, n_jobs
         As in :func:`otgraph.gaussian_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -274,6 +311,8 @@ class GaussianTransformer(GraphTransformer):
         normalize: bool = GaussianOptions.normalize,
         self_loops: bool = GaussianOptions.self_loops,
         n_jobs: int | None = -1,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.eps = eps
         self.metric = metric
@@ -281,10 +320,12 @@ class GaussianTransformer(GraphTransformer):
         self.normalize = normalize
         self.self_loops = self_loops
         self.n_jobs = n_jobs
+        self.mode = mode
+        self.min_neighbors = min_neighbors
 
 
 class MAGICTransformer(GraphTransformer):
-    """Graph with the adaptive kernel of MAGIC.
+    """Graph with the adaptive kernel of MAGIC: similarities, not distances.
 
     :func:`otgraph.magic_graph` explains the parameters. ``transform`` gives the kernel of new
     points before symmetrization.
@@ -295,6 +336,12 @@ class MAGICTransformer(GraphTransformer):
         Neighbor whose distance sets the bandwidth of a point.
     decay, knn_max, thresh, metric, n_pca, random_state, n_jobs
         As in :func:`otgraph.magic_graph`.
+    mode
+        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
+        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
+    min_neighbors
+        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
+        fill shorter rows, because some estimators need as many as they look at.
 
     Attributes
     ----------
@@ -321,6 +368,8 @@ class MAGICTransformer(GraphTransformer):
         n_pca: int | None = MAGICOptions.n_pca,
         random_state: RandomState = MAGICOptions.random_state,
         n_jobs: int | None = -1,
+        mode: Mode = "affinity",
+        min_neighbors: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.decay = decay
@@ -330,3 +379,5 @@ class MAGICTransformer(GraphTransformer):
         self.n_pca = n_pca
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.mode = mode
+        self.min_neighbors = min_neighbors

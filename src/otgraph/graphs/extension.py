@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._memory import require_bytes
 from otgraph._blas import single_threaded_blas
+from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, row_blocks
 from otgraph._validation import check_positive, check_vector
 from otgraph.costs import check_input, direct_cost
 from otgraph.costs.blocks import MatrixCost
+from otgraph.costs.direct import check_new_points
 from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import argument_error
 from otgraph.graphs._dense import csr_from_dense
+from otgraph.graphs._kernel_rows import project
 from otgraph.graphs.constructions import CONSTRUCTIONS
 
 if TYPE_CHECKING:
@@ -111,6 +113,24 @@ def costs_and_queries(
     return costs, costs.queries(X_new)
 
 
+def metric_cost(
+    graph: Graph, metric: Metric | None = None, X_new: PointsLike | None = None
+) -> tuple[DirectCost, Any]:
+    """The metric of a graph as a cost, without power and scale, and points as queries.
+
+    The queries are the new points, or those of the graph. A graph on principal components measures
+    distances there.
+    """
+    metric, params = metric_of(graph, metric), graph.params
+    points: Any = graph.points
+    if params.get("n_pca") is not None:
+        points = check_input(points, metric)
+        new = points if X_new is None else check_new_points(X_new, points)
+        points, X_new = project(points, new, params["n_pca"], params["random_state"])  # type: ignore[arg-type]
+    costs = cost_of(graph.n, points, metric=metric)
+    return costs, costs.own if X_new is None else costs.queries(X_new)
+
+
 def cost_of(n: int, points: Points | None, **options: Any) -> DirectCost:
     """The cost of the points of a graph; precomputed costs need no points."""
     workers = Workers(-1)
@@ -125,7 +145,7 @@ def cost_of(n: int, points: Points | None, **options: Any) -> DirectCost:
 
 def metric_of(graph: Graph, metric: Metric | None) -> Any:
     """The metric of the graph; functions are not recorded and must be given."""
-    recorded = str(graph.params["metric"])
+    recorded = str(graph.params.get("metric", "euclidean"))
     if is_metric_name(recorded):
         if metric is not None:
             msg = f"`metric` must be None for a graph built with metric={recorded!r}."

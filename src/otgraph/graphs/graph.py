@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from otgraph.graphs import extension
+from otgraph.graphs import distances, export, extension
 from otgraph.graphs._canonical import canonical_weights, plain_params
 from otgraph.graphs.base import BaseGraph
 from otgraph.solvers.verification import Evidence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from otgraph.graphs._canonical import Param
+    from otgraph.graphs.distances import Neighbors
     from otgraph.solvers.certificate import Certificate
     from otgraph.typing import FloatArray, IntArray, Points, PointsLike, SparseMatrix
 
@@ -34,7 +35,7 @@ class Edges(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph(BaseGraph):
-    """Symmetric weighted graph on n points.
+    """Symmetric weighted graph on n points; weights are similarities, not distances.
 
     Every construction of this package returns one. The constructor trusts its arguments;
     :meth:`from_weights` takes any symmetric matrix and checks it.
@@ -184,6 +185,85 @@ class Graph(BaseGraph):
         array([[1.   , 0.368]])
         """
         return extension.extend(self, X_new, mass=mass, metric=metric)
+
+    def distances(self, *, metric: Callable[..., float] | None = None) -> SparseMatrix:
+        """Distances along the edges, for programs that want distances instead of weights.
+
+        In the metric of the graph: the power of the cost is undone. Every row holds the point
+        itself, at distance zero, and its neighbors sorted by distance. Zeros are stored. This is
+        what scikit-learn's ``metric="precomputed"`` wants. On precomputed costs, the costs.
+
+        Parameters
+        ----------
+        metric
+            The metric function, if the graph was built with one.
+
+        Examples
+        --------
+        >>> import otgraph
+        >>> graph = otgraph.quadratic_ot_graph([[0.0], [1.0], [3.0], [4.0]], eps=0.5)
+        >>> graph.distances().toarray()
+        array([[0., 1., 0., 0.],
+               [1., 0., 0., 0.],
+               [0., 0., 0., 1.],
+               [0., 0., 1., 0.]])
+        """
+        return distances.distances(self, metric)
+
+    def to_knn(
+        self,
+        n_neighbors: int,
+        *,
+        include_self: bool = False,
+        metric: Callable[..., float] | None = None,
+    ) -> Neighbors:
+        """The same number of neighbors for every point, for programs that need it.
+
+        A point with more neighbors in the graph keeps the nearest of them. One with fewer keeps
+        all, and gets the nearest other points. Neighbors are sorted by distance.
+
+        Parameters
+        ----------
+        n_neighbors
+            Number of neighbors.
+        include_self
+            The point itself comes first and counts as a neighbor, as in UMAP and scanpy.
+        metric
+            The metric function, if the graph was built with one.
+
+        Returns
+        -------
+        Neighbors
+            ``indices, distances``, both of shape (n, n_neighbors); ``.matrix()`` is the same as
+            a sparse matrix.
+
+        Examples
+        --------
+        >>> import otgraph
+        >>> graph = otgraph.quadratic_ot_graph([[0.0], [1.0], [3.0], [4.0]], eps=0.5)
+        >>> indices, distances = graph.to_knn(2)
+        >>> indices
+        array([[1, 2],
+               [0, 2],
+               [3, 1],
+               [2, 1]], dtype=int32)
+        """
+        return distances.to_knn(self, n_neighbors, include_self=include_self, metric=metric)
+
+    def to_networkx(self) -> Any:
+        """A ``networkx.Graph`` on the nodes 0 to n - 1, with the edge attribute ``weight``."""
+        return export.to_networkx(self)
+
+    def to_igraph(self) -> Any:
+        """An undirected ``igraph.Graph`` with the edge attribute ``weight``."""
+        return export.to_igraph(self)
+
+    def to_pyg(self) -> Any:
+        """A ``torch_geometric.data.Data`` with ``edge_index`` and ``edge_weight``.
+
+        Every edge is listed in both directions. ``x`` holds the points, if the graph has them.
+        """
+        return export.to_pyg(self)
 
     def save(
         self,

@@ -115,6 +115,16 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
             _refuse(f"its contents do not describe a graph ({error})", error)
 
 
+def certificate_text(certificate: Certificate) -> str:
+    """A certificate as JSON, which :func:`certificate_of_text` reads."""
+    return json.dumps(_encoded(certificate.record()), allow_nan=False)
+
+
+def certificate_of_text(text: str) -> Certificate:
+    """The certificate of :func:`certificate_text`."""
+    return _certificate_of(json.loads(text))
+
+
 def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _csr_arrays("weights", graph.weights)
     if isinstance(graph, TransportGraph):

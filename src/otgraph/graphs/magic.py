@@ -9,16 +9,14 @@ import scipy.sparse as sp
 from otgraph._parallel import Workers
 from otgraph._validation import check_count, check_seed
 from otgraph.costs import check_input, direct_cost, kept_points
-from otgraph.costs.direct import check_new_points
 from otgraph.graphs._canonical import plain_params, with_small_indices
 from otgraph.graphs._kernel_rows import (
     check_neighbor_count,
     decayed,
     kernel_rows,
     principal_components,
-    project,
 )
-from otgraph.graphs.extension import cost_of, metric_of, stacked_rows
+from otgraph.graphs.extension import metric_cost, stacked_rows
 from otgraph.graphs.graph import Graph
 from otgraph.graphs.kernels import warn_of_duplicates
 from otgraph.graphs.options import MAGICOptions
@@ -118,13 +116,6 @@ def magic_rows(
     points.
     """
     params: dict[str, Any] = dict(graph.params)
-    metric = metric_of(graph, metric)
-    points: Any = graph.points
-    if params["n_pca"] is not None:
-        points = check_input(points, metric)
-        X_new = check_new_points(X_new, points)
-        points, X_new = project(points, X_new, params["n_pca"], params["random_state"])
-    costs = cost_of(graph.n, points, metric=metric)
-    queries = costs.queries(X_new)
+    costs, queries = metric_cost(graph, metric, X_new)
     kernel = params["n_neighbors"], params["decay"], params["thresh"]
     return stacked_rows(costs, queries, lambda block, a, b: decayed(block, *kernel))

@@ -144,9 +144,11 @@ class MAGICOptions(Options):
 
 
 class AnyKeywords(QuadraticKeywords, total=False):
-    """Keywords of all constructions but ``eps``, for functions that take the name of one."""
+    """Keywords of all constructions, for functions that take the name of one.
 
-    n_neighbors: int
+    ``eps`` and ``n_neighbors`` are arguments of their own there.
+    """
+
     include_self: bool
     symmetrize: Symmetrize
     decay: float

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._parallel import Workers
-from otgraph.costs import check_input, direct_cost
-from otgraph.costs.metrics import is_metric_name
 from otgraph.graphs._canonical import with_small_indices
+from otgraph.graphs.distances import edge_distances
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from otgraph.graphs import Graph
-    from otgraph.typing import FloatArray, LongArray, SparseMatrix
+    from otgraph.typing import SparseMatrix
 
 # Distance of duplicates. It is positive, because some readers drop zeros and with them the edge.
 SMALLEST_DISTANCE = float(np.finfo(np.float32).tiny)
@@ -49,30 +47,10 @@ def distances(graph: Graph, metric: Callable[..., float] | None = None) -> Spars
     if graph.points is None:
         hollow.data[:] = 1.0
         return with_small_indices(hollow.astype(np.float32))
-    found = _from_edge_costs(graph)
-    if found is None:
-        recorded = str(graph.params.get("metric", "euclidean"))
-        used: Any = recorded if is_metric_name(recorded) else metric
-        cost = direct_cost(check_input(graph.points, used), metric=used, workers=Workers(1))
-        found = cost.listed(_rows_of(hollow), hollow.indices)
+    rows = np.repeat(np.arange(graph.n), np.diff(graph.weights.indptr))
+    found = edge_distances(graph, metric)[rows != graph.weights.indices]
     hollow.data = np.maximum(found, SMALLEST_DISTANCE)
     return with_small_indices(hollow.astype(np.float32))
-
-
-def _from_edge_costs(graph: Graph) -> FloatArray | None:
-    """Distances from the edge costs and their scale, if the graph has them."""
-    power, scale = graph.params.get("power"), graph.params.get("scale")
-    if graph.edge_costs is None or not isinstance(power, float) or not isinstance(scale, float):
-        return None
-    with np.errstate(over="ignore", under="ignore"):
-        found = (graph.edge_costs * scale) ** (1.0 / power)
-    if not 0.0 < scale < np.inf or not np.isfinite(found).all():
-        return None
-    return np.asarray(found[_rows_of(graph.weights) != graph.weights.indices])
-
-
-def _rows_of(matrix: SparseMatrix) -> LongArray:
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _without_diagonal(weights: SparseMatrix) -> SparseMatrix:

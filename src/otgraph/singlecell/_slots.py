@@ -6,24 +6,33 @@ Other packages read three places, for the default key and for any other one:
     obsp["connectivities"]  obsp[key_connectivities]   umap, leiden, diffmap, dpt, draw_graph
     obsp["distances"]       obsp[key_distances]        paga, scvelo
 
-This package adds one, which its own functions read:
+This package adds some, which its own functions read:
 
     obsp["weights"]         obsp[key_weights]          the graph itself, unchanged
+    obsm["potentials"]      obsm[key_potentials]       potentials and masses of a transport graph
+    obsp["floors"]          obsp[key_floors]           its minimum flows, if it has any
+
+With these, and with the representation that ``params`` names, the whole graph is read back, and new
+cells can be added to it.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from otgraph._validation import check_csr
 from otgraph.costs.metrics import is_metric_name
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import StaleGraphWarning, argument_error
 from otgraph.graphs import Graph, TransportGraph
 from otgraph.graphs._canonical import plain_params
+from otgraph.graphs.constructions import CONSTRUCTIONS
+from otgraph.graphs.io import certificate_of_text, certificate_text
 from otgraph.singlecell._adata import check_adata, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
+from otgraph.singlecell._representation import representation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +49,8 @@ class Keys(NamedTuple):
     connectivities: str
     distances: str
     weights: str
+    potentials: str
+    floors: str
 
     @classmethod
     def of(cls, key_added: str | None) -> Keys:
@@ -48,9 +59,8 @@ class Keys(NamedTuple):
             msg = f"`key_added` must be a name or None, got {key_added!r}."
             raise argument_error(TypeError, "key_added", msg)
         if key_added is None or key_added == DEFAULT_KEY:
-            return cls(DEFAULT_KEY, "connectivities", "distances", "weights")
-        names = (f"{key_added}_{kind}" for kind in ("connectivities", "distances", "weights"))
-        return cls(key_added, *names)
+            return cls(DEFAULT_KEY, *cls._fields[1:])
+        return cls(key_added, *(f"{key_added}_{kind}" for kind in cls._fields[1:]))
 
 
 def write_slots(
@@ -80,6 +90,9 @@ def write_slots(
         ``n_neighbors`` is the mean number of neighbors, rounded; ``smallest_degree``,
         ``n_connected``, ``n_floors`` and ``floor_share`` tell whether the graph holds together,
         and how many minimum flows that took.
+    ``obsm["potentials"]``, ``obsp["floors"]``
+        Potentials and masses of an optimal transport graph, and its minimum flows if it has any:
+        with them :func:`read_graph` returns the graph with its certificate.
 
     A graph under the same key is replaced.
 
@@ -120,14 +133,25 @@ def write_slots(
         keys.connectivities: connectivities(graph.weights),
         keys.distances: distances(graph, metric),
     }
-    for name, matrix in slots.items():
-        adata.obsp[name] = matrix
-    adata.uns[keys.uns] = {
+    _delete(adata, keys)
+    record: dict[str, Any] = {
         "connectivities_key": keys.connectivities,
         "distances_key": keys.distances,
         "weights_key": keys.weights,
         "params": params,
     }
+    if isinstance(graph, TransportGraph):
+        adata.obsm[keys.potentials] = np.column_stack((graph.potentials, graph.mass))
+        record |= {
+            "potentials_key": keys.potentials,
+            "certificate": certificate_text(graph.certificate),
+        }
+        if graph.floors is not None:
+            slots[keys.floors] = graph.floors.copy()
+            record["floors_key"] = keys.floors
+    for name, matrix in slots.items():
+        adata.obsp[name] = matrix
+    adata.uns[keys.uns] = record
 
 
 def read_graph(adata: AnnData, neighbors_key: str | None = None) -> Graph:
@@ -143,8 +167,14 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None) -> Graph:
     Returns
     -------
     Graph
-        With the exact weights, if this package wrote them, else scanpy's connectivities. It has
-        no points, potentials or certificate.
+        The graph that this package wrote, with its points if ``adata`` still holds them, its
+        potentials and its certificate. Otherwise scanpy's connectivities.
+
+    Warns
+    -----
+    StaleGraphWarning
+        If cells were dropped since the graph was built. What is left of it has no certificate,
+        and ``params["status"]`` is ``"stale"``.
     """
     check_adata(adata)
     key = Keys.of(neighbors_key).uns
@@ -161,8 +191,80 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None) -> Graph:
         msg = f"`adata.uns[{key!r}]` names {name!r}, but `adata.obsp` has {keys_of(adata.obsp)}."
         raise argument_error(KeyError, "adata", msg)
     weights = check_csr(adata.obsp[name], name=f"adata.obsp[{name!r}]")
-    params = {k: v for k, v in record.get("params", {}).items() if np.isscalar(v)}
-    return Graph.from_weights(weights, params=plain_params(params) or None)
+    params = plain_params({k: v for k, v in record.get("params", {}).items() if np.isscalar(v)})
+    if "weights_key" not in record:  # scanpy's graph
+        return Graph.from_weights(weights, params=params or None)
+    params = _as_built(params)
+    potentials = adata.obsm.get(record.get("potentials_key"))
+    if _is_stale(adata, weights, params, potentials):
+        warnings.warn(_stale_message(adata, key, weights, params), StaleGraphWarning, stacklevel=3)
+        return Graph.from_weights(weights, params=params | {"status": "stale"})
+    graph = Graph.from_weights(weights, params=params, points=_points(adata, params))
+    if potentials is None or "certificate" not in record:
+        return graph
+    return TransportGraph(
+        weights=graph.weights,
+        params=params,
+        points=graph.points,
+        certificate=certificate_of_text(str(record["certificate"])),
+        potentials=np.array(potentials[:, 0], dtype=np.float64),
+        mass=np.array(potentials[:, 1], dtype=np.float64),
+        floors=adata.obsp.get(record.get("floors_key")),
+    )
+
+
+# Row sums may be off by this factor times the recorded error of the plan, and by rounding.
+STALE_FACTOR = 2.0
+STALE_ROUNDING = 1e-9
+
+
+def _is_stale(adata: Any, weights: Any, params: dict[str, Any], potentials: Any) -> bool:
+    """Whether cells are missing: the number differs, or rows have lost some of their mass."""
+    if params.get("n_cells", adata.n_obs) != adata.n_obs:
+        return True
+    if potentials is None:
+        return False
+    mass = np.asarray(potentials[:, 1])
+    sums = np.asarray(weights.sum(axis=1)).ravel()
+    allowed = STALE_FACTOR * float(params.get("marginal_error", 0.0)) + STALE_ROUNDING
+    return bool(np.any(np.abs(sums - mass) > allowed * mass))
+
+
+def _stale_message(adata: Any, key: str, weights: Any, params: dict[str, Any]) -> str:
+    lonely = int(np.count_nonzero(np.diff(weights.indptr) == 0))
+    return (
+        f"The graph in `adata.uns[{key!r}]` was built on {params.get('n_cells', 'other')} cells, "
+        f"and `adata` has {adata.n_obs}: edges to the others are gone, {lonely} cell(s) have none "
+        "left, and nothing is proved about the rest. Run `otgraph.singlecell.pp.neighbors` again."
+    )
+
+
+def _as_built(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as the graph had them before they were written for scanpy; see `_params`."""
+    construction = CONSTRUCTIONS.get(str(params.get("method")))
+    names = construction.options.names() if construction else ()
+    params = {name: None for name in ("eps", *names)} | params
+    for name in ("metric", "n_neighbors"):
+        params[name] = params.pop(f"{name}_given", params.get(name))
+    return params
+
+
+def _points(adata: Any, params: dict[str, Any]) -> Any:
+    """The representation that the graph was built on, if it is still there."""
+    use_rep, n_pcs = params.get("use_rep"), params.get("n_pcs")
+    if use_rep is None or (use_rep != "X" and use_rep not in adata.obsm):
+        return None
+    try:
+        return representation(adata, str(use_rep), n_pcs).points
+    except ValueError:  # other columns, or values that are not finite
+        return None
+
+
+def _delete(adata: Any, keys: Keys) -> None:
+    """Remove parts of an older graph that the new one may not have."""
+    for slots, name in ((adata.obsm, keys.potentials), (adata.obsp, keys.floors)):
+        if name in slots and keys.uns in adata.uns:
+            del slots[name]
 
 
 def _is_record(value: Any) -> bool:
@@ -174,11 +276,14 @@ def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, A
     params: dict[str, Any] = {"method": "weights", "metric": "euclidean", **graph.params}
     if not is_metric_name(str(params["metric"])) or params["metric"] == "precomputed":
         # scanpy passes this name to scikit-learn, which does not know it.
-        params |= {"metric": "euclidean", "metric_function": str(params["metric"])}
+        params |= {"metric": "euclidean", "metric_given": str(params["metric"])}
+    if "n_neighbors" in params:  # of a kernel on nearest neighbors
+        params["n_neighbors_given"] = params["n_neighbors"]
     params |= {
         "n_neighbors": max(1, round(graph.mean_degree)),
         "n_connected": graph.n_connected,
         "smallest_degree": int(graph.degrees.min()),
+        "n_cells": graph.n,
         "use_rep": use_rep,
         "n_pcs": n_pcs,
         "distances": "pattern" if graph.points is None else "metric",

@@ -32,10 +32,11 @@ METHODS = tuple(CONSTRUCTIONS)
 @shows(ALL_OPTIONS)
 def neighbors(
     adata: AnnData,
+    n_neighbors: float | None = None,
+    n_pcs: int | None = None,
     *,
     eps: Eps | None = None,
     mean_degree: float | None = None,
-    n_pcs: int | None = None,
     use_rep: str | None = None,
     method: str = DEFAULT,
     key_added: str | None = None,
@@ -55,6 +56,9 @@ def neighbors(
     ----------
     adata
         Annotated data, normalized as for scanpy.
+    n_neighbors
+        What it means in scanpy: the size of the neighborhoods. For ``"quadratic"`` it is
+        `mean_degree`, for ``"knn"`` and ``"magic"`` their own keyword of this name.
     eps
         Regularization; larger values spread the mass over more neighbors. ``"auto"`` chooses the
         value whose graph predicts unseen features best (``method="quadratic"`` only).
@@ -99,8 +103,9 @@ def neighbors(
     chosen = representation(adata, use_rep, n_pcs)
     with advised(CONSEQUENCE):
         graph = build_graph(
-            chosen.points, method, eps=eps, mean_degree=mean_degree, mass=mass, u0=u0,
-            progress=progress or None, n_jobs=n_jobs, **options,
+            chosen.points, method, n_neighbors=n_neighbors, eps=eps,
+            mean_degree=mean_degree, mass=mass, u0=u0, progress=progress or None, n_jobs=n_jobs,
+            **options,
         )  # fmt: skip
     metric = options.get("metric")
     write_slots(
@@ -118,11 +123,16 @@ def build_graph(points: Points, method: str, *, n_jobs: int | None = -1, **keywo
     """Graph by the name of its construction; keywords that are None count as not given."""
     build = CONSTRUCTIONS[check_choice(method, "method", METHODS)].build
     keywords = {name: value for name, value in keywords.items() if value is not None}
+    if method == "quadratic" and "n_neighbors" in keywords:
+        for other in ("eps", "mean_degree"):
+            if other in keywords:
+                msg = f"Pass one of `n_neighbors` and `{other}`, got both."
+                raise argument_error(TypeError, "n_neighbors", msg)
+        keywords["mean_degree"] = keywords.pop("n_neighbors")
     _, *known = inspect.signature(build).parameters  # without the points
     hint = ""
     if "n_neighbors" in keywords:
-        hint = " Degrees differ from cell to cell here: pass `mean_degree`, or `n_neighbors` "
-        hint += "for a kernel on nearest neighbors (method='knn' or 'magic')."
+        hint = " All cells are neighbors here; method='quadratic', 'knn' and 'magic' take it."
     refuse_unknown(keywords, known, f"method={method!r}", hint)
     if keywords.get("metric") == "precomputed":
         msg = "`metric='precomputed'` is not supported here; use otgraph.quadratic_ot_graph and "

@@ -20,6 +20,7 @@ from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
 from otgraph.singlecell._labels import CellLabels
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import read_graph
+from otgraph.singlecell._transfer import transfer
 from otgraph.singlecell.pp import build_graph
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs import Graph
 
-__all__ = ["cluster", "denoise", "eigenmaps", "spread_labels"]
+__all__ = ["cluster", "denoise", "eigenmaps", "spread_labels", "transfer"]
 
 
 def eigenmaps(

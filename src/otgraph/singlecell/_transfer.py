@@ -1,0 +1,194 @@
+"""Labels, coordinates and graph rows of new cells, from a reference with a graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otgraph.exceptions import argument_error
+from otgraph.methods._graphs import transition_rows
+from otgraph.singlecell._adata import check_adata, keys_of, target
+from otgraph.singlecell._labels import CellLabels
+from otgraph.singlecell._logging import logged
+from otgraph.singlecell._representation import representation
+from otgraph.singlecell._slots import read_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from otgraph.graphs import Graph
+    from otgraph.typing import FloatArray
+
+# Largest distance between stored and recomputed components, relative to the largest of them.
+# Components are stored in float32, and differences beyond rounding mean another matrix.
+COMPONENTS_RTOL = 1e-3
+
+
+def transfer(
+    adata_ref: Any,
+    adata_new: Any,
+    obs: str | Sequence[str] = (),
+    *,
+    obsm: str | Sequence[str] = (),
+    use_rep: str | None = None,
+    unknown: Any = (),
+    neighbors_key: str | None = None,
+    key_added: str = "transfer",
+    copy: bool = False,
+) -> Any:
+    """Labels and coordinates for new cells, from a reference with a graph.
+
+    Every new cell gets the row that it would have in the graph of the reference, whose potentials
+    stay fixed (:meth:`otgraph.Graph.extend`). Labels and coordinates are means over this row. The
+    reference does not change. Like ``sc.tl.ingest``, it does not correct batch effects.
+
+    Parameters
+    ----------
+    adata_ref
+        Annotated data with a graph of :func:`otgraph.singlecell.pp.neighbors`.
+    adata_new
+        New cells, with the genes of the reference, normalized in the same way.
+    obs
+        One or several columns of ``adata_ref.obs`` with labels; missing values do not count.
+    obsm
+        One or several keys of ``adata_ref.obsm``, such as ``"X_umap"``.
+    use_rep
+        Representation of the new cells: ``"X"`` or a key of ``adata_new.obsm``, in the same
+        coordinates as the reference. By default that of the graph. Principal components are then
+        computed from the genes, with ``adata_ref.varm["PCs"]``, because components that were
+        computed on the new cells alone have other axes.
+    unknown
+        Further labels that mean "not known"; one or several.
+    neighbors_key
+        The ``key_added`` of ``pp.neighbors``.
+    key_added
+        Suffix of the labels, and name of the rows.
+    copy
+        Return a copy of `adata_new` instead of writing to it.
+
+    Returns
+    -------
+    None, or the copy. Written to `adata_new` are
+
+    ``obs[f"{label}_{key_added}"]``
+        most probable label, a category; missing if no neighbor has one;
+    ``obs[f"{label}_{key_added}_probability"]``
+        its probability;
+    ``obsm[name]``
+        coordinates, for every name in `obsm`;
+    ``obsm[f"{key_added}_weights"]``
+        rows of the graph: a sparse matrix, new cells × cells of the reference;
+    ``uns[key_added]``
+        ``params``.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> arms = otgraph.datasets.spiral_arms(100, n_arms=3, noise=0.2)
+    >>> adata = anndata.AnnData(arms.X, obs={"arm": arms.labels.astype(str)})
+    >>> reference, new = adata[::2].copy(), adata[1::2].copy()
+    >>> ogs.pp.neighbors(reference, use_rep="X")
+    >>> ogs.tl.transfer(reference, new, "arm")
+    >>> bool((new.obs["arm_transfer"].astype(str) == new.obs["arm"].astype(str)).mean() > 0.9)
+    True
+    """
+    check_adata(adata_ref)
+    adata_new = target(adata_new, copy=copy)
+    obs, obsm = ([each] if isinstance(each, str) else list(each) for each in (obs, obsm))
+    labels = {name: CellLabels.of(adata_ref, name, unknown) for name in obs}
+    coordinates = {name: _coordinates(adata_ref, name) for name in obsm}
+    graph = read_graph(adata_ref, neighbors_key)
+    points = _new_points(adata_ref, adata_new, graph, use_rep)
+    rows_key = f"{key_added}_weights"
+    with logged(f"transferring to {adata_new.n_obs} cells", f"`.obsm[{rows_key!r}]`"):
+        rows = graph.extend(points)
+        P, _ = transition_rows(rows, graph.n)
+        for name, known in labels.items():
+            codes, probability = _most_probable(P, known)
+            adata_new.obs[f"{name}_{key_added}"] = known.decoded(codes)
+            adata_new.obs[f"{name}_{key_added}_probability"] = probability
+            if known.colors is not None:
+                adata_new.uns[f"{name}_{key_added}_colors"] = known.colors
+        for name, values in coordinates.items():
+            adata_new.obsm[name] = np.asarray(P @ values)
+        adata_new.obsm[rows_key] = rows
+        adata_new.uns[key_added] = {
+            "params": {
+                "n_reference": graph.n,
+                "use_rep": use_rep or str(graph.params["use_rep"]),
+                "neighbors_key": neighbors_key or "neighbors",
+            }
+        }
+    return adata_new if copy else None
+
+
+def _most_probable(P: Any, labels: CellLabels) -> tuple[Any, FloatArray]:
+    """Code and probability of the heaviest label in every row; -1 and nan if there is none."""
+    known = np.flatnonzero(labels.codes >= 0)
+    one_hot = sp.csr_matrix(
+        (np.ones(len(known)), (known, labels.codes[known])),
+        shape=(len(labels.codes), len(labels.categories)),
+    )
+    shares = (P @ one_hot).toarray()
+    total, codes = shares.sum(axis=1), shares.argmax(axis=1)
+    codes[total == 0.0] = -1
+    with np.errstate(invalid="ignore"):
+        return codes, shares.max(axis=1) / total
+
+
+def _coordinates(adata_ref: Any, name: str) -> FloatArray:
+    if name not in adata_ref.obsm:
+        msg = f"`obsm` must name keys of `adata_ref.obsm`, got {name!r}; there are: "
+        msg += f"{keys_of(adata_ref.obsm)}."
+        raise argument_error(KeyError, "obsm", msg)
+    return np.asarray(adata_ref.obsm[name], dtype=np.float64)
+
+
+def _new_points(adata_ref: Any, adata_new: Any, graph: Graph, use_rep: str | None) -> Any:
+    """The new cells in the coordinates of the points of the graph."""
+    recorded, n_pcs = graph.params.get("use_rep"), graph.params.get("n_pcs")
+    if graph.points is None:
+        msg = (
+            "`adata_ref` must hold a graph of `otgraph.singlecell.pp.neighbors` and the "
+            f"representation that it was built on ({recorded!r}); run it again."
+        )
+        raise argument_error(ValueError, "adata_ref", msg)
+    if use_rep is None and recorded == "X":
+        return representation(_same_genes(adata_ref, adata_new), "X").points
+    if use_rep is None and recorded == "X_pca":
+        return _projected(adata_ref, adata_new, graph.points)
+    return representation(adata_new, use_rep or str(recorded), n_pcs).points  # type: ignore[arg-type]
+
+
+def _projected(adata_ref: Any, adata_new: Any, components: Any) -> FloatArray:
+    """Principal components of the new cells, by the loadings of the reference.
+
+    The reference gives the offset: its components differ from its genes times the loadings by a
+    constant. If they do not, its genes or its components were changed since.
+    """
+    hint = "Compute them for all cells together and pass `use_rep`, or run `sc.pp.pca` again."
+    if "PCs" not in adata_ref.varm:
+        msg = "`adata_ref` has no loadings `varm['PCs']` to compute components of new cells with. "
+        raise argument_error(ValueError, "adata_ref", msg + hint)
+    loadings = np.asarray(adata_ref.varm["PCs"], dtype=np.float64)[:, : components.shape[1]]
+    products = np.asarray(representation(adata_ref, "X").points @ loadings)
+    offset = np.mean(components - products, axis=0)
+    error = np.abs(components - products - offset).max()
+    if error > COMPONENTS_RTOL * np.abs(components).max():
+        msg = "`adata_ref.obsm['X_pca']` is not `adata_ref.X` times the loadings `varm['PCs']`. "
+        raise argument_error(ValueError, "adata_ref", msg + hint)
+    genes = representation(_same_genes(adata_ref, adata_new), "X").points
+    return np.asarray(genes @ loadings) + offset
+
+
+def _same_genes(adata_ref: Any, adata_new: Any) -> Any:
+    """The new cells with the genes of the reference in its order."""
+    missing = adata_ref.var_names.difference(adata_new.var_names)
+    if len(missing):
+        msg = f"`adata_new` must have all genes of `adata_ref`; {len(missing)} are missing: "
+        msg += f"{keys_of(missing)}. Build the reference on the genes of both, or pass `use_rep`."
+        raise argument_error(ValueError, "adata_new", msg)
+    return adata_new[:, adata_ref.var_names]
