@@ -1,10 +1,11 @@
-"""Make the pictures of docs/plots.md by running its code: ``python docs/make_plots.py``."""
+"""Make the pictures of the pages by running their code: ``python docs/make_plots.py [PAGE]``."""
 
 from __future__ import annotations
 
 import io
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import matplotlib as mpl
 
 FOLDER = Path(__file__).parent
-PAGE = FOLDER / "plots.md"
-STEP = re.compile(r"```python\n(?P<code>.*?)```\s+!\[[^]]*\]\((?P<image>[^)]+)\)", re.DOTALL)
+PAGES = ("plots.md", "good_graph.md")
+STEP = re.compile(
+    r"```python\n(?P<code>(?:(?!```).)*)```\s+!\[[^]]*\]\((?P<image>[^)]+)\)", re.DOTALL
+)
 DPI = 100
 COLORS = 128  # of a screenshot: a third of the size, and no visible difference
 WINDOW = "1280,887"  # 1280 x 800 and what a browser takes for itself
@@ -23,15 +26,17 @@ def main() -> None:
     """Run all steps, in a directory that is thrown away, and save their pictures."""
     mpl.use("Agg")
     with tempfile.TemporaryDirectory() as scratch:
-        names: dict[str, Any] = {}
-        for code, image in steps():
-            run(code.replace("arms.html", f"{scratch}/arms.html"), names, FOLDER / image)
-            print(image)
+        for page in sys.argv[1:] or PAGES:
+            names: dict[str, Any] = {}
+            for code, image in steps(page):
+                run(code.replace("arms.html", f"{scratch}/arms.html"), names, FOLDER / image)
+                print(image)
 
 
-def steps() -> list[tuple[str, str]]:
-    """Pieces of code and the images that they make."""
-    return [(step["code"], step["image"]) for step in STEP.finditer(PAGE.read_text("utf-8"))]
+def steps(page: str) -> list[tuple[str, str]]:
+    """Pieces of code of a page and the images that they make."""
+    text = (FOLDER / page).read_text("utf-8")
+    return [(step["code"], step["image"]) for step in STEP.finditer(text)]
 
 
 def run(code: str, names: dict[str, Any], image: Path) -> None:

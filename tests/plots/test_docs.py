@@ -1,11 +1,13 @@
-"""The code of docs/plots.md makes its pictures."""
+"""The code of the pages runs and makes their pictures."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -17,12 +19,33 @@ def test_every_picture_is_made_by_the_code_above_it(tmp_path, monkeypatch):
     photographed = []
     monkeypatch.setattr(module, "photograph", lambda page, image: photographed.append(page))
     monkeypatch.chdir(tmp_path)
-    names: dict = {}
-    for code, image in module.steps():
-        assert (DOCS / image).stat().st_size < 250_000  # small enough for a repository
-        module.run(code, names, tmp_path / Path(image).name)
+    for page in module.PAGES:
+        names: dict = {}
+        for code, image in module.steps(page):
+            assert (DOCS / image).stat().st_size < 250_000  # small enough for a repository
+            module.run(code, names, tmp_path / Path(image).name)
     assert not plt.get_fignums()
     made = {file.name for file in tmp_path.glob("*.png")}
     assert made | {"explorer.png"} == {file.name for file in DOCS.glob("images/*plo*.png")}
     assert photographed == [Path("arms.html")]
     assert (tmp_path / "arms.html").exists()
+
+
+def test_all_code_about_good_graphs_runs():
+    """Also the pieces that make no picture."""
+    page = (DOCS / "good_graph.md").read_text()
+    pieces = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names: dict = {}
+    for code in pieces:
+        exec(code, names)
+    plt.close("all")
+    fragmented, default, joined = (
+        names[name].n_connected for name in ("plain", "default", "joined")
+    )
+    assert fragmented > default > joined == 1  # as the picture shows
+
+
+@pytest.mark.parametrize("page", ["good_graph.md"])
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https:)(.+?)\)", (DOCS / page).read_text()):
+        assert (DOCS / target).exists()
