@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from otgraph.graphs.choice import Doubt, EpsChoice
+from otgraph.graphs.distances import Neighbors
 from otgraph.graphs.entropic import entropic_ot_graph
 from otgraph.graphs.graph import Graph, TransportGraph
 from otgraph.graphs.io import load_graph
@@ -16,6 +17,7 @@ __all__ = [
     "EpsChoice",
     "EpsPath",
     "Graph",
+    "Neighbors",
     "TransportGraph",
     "entropic_ot_graph",
     "eps_path",

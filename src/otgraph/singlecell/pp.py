@@ -10,6 +10,7 @@ from otgraph._validation import check_choice
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.singlecell._adata import target
+from otgraph.singlecell._logging import logged
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
@@ -75,6 +76,11 @@ def neighbors(
     -------
     None, or the copy. :func:`otgraph.singlecell.write_slots` lists what is written.
 
+    References
+    ----------
+    T. Matsumoto, S. Zhang and G. Schiebinger (2022), *Beyond kNN: Adaptive, Sparse Neighborhood
+    Graphs via Optimal Transport*, https://arxiv.org/abs/2208.00604.
+
     Examples
     --------
     >>> import anndata, otgraph
@@ -85,20 +91,21 @@ def neighbors(
     'exact'
     """
     check_choice(method, "method", METHODS)
-    Keys.of(key_added)  # check the name before the graph is built
+    keys = Keys.of(key_added)  # checked before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
     keywords |= {"n_neighbors": n_neighbors, "eps": eps, "mean_degree": mean_degree}
-    graph = build_graph(chosen.points, method, **keywords)
     metric = keywords.get("metric")
-    write_slots(
-        adata,
-        graph,
-        key_added,
-        use_rep=chosen.use_rep,
-        n_pcs=chosen.n_pcs,
-        metric=metric if callable(metric) else None,
-    )
+    with logged(f"computing {method} graph on {chosen.use_rep!r}", *keys.described()):
+        graph = build_graph(chosen.points, method, **keywords)
+        write_slots(
+            adata,
+            graph,
+            key_added,
+            use_rep=chosen.use_rep,
+            n_pcs=chosen.n_pcs,
+            metric=metric if callable(metric) else None,
+        )
     return adata if copy else None
 
 
