@@ -8,6 +8,7 @@ from otgraph._lazy import lazy_names
 
 if TYPE_CHECKING:
     from otgraph.graphs.choice import Doubt, EpsChoice
+    from otgraph.graphs.distances import Neighbors
     from otgraph.graphs.entropic import entropic_ot_graph
     from otgraph.graphs.graph import Graph, TransportGraph
     from otgraph.graphs.io import load_graph
@@ -21,6 +22,7 @@ __all__ = [
     "EpsChoice",
     "EpsPath",
     "Graph",
+    "Neighbors",
     "TransportGraph",
     "entropic_ot_graph",
     "eps_path",
@@ -39,6 +41,7 @@ __getattr__ = lazy_names(
         "EpsChoice": "choice",
         "EpsPath": "path",
         "Graph": "graph",
+        "Neighbors": "distances",
         "TransportGraph": "graph",
         "entropic_ot_graph": "entropic",
         "eps_path": "path",

@@ -62,6 +62,15 @@ class Keys(NamedTuple):
             return cls(DEFAULT_KEY, *cls._fields[1:])
         return cls(key_added, *(f"{key_added}_{kind}" for kind in cls._fields[1:]))
 
+    def described(self) -> list[str]:
+        """What is written where, in the words of scanpy's log."""
+        return [
+            f"`.uns[{self.uns!r}]`, parameters and what was proved",
+            f"`.obsp[{self.connectivities!r}]`, weighted adjacency matrix",
+            f"`.obsp[{self.distances!r}]`, distances along the edges",
+            f"`.obsp[{self.weights!r}]`, the exact weights",
+        ]
+
 
 def write_slots(
     adata: AnnData,

@@ -11,6 +11,7 @@ from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import refuse_unknown, shows
 from otgraph.singlecell._adata import target
 from otgraph.singlecell._advice import CONSEQUENCE, advised
+from otgraph.singlecell._logging import logged
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
@@ -88,6 +89,11 @@ def neighbors(
     -------
     None, or the copy. :func:`otgraph.singlecell.write_slots` lists what is written.
 
+    References
+    ----------
+    T. Matsumoto, S. Zhang and G. Schiebinger (2022), *Beyond kNN: Adaptive, Sparse Neighborhood
+    Graphs via Optimal Transport*, https://arxiv.org/abs/2208.00604.
+
     Examples
     --------
     >>> import anndata, otgraph
@@ -98,24 +104,25 @@ def neighbors(
     'exact'
     """
     check_choice(method, "method", METHODS)
-    Keys.of(key_added)  # check the name before the graph is built
+    keys = Keys.of(key_added)  # checked before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
-    with advised(CONSEQUENCE):
+    metric = options.get("metric")
+    what = f"computing {method} graph on {chosen.use_rep!r}"
+    with logged(what, *keys.described()), advised(CONSEQUENCE):
         graph = build_graph(
             chosen.points, method, n_neighbors=n_neighbors, eps=eps,
             mean_degree=mean_degree, mass=mass, u0=u0, progress=progress or None, n_jobs=n_jobs,
             **options,
         )  # fmt: skip
-    metric = options.get("metric")
-    write_slots(
-        adata,
-        graph,
-        key_added,
-        use_rep=chosen.use_rep,
-        n_pcs=chosen.n_pcs,
-        metric=metric if callable(metric) else None,
-    )
+        write_slots(
+            adata,
+            graph,
+            key_added,
+            use_rep=chosen.use_rep,
+            n_pcs=chosen.n_pcs,
+            metric=metric if callable(metric) else None,
+        )
     return adata if copy else None
 
 

@@ -18,6 +18,7 @@ from otgraph.singlecell._adata import target
 from otgraph.singlecell._advice import REMEDY, advised
 from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
 from otgraph.singlecell._labels import CellLabels
+from otgraph.singlecell._logging import logged
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import read_graph
 from otgraph.singlecell._transfer import transfer
@@ -68,7 +69,7 @@ def eigenmaps(
     """
     adata = target(adata, copy=copy)
     graph = read_graph(adata, neighbors_key)
-    with advised(REMEDY):
+    with logged("computing eigenmaps", f"`.obsm[{key_added!r}]`, coordinates"), advised(REMEDY):
         embedding = methods.eigenmaps(graph, n_components, **keywords)
     adata.obsm[key_added] = embedding.coordinates
     adata.uns[key_added] = {
@@ -116,7 +117,7 @@ def cluster(
     """
     adata = target(adata, copy=copy)
     graph = read_graph(adata, neighbors_key)
-    with advised(REMEDY):
+    with logged("running spectral clustering", f"`.obs[{key_added!r}]`, clusters"), advised(REMEDY):
         found = methods.cluster(graph, n_clusters, **keywords)
     names = [str(number) for number in range(found.n_clusters)]
     adata.obs[key_added] = require("pandas", "singlecell").Categorical.from_codes(
@@ -187,7 +188,7 @@ def spread_labels(
     adata = target(adata, copy=copy)
     labels = CellLabels.of(adata, obs_key, unknown)
     graph = read_graph(adata, neighbors_key)
-    with advised(REMEDY):
+    with logged(f"spreading labels of {obs_key!r}", f"`.obs[{key!r}]`, labels"), advised(REMEDY):
         spread = methods.spread_labels(graph, labels.codes, mu, **keywords)
     codes = np.where(spread.unreachable, -1, spread.labels)
     adata.obs[key] = labels.decoded(codes)
@@ -279,7 +280,8 @@ def denoise(
     dtype = np.float64 if X.dtype == np.float64 else np.float32
     count = adata.n_vars if columns is None else len(columns)
     out = np.empty((adata.n_obs, count), dtype=dtype, order="C" if columns is None else "F")
-    methods.denoise(graph, X, t, columns=columns, rescale=rescale, out=out)
+    with logged(f"denoising {count} genes", f"`.layers[{layer_added!r}]`, denoised expression"):
+        methods.denoise(graph, X, t, columns=columns, rescale=rescale, out=out)
     mask = np.ones(adata.n_vars, dtype=bool)
     if columns is not None:
         out = _columns_of_sparse(out, columns, adata.n_vars)
