@@ -1,8 +1,9 @@
-"""Values as text: names in a message, numbers in JSON, labels that are missing."""
+"""Values as text: names in a message or picture, numbers in JSON, labels that are missing."""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,16 @@ def listed(names: Iterable[Any], most: int = MOST_LISTED) -> str:
     words = [str(name) for name in names]
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return (", ".join(words[:most]) or "none") + more
+
+
+def printable(value: object) -> str:
+    """The value as one line of text that every file and font takes.
+
+    Halves of surrogate pairs, which no encoding has, become replacement characters. Control
+    characters become spaces.
+    """
+    text = str(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return "".join(" " if unicodedata.category(letter) == "Cc" else letter for letter in text)
 
 
 def plain(value: object) -> Any:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 
 import otgraph
 
@@ -42,7 +41,7 @@ def test_page_offers_commands_that_build_its_graphs(cli, table, X):
         rebuilt = cli(*arguments, "--force")
         assert (rebuilt.code, rebuilt.err) == (0, "")
         expected = otgraph.quadratic_ot_graph(X, eps=eps, self_loops=True).weights
-        found = sp.load_npz("graph.npz")
+        found = otgraph.load_graph("graph.otg").weights
         np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-5)
 
 

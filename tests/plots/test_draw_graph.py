@@ -6,7 +6,9 @@ import io
 from types import SimpleNamespace
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -15,7 +17,14 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 import otgraph
-from otgraph.plots import draw_graph
+from otgraph.plots import draw_graph, layout
+from otgraph.plots._density import (
+    COVERED_BY_LINES,
+    COVERED_BY_POINTS,
+    DENSEST_QUANTILE,
+    LEAST_COVERED,
+    STRENGTH_RANGE,
+)
 from otgraph.plots._pixel_lines import PixelLines
 from otgraph.plots.colors import GROUPS, UNKNOWN
 from otgraph.plots.graph import (
@@ -111,7 +120,7 @@ def test_pixels_look_like_lines(rng, window):
     n = 40
     i, j = rng.integers(0, n, (2, 150))
     W = sp.coo_array((rng.random(len(i)), (i, j)), shape=(n, n)).tocsr()
-    picture = _Picture(rng.random((n, 2)), _edges(W + W.T, 0.8), "k", 1.0, "k", edge_width=2.0)
+    picture = _Picture(rng.random((n, 2)), _edges(W + W.T), "k", 1.0, "k", edge_width=2.0)
 
     def drawn(lines):
         figure = Figure(figsize=(3, 3), dpi=100)
@@ -260,6 +269,128 @@ class TestColors:
             draw_graph(ring, SQUARE, labels=[0, 0, 1, 1], color="red")
 
 
+class TestDensity:
+    """Edges recede and points stand out, however many there are."""
+
+    @staticmethod
+    def lines_alone(rng, n, degree):
+        """Opacity of the lines in every pixel."""
+        positions = rng.random((n, 2))
+        i, j = rng.integers(0, n, (2, n * degree))
+        W = sp.coo_array((np.ones(len(i)), (i, j)), shape=(n, n)).tocsr()
+        figure = Figure(figsize=(4, 4), dpi=60)
+        ax = figure.add_axes((0, 0, 1, 1))
+        draw_graph(W + W.T, positions, ax=ax, edge_color="k", point_size=0)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        return 1 - np.asarray(canvas.buffer_rgba())[:, :, 0] / 255
+
+    @pytest.mark.parametrize(("n", "degree"), [(300, 20), (2000, 10), (5000, 40)])
+    def test_paper_shines_through_the_densest_lines(self, rng, n, degree):
+        """The densest quarter of the picture has the opacity that the module promises."""
+        opacity = self.lines_alone(rng, n, degree)
+        cells = opacity.reshape(48, 5, 48, 5).mean(axis=(1, 3))
+        densest = np.quantile(cells[cells > 0], DENSEST_QUANTILE)
+        assert densest == pytest.approx(COVERED_BY_LINES, rel=0.35)  # each line is rounded
+
+    def test_a_few_lines_are_strong(self, ring, ax):
+        draw_graph(ring, SQUARE, ax=ax)
+        assert lines_of(ax).get_colors()[:, 3].max() == pytest.approx(STRENGTH_RANGE[1])
+
+    @pytest.mark.parametrize("n", [200, 2000, 20_000])
+    def test_points_cover_a_share_of_where_they_lie(self, rng, n):
+        positions = rng.random((n, 2))
+        ax = Figure(figsize=(5, 5)).add_axes((0, 0, 1, 1))
+        draw_graph(sp.csr_array((n, n)), positions, ax=ax)
+        covered = points_of(ax).get_sizes()[0] * n / (5 * 72) ** 2
+        # Fewer than 200 have the largest size; all others cover the share, where cells are full.
+        assert min(COVERED_BY_POINTS, 24 * n / 360**2) * 0.9 < covered < 1.1 * COVERED_BY_POINTS
+
+    def test_points_in_two_places_are_seen(self, rng):
+        ax = Figure(figsize=(5, 5)).add_axes((0, 0, 1, 1))
+        positions = np.repeat([[0.0, 0.0], [1.0, 1.0]], 1000, axis=0)
+        positions += 1e-3 * rng.random((2000, 2))
+        draw_graph(sp.csr_array((2000, 2000)), positions, ax=ax)
+        assert points_of(ax).get_sizes()[0] * 2000 > 0.9 * LEAST_COVERED * (5 * 72) ** 2
+
+
+class TestLayout:
+    def test_graph_without_points(self, ring, ax):
+        draw_graph(ring, layout="spectral", ax=ax)
+        np.testing.assert_array_equal(points_of(ax).get_offsets(), layout(ring, "spectral"))
+
+    def test_unknown(self, ring):
+        with pytest.raises(ValueError, match=r"`layout` must be one of 'pca', 'force'"):
+            draw_graph(ring, layout="tsne", X=SQUARE)
+
+
+class TestNames:
+    """What colors show is written beside them, and text from data is only text."""
+
+    def bar(self, ax):
+        (bar,) = ax.child_axes
+        return bar.get_ylabel()
+
+    def test_color_bar(self, ring, ax):
+        draw_graph(ring, SQUARE, color=[1.0, 2.0, 3.0, 4.0], color_label="CD3D", ax=ax)
+        assert self.bar(ax) == "CD3D"
+
+    def test_column_brings_its_name(self, ring, ax):
+        draw_graph(ring, SQUARE, color=pd.Series([1.0, 2.0, 3.0, 4.0], name="depth"), ax=ax)
+        assert self.bar(ax) == "depth"
+
+    def test_legend_has_a_title(self, ring, ax):
+        draw_graph(ring, SQUARE, labels=pd.Series(list("abab"), name="type"), ax=ax)
+        assert ax.get_legend().get_title().get_text() == "type"
+
+    @pytest.mark.parametrize("legend", ["right", "on data"])
+    def test_hostile_text_is_drawn_as_it_is(self, ring, legend):
+        names = [r"$\frac{1}$", "$x$ and $y", "\ud800half", "line\nbreak\x07"]
+        figure = Figure()
+        ax = figure.add_subplot(1, 2, 1)
+        draw_graph(ring, SQUARE, labels=names, color_label=names[0], legend=legend, ax=ax)
+        other = figure.add_subplot(1, 2, 2)
+        draw_graph(ring, SQUARE, color=[1, 2, 3, 4], color_label=names[0], ax=other)
+        figure.savefig(io.BytesIO(), format="svg")  # mathematics would not parse
+        texts = ax.texts if legend == "on data" else ax.get_legend().get_texts()
+        assert {text.get_text() for text in texts} == {*names[:2], "\ufffdhalf", "line break "}
+
+
+class TestManyGroups:
+    @pytest.mark.parametrize("n", [11, 28, 100])
+    def test_legend_fits_beside_the_axes(self, rng, n):
+        labels = [f"group {k}" for k in range(n)]
+        ax = draw_graph(sp.csr_array((n, n)), rng.random((n, 2)), labels=labels)
+        ax.figure.draw_without_rendering()
+        legend = ax.get_legend()
+        box, figure = legend.get_window_extent(), ax.figure.bbox
+        assert [text.get_text() for text in legend.get_texts()] == sorted(labels)
+        assert figure.y0 <= box.y0
+        assert box.y1 <= figure.y1
+        assert box.x1 <= figure.x1 + 1
+        assert ax.get_window_extent().width > 4 * ax.figure.dpi  # the picture keeps its size
+        plt.close(ax.figure)
+
+    def test_more_than_a_hundred_are_counted(self, rng):
+        ax = Figure().add_subplot()
+        draw_graph(sp.csr_array((120, 120)), rng.random((120, 2)), labels=np.arange(120), ax=ax)
+        assert ax.get_legend().get_texts()[-1].get_text() == "and 20 more"
+
+    def test_names_on_the_data_lie_in_their_groups(self, ax):
+        positions = np.array([[0, 0], [0.1, 0], [0, 0.1], [5, 5], [5.1, 5], [9, 0]], dtype=float)
+        labels = ["a", "a", "a", "b", "b", None]
+        draw_graph(sp.csr_array((6, 6)), positions, labels=labels, legend="on data", ax=ax)
+        places = {text.get_text(): text.get_position() for text in ax.texts}
+        assert set(places) == {"a", "b"}
+        assert places["a"] == (0.0, 0.0)
+        assert places["b"] in [(5.0, 5.0), (5.1, 5.0)]
+        assert ax.get_legend() is None
+
+    def test_unknown_place(self, ring):
+        with pytest.raises(ValueError, match="`legend` must be True, False"):
+            draw_graph(ring, SQUARE, legend="left", ax=Figure().add_subplot())
+
+
 class TestZoom:
     def test_inset_shows_the_window_and_only_its_edges(self, ring, ax):
         draw_graph(ring, SQUARE, ax=ax, zoom=(-0.1, 0.1, -0.1, 0.1))
@@ -279,6 +410,4 @@ def test_new_figure_when_no_axes_are_given(ring, tmp_path):
     assert ax.get_title() == "ring"
     ax.figure.savefig(tmp_path / "ring.png")
     assert (tmp_path / "ring.png").stat().st_size > 0
-    import matplotlib.pyplot as plt
-
     plt.close(ax.figure)

@@ -166,8 +166,8 @@ class TestRebuilding:
     def test_only_what_differs_from_the_defaults(self, X):
         graph = otgraph.quadratic_ot_graph(X, eps=0.25)
         assert rebuilding(graph, "my file.csv --header") == {
-            "python": "graph = otgraph.quadratic_ot_graph(X, eps=0.25)",
-            "command": "otgraph graph my file.csv --header -o graph.npz --eps 0.25",
+            "python": "graph = otgraph.quadratic_ot_graph(X, eps=0.25)\ngraph.save('graph.otg')",
+            "command": "otgraph graph my file.csv --header -o graph.otg --eps 0.25",
         }
 
     @pytest.mark.parametrize(
@@ -179,19 +179,24 @@ class TestRebuilding:
             {"metric": "manhattan", "mass": np.linspace(1, 2, N)},
         ],
     )
-    def test_python_line_gives_the_same_graph(self, X, keywords):
+    def test_python_gives_the_same_graph_and_saves_it(self, X, keywords, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
         graph = otgraph.quadratic_ot_graph(X, eps=1 / 3, **keywords)
         names = {"otgraph": otgraph, "X": X, "mass": keywords.get("mass")}
         exec(rebuilding(graph, "")["python"], names)
         assert (names["graph"].weights != graph.weights).nnz == 0
-        assert names["graph"].params == graph.params
+        differences = names["graph"].params.items() ^ graph.params.items()
+        assert {name for name, _ in differences} <= {"connect"}  # which stands for no warning
+        assert otgraph.load_graph("graph.otg").certificate.status is graph.certificate.status
 
     def test_options_of_the_command(self, X):
         graph = otgraph.quadratic_ot_graph(
             X, eps=2.0, normalize=False, self_loops=True, mass=np.full(N, 2.0)
         )
         words = shlex.split(rebuilding(graph, "x.csv")["command"])
-        assert words[-6:] == ["--eps", "2.0", "--no-normalize", "--self-loops", "--mass", "MASS"]
+        assert graph.n_connected > 1  # whoever sees that needs no warning
+        options = ["--eps", "2.0", "--no-normalize", "--self-loops", "--no-connect"]
+        assert words[-7:] == [*options, "--mass", "MASS"]
 
     def test_wanted_degree_is_rebuilt_by_its_eps(self, X):
         graph = otgraph.quadratic_ot_graph(X, mean_degree=6)
@@ -203,7 +208,9 @@ class TestRebuilding:
             return float(np.abs(a - b).sum())
 
         graph = otgraph.quadratic_ot_graph(X[:12], eps=1.0, metric=city)
-        assert rebuilding(graph, "")["python"].endswith("metric=city)")
+        assert rebuilding(graph, "")["python"].startswith(
+            "graph = otgraph.quadratic_ot_graph(X, eps=1.0, metric=city)\n"
+        )
 
 
 class TestExplore:
@@ -224,7 +231,7 @@ class TestExplore:
 
     def test_points_and_their_keywords(self, X):
         page = explore(X, eps=[2.0, 0.5, 2.0], metric="cosine", source="cells.csv")
-        assert "otgraph graph cells.csv -o graph.npz --eps 0.5 --metric cosine" in page.html
+        assert "otgraph graph cells.csv -o graph.otg --eps 0.5 --metric cosine" in page.html
         assert "2 values of ε" in page.html
 
     def test_pieces_raise_no_warning(self, X):

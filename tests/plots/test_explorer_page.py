@@ -262,7 +262,7 @@ class TestCode:
         subprocess.run(
             [sys.executable, "-m", *words], cwd=tmp_path, check=True, capture_output=True
         )
-        self.assert_same(sp.load_npz(tmp_path / "graph.npz"), path[2].weights)
+        self.assert_same(sp.load_npz(tmp_path / "graph.otg"), path[2].weights)
 
     @staticmethod
     def assert_same(rebuilt, weights):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
@@ -54,6 +56,8 @@ def test_gene_and_number(cells, ax):
         shades = of_kind(ogs.pl.graph(cells, color=color, layer=layer, ax=ax), PathCollection)
         assert len(np.unique(shades.get_facecolors(), axis=0)) > 1
         assert ax.get_legend() is None
+        (bar,) = ax.child_axes
+        assert bar.get_ylabel() == color
         ax.clear()
 
 
@@ -75,5 +79,17 @@ def test_degrees_of_one_graph_and_of_several(cells):
 def test_box_for_every_group(cells, ax):
     ogs.pl.degrees(cells, "group", ax=ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b/c", "d"]
+    assert ax.get_ylabel() == "group"
+    mean = np.diff(cells.obsp["weights"].indptr).mean()
+    (name,) = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert name == f"mean of all cells: {mean:.3g}"
     with pytest.raises(KeyError, match="got 'grp'; there are: 'group'"):
         ogs.pl.degrees(cells, "grp")
+
+
+def test_names_of_groups_are_not_mathematics(cells, ax):
+    cells.obs["$n$"] = [rf"$\\frac{{{k % 3}}}$" for k in range(90)]
+    ogs.pl.degrees(cells, "$n$", ax=ax)
+    other = ogs.pl.graph(cells, color="$n$", ax=ax.figure.add_subplot())
+    ax.figure.savefig(io.BytesIO())
+    assert other.get_legend().get_title().get_text() == "$n$"

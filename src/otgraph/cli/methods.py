@@ -108,25 +108,28 @@ def _paint(
     graph: Graph, data: Points | None, color: str | None, label_column: str | None
 ) -> dict[str, Any]:
     """Keywords for the colors of the picture."""
+    from otgraph.plots.colors import component_colors
+
     if label_column is not None and data is not None:
-        return {"labels": group_names(data.aside[label_column])}
+        return {"labels": group_names(data.aside[label_column]), "color_label": label_column}
     if color == "component":
-        return {"labels": graph.component_labels}
+        return {"color": component_colors(graph.component_labels)}
     if color is None or color == "degree":
-        return {"color": graph.degrees}
+        return {"color": graph.degrees, "color_label": "degree"}
     if color == "potential":
         potentials = getattr(graph, "potentials", None)
         if potentials is None:
             msg = "--color potential: only optimal transport graphs have potentials."
             raise ValueError(msg)
-        return {"color": potentials}
+        return {"color": potentials, "color_label": "potential"}
     if data is None:
         msg = f"--color {color}: a graph file has no columns; color by degree or component."
         raise ValueError(msg)
     features = data.original
     names = range(features.shape[1]) if data.column_names is None else data.column_names
     column = features[:, pick(names, [color], data.source)]
-    return {"color": np.asarray(column.todense() if hasattr(column, "todense") else column).ravel()}
+    values = np.asarray(column.todense() if hasattr(column, "todense") else column).ravel()
+    return {"color": values, "color_label": color}
 
 
 def _write_embedding(

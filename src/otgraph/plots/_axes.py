@@ -1,22 +1,29 @@
-"""Helpers for all plots: axes, legends and names of graphs."""
+"""What all plots share: axes, labels, legends of lines, enlarged parts and names of graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from otgraph._optional import require
+from otgraph._text import printable
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.path import EpsPath
+from otgraph.plots._text import make_plain
+from otgraph.plots.palette import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Window: TypeAlias = tuple[float, float, float, float]
+CURVES = (5.5, 3.8)  # inches of a plot of curves: the width of a text column and a half
+EPS_AXIS = "regularization ε"
 MOST_INSIDE = 4  # names that fit beside the lines of one plot
+FRAME = 0.8  # width of lines around an enlarged part, in points
 
 
-def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:
+def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = CURVES) -> Axes:
     """The given axes, or those of a new figure."""
     if ax is not None:
         return ax
@@ -25,23 +32,71 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axe
     return axes
 
 
+def finish(
+    ax: Axes,
+    *,
+    xlabel: str,
+    ylabel: str,
+    title: str | None = None,
+    entries: int = 0,
+    where: str = "best",
+    **settings: Any,
+) -> Axes:
+    """Label the axes, add a legend of some entries, and hide the frame; returns the axes.
+
+    Parameters
+    ----------
+    ax
+        The axes with everything drawn.
+    xlabel, ylabel, title
+        Their texts.
+    entries
+        Number of entries of the legend: none, some inside the axes, or many outside.
+    where
+        Place of the legend inside the axes.
+    **settings
+        More properties of the axes, such as ``xscale``.
+    """
+    ax.set(xlabel=xlabel, ylabel=ylabel, title=title or "", **settings)
+    if entries:
+        outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        place = outside if entries > MOST_INSIDE else {"loc": where}
+        make_plain(ax.legend(frameon=False, **place).get_texts())
+    tidy(ax)
+    return ax
+
+
 def tidy(ax: Axes) -> None:
     """Hide the top and right sides of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def explain_lines(ax: Axes, n: int) -> None:
-    """Legend of n lines: inside the axes, or outside if there are many."""
-    if n > MOST_INSIDE:
-        ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    else:
-        ax.legend(frameon=False)
+def enlarged(ax: Axes, window: Window, bounds: Window) -> Axes:
+    """Empty axes within the axes for a part of the picture, and lines that say which part.
+
+    Parameters
+    ----------
+    ax
+        The axes with the whole picture.
+    window
+        The part: ``xmin, xmax, ymin, ymax``.
+    bounds
+        Where to show it: left, bottom, width and height as fractions of the axes.
+    """
+    xmin, xmax, ymin, ymax = window
+    inset = ax.inset_axes(bounds, xlim=(xmin, xmax), ylim=(ymin, ymax), zorder=3)
+    inset.set(xticks=[], yticks=[], aspect="equal")
+    for spine in inset.spines.values():
+        spine.set(visible=True, linewidth=FRAME, color=INK)
+    # Above the points but below the enlarged part, so connectors do not cross it.
+    ax.indicate_inset_zoom(inset, edgecolor=INK, linewidth=FRAME, alpha=1.0, zorder=2.5)
+    return inset
 
 
 def by_name(shown: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
     """Items with names: the given names, keys of a mapping, or descriptions."""
     if isinstance(shown, Mapping):
-        keys, items = [str(key) for key in shown], list(shown.values())
+        keys, items = [printable(key) for key in shown], list(shown.values())
     else:
         several = isinstance(shown, Sequence | EpsPath) and not isinstance(shown, str)
         items = list(shown) if several else [shown]
@@ -53,7 +108,7 @@ def by_name(shown: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
         if isinstance(names, str) or len(names) != len(items):
             msg = f"`names` must be a list of {len(items)} names, one per graph, got {names!r}."
             raise argument_error(ValueError, "names", msg)
-        keys = [str(name) for name in names]
+        keys = [printable(name) for name in names]
     return list(zip(keys, items, strict=True))
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from otgraph._optional import require
 from otgraph.exceptions import argument_error
 from otgraph.graphs.choice import CLEAR, EpsChoice
-from otgraph.plots._axes import new_axes, tidy
+from otgraph.plots._axes import EPS_AXIS, finish, new_axes
 from otgraph.plots.colors import GROUPS, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FIGSIZE = (5.5, 3.8)
 BAND_OPACITY = 0.18
 SHORT_RANGE = 100  # ranges up to this factor have labels between powers of ten
 DOUBT_WIDTH = 46  # characters of a line that fits into the axes
@@ -50,7 +49,7 @@ def plot_choice(choice: Any, *, ax: Axes | None = None, title: str | None = None
     'regularization ε'
     """
     choice = _as_choice(choice)
-    ax = new_axes(ax, FIGSIZE)
+    ax = new_axes(ax)
     grid, scores, spread = choice.grid, choice.scores, CLEAR * choice.standard_errors
     color = GROUPS[0]
     ax.fill_between(
@@ -69,13 +68,12 @@ def plot_choice(choice: Any, *, ax: Axes | None = None, title: str | None = None
             transform=ax.transAxes, ha="center", color=INK, fontsize="small",
             bbox={"facecolor": "white", "edgecolor": GROUPS[2], "boxstyle": "round,pad=0.5"},
         )  # fmt: skip
-    ax.set(xscale="log", xlabel="regularization ε", ylabel=MEANINGS[choice.kind], title=title or "")
+    finish(ax, xlabel=EPS_AXIS, ylabel=MEANINGS[choice.kind], xscale="log", title=title)
     ticker = require("matplotlib.ticker", "plots")
     labeled = (1, 2, 5) if grid.max() < SHORT_RANGE * grid.min() else (1,)
     ax.xaxis.set_major_locator(ticker.LogLocator(subs=labeled))
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(ticker.NullFormatter())
-    tidy(ax)
     return ax
 
 

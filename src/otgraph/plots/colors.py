@@ -1,16 +1,22 @@
-"""Colors that color-blind readers can tell apart, and that work in print."""
+"""Colors of points: what they show, and the legend or color bar that says so."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from otgraph._optional import require
-from otgraph._text import UNKNOWN_LABEL, is_unknown
+from otgraph._text import UNKNOWN_LABEL, is_unknown, printable
 from otgraph.exceptions import argument_error
 from otgraph.graphs.graph import Graph
+from otgraph.plots._legends import names_beside, names_on_data
+from otgraph.plots._text import set_plain
+from otgraph.plots.palette import GROUPS as GROUPS
+from otgraph.plots.palette import INK as INK
+from otgraph.plots.palette import UNKNOWN as UNKNOWN
+from otgraph.plots.palette import palette as palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,29 +24,13 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, IntArray
 
-INK = "#22223b"  # lines and frames: near black, softer beside colored points
+EDGE = "#7c87a3"  # lines of a graph: lighter and cooler than any point on them
 POINT = "#d1495b"  # points without labels: warm, against the cool lines
-UNKNOWN = "#c8c8c8"  # points whose label is -1 or missing
-
-# Ten colors that Petroff (2021, arXiv:2107.02270) found by optimization under a bound on their
-# distance for readers with any of the common color-vision deficiencies.
-GROUPS = (
-    "#3f90da",
-    "#ffa90e",
-    "#bd1f01",
-    "#94a4a2",
-    "#832db6",
-    "#a96b59",
-    "#e76300",
-    "#b9ac70",
-    "#717581",
-    "#92dadd",
-)
 DASHES = ("-", "--", "-.", ":")  # used with the colors, so that lines differ in gray, too
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BRIGHTEST = 0.9  # upper end of the color map for lines; yellow is too faint on white
-MOST_LEGEND_ENTRIES = 24  # more names than a column beside the picture holds
 BAR_BOUNDS = (1.02, 0.25, 0.025, 0.5)  # of the color bar, in fractions of the axes
+Legend: TypeAlias = bool | Literal["right", "on data"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +48,7 @@ class PointColors:
     cmap
         Color map of the numbers.
     meaning
-        Label of the color bar.
+        What the colors show: label of the color bar, title of the legend.
     """
 
     rgba: FloatArray
@@ -67,28 +57,81 @@ class PointColors:
     cmap: str = "viridis"
     meaning: str = ""
 
-    def explain(self, ax: Axes) -> None:
-        """Put a legend, or a color bar, to the right of the axes."""
-        if self.groups and len(self.groups) <= MOST_LEGEND_ENTRIES:
-            line = require("matplotlib.lines", "plots").Line2D
-            handles = [
-                line([], [], marker="o", linestyle="", color=color, label=name)
-                for name, color in self.groups.items()
-            ]
-            ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    def explain(
+        self,
+        ax: Axes,
+        where: Legend = True,
+        *,
+        positions: FloatArray | None = None,
+        widen: bool = False,
+    ) -> None:
+        """Say what the colors mean: beside the axes, or with names of groups on the data.
+
+        Parameters
+        ----------
+        ax
+            The axes with the points.
+        where
+            ``"on data"`` writes the name of each group at its middle; otherwise a legend, or a
+            color bar, is to the right of the axes.
+        positions
+            Of the points, for names on the data.
+        widen
+            Make the figure wider by the legend: it was made for these axes alone.
+        """
+        if where not in (True, False, "right", "on data"):
+            msg = f"`legend` must be True, False, 'right' or 'on data', got {where!r}."
+            raise argument_error(ValueError, "legend", msg)
+        if not where:
+            return
+        if self.groups and where == "on data" and positions is not None:
+            names_on_data(ax, self._middles(positions))
+        elif self.groups:
+            names_beside(ax, self.groups, self.meaning, widen=widen)
         elif self.limits is not None:
-            norm = require("matplotlib.colors", "plots").Normalize(*self.limits)
-            mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, self.cmap)
-            bar = ax.inset_axes(BAR_BOUNDS)
-            ax.figure.colorbar(mappable, cax=bar, label=self.meaning)
-            bar.set_label("colors")
-            bar.spines[:].set_visible(False)
+            self._add_bar(ax, self.limits)
+
+    def _add_bar(self, ax: Axes, limits: tuple[float, float]) -> None:
+        norm = require("matplotlib.colors", "plots").Normalize(*limits)
+        mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, self.cmap)
+        bar = ax.inset_axes(BAR_BOUNDS)
+        ax.figure.colorbar(mappable, cax=bar)
+        set_plain(bar.yaxis.label, self.meaning)
+        bar.set_label("colors")
+        bar.spines[:].set_visible(False)
+
+    def _middles(self, positions: FloatArray) -> dict[str, FloatArray]:
+        """The middle of each group: the point of its own nearest to its median."""
+        to_rgba = require("matplotlib.colors", "plots").to_rgba
+        middles = {}
+        for name, hue in (self.groups or {}).items():
+            own = positions[np.isclose(self.rgba, to_rgba(hue)).all(axis=1)]
+            if len(own) and hue != UNKNOWN:
+                offsets = np.linalg.norm(own - np.median(own, axis=0), axis=1)
+                middles[name] = own[offsets.argmin()]
+        return middles
 
 
 def point_colors(
-    graph: Any, n: int, *, labels: ArrayLike | None, color: Any, cmap: str
+    graph: Any,
+    n: int,
+    *,
+    labels: ArrayLike | None,
+    color: Any,
+    cmap: str,
+    color_label: str | None = None,
 ) -> PointColors:
-    """Colors of the ``n`` points by group, by a quantity of the graph, by numbers, or one."""
+    """Colors of the ``n`` points by group, by a quantity of the graph, by numbers, or one.
+
+    What they show is `color_label`, or else the name that a column of a table brings along.
+    """
+    found = _point_colors(graph, n, labels, color, cmap)
+    if color_label is None and not found.meaning:
+        color_label = getattr(color if labels is None else labels, "name", None)
+    return found if color_label is None else replace(found, meaning=printable(color_label))
+
+
+def _point_colors(graph: Any, n: int, labels: Any, color: Any, cmap: str) -> PointColors:
     if labels is not None:
         if color is not None:
             msg = "`labels` and `color` both set the colors of the points: pass one of them."
@@ -143,7 +186,7 @@ def mapped_colors(values: Any, cmap: str, meaning: str = "") -> PointColors:
 
 
 def group_colors(labels: Any) -> PointColors:
-    """A color for each group, in the order of names; more than ten use a color map."""
+    """A color for each group, in the order of names."""
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
     names, hues, codes = groups_of(labels)
     return PointColors(to_rgba_array(hues)[codes], groups=dict(zip(names, hues, strict=True)))
@@ -164,20 +207,10 @@ def groups_of(labels: Any) -> tuple[list[str], list[str], IntArray]:
     codes[known] = known_codes
     unknown = not known.all()
     return (
-        [str(name) for name in names] + ["unknown"] * unknown,
-        group_palette(names) + [UNKNOWN] * unknown,
+        [printable(name) for name in names] + ["unknown"] * unknown,
+        palette(len(names)) + [UNKNOWN] * unknown,
         codes,
     )
-
-
-def group_palette(names: Any) -> list[str]:
-    """As many colors as names, as hexadecimal strings."""
-    n = len(names)
-    if n <= len(GROUPS):
-        return list(GROUPS[:n])
-    colormap = require("matplotlib", "plots").colormaps["viridis"]
-    to_hex = require("matplotlib.colors", "plots").to_hex
-    return [to_hex(colormap(k / (n - 1))) for k in range(n)]
 
 
 def component_colors(components: Any) -> PointColors:

@@ -9,7 +9,7 @@ import numpy as np
 from otgraph._optional import require
 from otgraph.exceptions import argument_error
 from otgraph.graphs.path import EpsPath
-from otgraph.plots._axes import by_name, explain_lines, new_axes, tidy
+from otgraph.plots._axes import by_name, finish, new_axes
 from otgraph.plots.colors import INK, line_styles
 from otgraph.solvers.certificate import Certificate, Status
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray
 
-FIGSIZE = (5.5, 3.8)
 SMALLEST = 1e-17  # shown instead of an error of zero on a logarithmic axis
 
 
@@ -57,7 +56,7 @@ def plot_convergence(
     """
     named = [(name, item, _certificate(item, name)) for name, item in by_name(graphs, names)]
     styles = line_styles(len(named), ordered=isinstance(graphs, EpsPath))
-    ax = new_axes(ax, FIGSIZE)
+    ax = new_axes(ax)
     for (name, _, certificate), (color, dash) in zip(named, styles, strict=True):
         steps, errors = _curve(certificate)
         ax.plot(
@@ -71,12 +70,11 @@ def plot_convergence(
             f"tolerance {tol:.0e}", (0.0, tol), (3, 2), color=INK, fontsize="small",
             xycoords=("axes fraction", "data"), textcoords="offset points",
         )  # fmt: skip
-    ax.set(yscale="log", xlabel="step", ylabel="marginal error", title=title or "")
     ax.xaxis.set_major_locator(require("matplotlib.ticker", "plots").MaxNLocator(integer=True))
-    if len(named) > 1:
-        explain_lines(ax, len(named))
-    tidy(ax)
-    return ax
+    return finish(
+        ax, xlabel="step", ylabel="marginal error", yscale="log", title=title,
+        entries=len(named) if len(named) > 1 else 0,
+    )  # fmt: skip
 
 
 def _certificate(item: Any, name: str) -> Certificate:

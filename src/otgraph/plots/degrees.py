@@ -8,7 +8,7 @@ import numpy as np
 
 from otgraph.graphs.graph import Graph
 from otgraph.graphs.path import EpsPath
-from otgraph.plots._axes import by_name, explain_lines, new_axes, tidy
+from otgraph.plots._axes import by_name, finish, new_axes
 from otgraph.plots.colors import line_styles
 from otgraph.plots.positions import checked_weights
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, IntArray
 
-FIGSIZE = (5.5, 3.5)
 MOST_BINS = 60  # most bins; more cannot be distinguished at the width of a column
 FILL_OPACITY = 0.2
 MOST_FILLED = 3  # opacity of several distributions; with more, colors would mix
@@ -60,7 +59,7 @@ def plot_degrees(
     """
     named = [(name, _degrees(graph)) for name, graph in by_name(graphs, names)]
     styles = line_styles(len(named), ordered=isinstance(graphs, EpsPath))
-    ax = new_axes(ax, FIGSIZE)
+    ax = new_axes(ax)
     edges = common_bins([degrees for _, degrees in named])
     for (name, degrees), (color, dash) in zip(named, styles, strict=True):
         label = f"{name} (mean {degrees.mean():.3g})"
@@ -74,15 +73,10 @@ def plot_degrees(
             if len(named) <= MOST_FILLED:
                 ax.stairs(shares, edges, color=color, fill=True, alpha=FILL_OPACITY, linewidth=0)
         ax.axvline(float(degrees.mean()), color=color, linestyle=":", linewidth=1)
-    ax.set(
-        xlabel="degree",
-        ylabel="share of points with at most this degree" if cumulative else "share of points",
-        ylim=(0, None),
-        title=title or "",
+    share = "share of points with at most this degree" if cumulative else "share of points"
+    return finish(
+        ax, xlabel="degree", ylabel=share, ylim=(0, None), title=title, entries=len(named)
     )
-    explain_lines(ax, len(named))
-    tidy(ax)
-    return ax
 
 
 def _degrees(graph: Any) -> IntArray:

@@ -8,13 +8,12 @@ import numpy as np
 
 from otgraph.exceptions import argument_error
 from otgraph.methods import Clustering
-from otgraph.plots._axes import new_axes, tidy
+from otgraph.plots._axes import finish, new_axes
 from otgraph.plots.colors import GROUPS, INK, UNKNOWN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FIGSIZE = (5.5, 3.5)
 BAND_OPACITY = 0.15
 
 
@@ -47,7 +46,7 @@ def plot_eigenvalues(
             f"`clustering` must be a result of `otgraph.cluster`, got {type(clustering).__name__}."
         )
         raise argument_error(TypeError, "clustering", msg)
-    ax = new_axes(ax, FIGSIZE)
+    ax = new_axes(ax)
     k = clustering.n_clusters
     heights = np.sqrt(np.clip(1.0 - clustering.eigenvalues, 0.0, None))
     numbers = np.arange(1, len(heights) + 1)
@@ -57,11 +56,9 @@ def plot_eigenvalues(
     used = f"{k} cluster{'s' if k > 1 else ''}"
     ax.scatter(numbers[:k], heights[:k], color=GROUPS[0], label=used)
     ax.scatter(numbers[k:], heights[k:], facecolors="white", edgecolors=INK, label="not used")
-    ax.set(
-        xlabel="eigenvector", ylabel=r"frequency $\sqrt{1 - \lambda}$",
-        ylim=(min(0.0, -0.03 * heights.max(initial=1.0)), None), title=title or "",
-    )  # fmt: skip
     ax.locator_params("x", integer=True)
-    ax.legend(frameon=False, loc="lower right")
-    tidy(ax)
-    return ax
+    return finish(
+        ax, xlabel="eigenvector", ylabel=r"frequency $\sqrt{1 - \lambda}$",
+        ylim=(min(0.0, -0.03 * heights.max(initial=1.0)), None), title=title,
+        entries=2, where="lower right",
+    )  # fmt: skip

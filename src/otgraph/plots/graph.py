@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from otgraph._optional import require
-from otgraph.plots._axes import new_axes
-from otgraph.plots.colors import INK, point_colors
-from otgraph.plots.positions import checked_weights, positions_of
+from otgraph.plots._axes import enlarged, new_axes
+from otgraph.plots._density import line_strength, point_area, scale_of
+from otgraph.plots.colors import EDGE, point_colors
+from otgraph.plots.layouts import positions_of
+from otgraph.plots.positions import checked_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
+    from otgraph.plots._axes import Window
+    from otgraph.plots.colors import Legend
     from otgraph.typing import FloatArray, IntArray, PointsLike, SparseMatrix
 
 # Weights at this quantile and above are drawn at full strength. Relative to the largest weight, a
@@ -27,9 +31,6 @@ FAINTEST = 0.04
 # Above this many lines they are painted as pixels: matplotlib is slow to draw single lines, and
 # vector files are slow to open.
 MAX_VECTOR_EDGES = 20_000
-# Range of the area of a point, in square points (1/72 inch); it shrinks as points increase.
-POINT_AREA_RANGE = (0.3, 12.0)
-POINT_AREA_OF_ALL = 8000.0
 RIM = 0.08  # width of the white rim, relative to the point; separates it from lines
 
 
@@ -38,17 +39,19 @@ def draw_graph(
     coordinates: ArrayLike | None = None,
     *,
     X: PointsLike | None = None,
+    layout: str = "pca",
     labels: ArrayLike | None = None,
     color: Any = None,
+    color_label: str | None = None,
     cmap: str = "viridis",
     ax: Axes | None = None,
     point_size: float | None = None,
     edge_width: float = 0.5,
-    edge_color: Any = INK,
-    edge_strength: float = 0.4,
-    zoom: tuple[float, float, float, float] | None = None,
-    zoom_bounds: tuple[float, float, float, float] = (0.64, 0.64, 0.36, 0.36),
-    legend: bool = True,
+    edge_color: Any = EDGE,
+    edge_strength: float | None = None,
+    zoom: Window | None = None,
+    zoom_bounds: Window = (0.64, 0.64, 0.36, 0.36),
+    legend: Legend = True,
     title: str | None = None,
 ) -> Axes:
     """Axes with the points, and every edge as a line whose opacity follows its weight.
@@ -58,33 +61,41 @@ def draw_graph(
     graph
         A `Graph`, or any symmetric scipy sparse matrix of weights. Self-loops are not drawn.
     coordinates
-        Where to draw the points, ``(n, 2)``. By default the first two principal components
-        of the points; two-dimensional points are not changed.
+        Where to draw the points, ``(n, 2)``. By default the `layout`.
     X
         The points, if the graph has none.
+    layout
+        ``"pca"`` puts the points at their first two principal components, and does not change
+        points of two dimensions. ``"spectral"``, ``"force"`` and ``"umap"`` look at the graph
+        alone; see :func:`otgraph.plots.layout`.
     labels
         Group of each point, one color each; -1 is drawn gray.
     color
         ``"degree"``, ``"potential"``, ``"component"``, one number per point, a matplotlib color
         by name or as a tuple, or ready-made ``PointColors``. Not together with `labels`.
+    color_label
+        What the colors show, beside the color bar or above the legend. By default the name of
+        the quantity, or that of the column if `color` or `labels` is one.
     cmap
         Color map for numbers.
     ax
         Where to draw; a new figure by default.
     point_size
-        Area of a point in square points. By default it shrinks as their number grows.
+        Area of a point in square points. By default all points together cover a third of the
+        area where they lie.
     edge_width
         Width of all lines in points.
     edge_color
         Color of all lines.
     edge_strength
-        Opacity of the heaviest edges. Lower it if many lines cross.
+        Opacity of the heaviest edges. By default paper shines through where they are densest.
     zoom
         Part of the picture to show enlarged, ``(xmin, xmax, ymin, ymax)``.
     zoom_bounds
         Position of the enlarged part: left, bottom, width and height as fractions of the axes.
     legend
-        Show a legend of the groups, or a color bar.
+        Show a legend of the groups, or a color bar: beside the axes, with ``"on data"`` the
+        names of the groups at their middles, or none.
     title
         Title of the axes.
 
@@ -104,29 +115,36 @@ def draw_graph(
     """
     weights = checked_weights(graph)
     n = weights.shape[0]
-    colors = point_colors(graph, n, labels=labels, color=color, cmap=cmap)
+    colors = point_colors(graph, n, labels=labels, color=color, cmap=cmap, color_label=color_label)
+    positions = positions_of(graph, coordinates, X, kind=layout)
+    own_figure = ax is None
+    ax = new_axes(ax, None)
+    scale = scale_of(ax, positions)
+    edges = _edges(weights)
+    if edge_strength is None:
+        edge_strength = line_strength(positions, *edges, edge_width, scale)
     picture = _Picture(
-        positions=positions_of(graph, coordinates, X),
-        edges=_edges(weights, edge_strength),
+        positions=positions,
+        edges=edges._replace(alpha=edge_strength * edges.alpha),
         point_colors=colors.rgba,
-        point_size=point_area(n) if point_size is None else point_size,
+        point_size=point_area(positions, scale) if point_size is None else point_size,
         edge_color=edge_color,
         edge_width=edge_width,
     )
-    ax = new_axes(ax)
     _draw(ax, picture)
     ax.set_aspect("equal")
     if title is not None:
         ax.set_title(title)
-    if legend:
-        colors.explain(ax)
+    colors.explain(ax, legend, positions=positions, widen=own_figure)
     if zoom is not None:
-        _draw_zoom(ax, picture, zoom, zoom_bounds)
+        inset = enlarged(ax, zoom, zoom_bounds)
+        _draw(inset, replace(picture, edges=_edges_meeting(picture, zoom)))
+        inset.set(xlim=zoom[:2], ylim=zoom[2:])
+        inset.spines[:].set_visible(True)
     return ax
 
 
-@dataclass(frozen=True)
-class _Edges:
+class _Edges(NamedTuple):
     i: IntArray
     j: IntArray
     alpha: FloatArray
@@ -142,20 +160,17 @@ class _Picture:
     edge_width: float
 
 
-def _edges(weights: SparseMatrix, strength: float) -> _Edges:
-    """Each pair once, in the order of weights, so that heavy edges are on top."""
+def _edges(weights: SparseMatrix) -> _Edges:
+    """Each pair once, in the order of weights, so that heavy edges are on top.
+
+    Opacities are relative to that of the heaviest.
+    """
     upper = sp.triu(weights, k=1, format="coo")
     upper.eliminate_zeros()
     w = np.abs(upper.data.astype(np.float64))
     full = np.quantile(w, FULL_STRENGTH_QUANTILE) if len(w) else 1.0
     order = np.argsort(w, kind="stable")
-    alpha = strength * np.clip(w[order] / full, FAINTEST, 1.0)
-    return _Edges(upper.row[order], upper.col[order], alpha)
-
-
-def point_area(n: int) -> float:
-    """Area of a point in square points, for n points."""
-    return float(np.clip(POINT_AREA_OF_ALL / max(n, 1), *POINT_AREA_RANGE))
+    return _Edges(upper.row[order], upper.col[order], np.clip(w[order] / full, FAINTEST, 1.0))
 
 
 def _draw(ax: Axes, picture: _Picture) -> None:
@@ -206,23 +221,7 @@ def _pixel_lines(picture: _Picture) -> Any:
     )  # fmt: skip
 
 
-def _draw_zoom(
-    ax: Axes,
-    picture: _Picture,
-    zoom: tuple[float, float, float, float],
-    bounds: tuple[float, float, float, float],
-) -> None:
-    xmin, xmax, ymin, ymax = zoom
-    inset = ax.inset_axes(bounds, xlim=(xmin, xmax), ylim=(ymin, ymax), zorder=3)
-    _draw(inset, replace(picture, edges=_edges_meeting(picture, zoom)))
-    inset.set(xlim=(xmin, xmax), ylim=(ymin, ymax), aspect="equal")
-    for spine in inset.spines.values():
-        spine.set(visible=True, linewidth=0.8, color=INK)
-    # Above the points but below the enlarged part, so connectors do not cross it.
-    ax.indicate_inset_zoom(inset, edgecolor=INK, linewidth=0.8, alpha=1.0, zorder=2.5)
-
-
-def _edges_meeting(picture: _Picture, zoom: tuple[float, float, float, float]) -> _Edges:
+def _edges_meeting(picture: _Picture, zoom: Window) -> _Edges:
     """Edges whose bounding box intersects the window."""
     edges = picture.edges
     ends = np.stack([picture.positions[edges.i], picture.positions[edges.j]])

@@ -10,7 +10,7 @@ from otgraph.exceptions import argument_error
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath
 from otgraph.methods import perplexity
-from otgraph.plots._axes import new_axes, tidy
+from otgraph.plots._axes import EPS_AXIS, finish, new_axes
 from otgraph.plots.colors import DASHES, GROUPS, MARKERS
 from otgraph.solvers.certificate import Status
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from otgraph.graphs.graph import Graph
     from otgraph.typing import FloatArray
 
-FIGSIZE = (5.5, 3.8)
 DEGREE_QUANTILES = (0.05, 0.95)  # quantiles of the band, which holds nine points in ten
 BAND_OPACITY = 0.15
 
@@ -52,7 +51,7 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     """
     graphs = _in_order_of_eps(path)
     eps = np.array([graph.params["eps"] for graph in graphs], dtype=np.float64)
-    ax = new_axes(ax, FIGSIZE)
+    ax = new_axes(ax)
     low, high = np.transpose([np.quantile(graph.degrees, DEGREE_QUANTILES) for graph in graphs])
     ax.fill_between(eps, low, high, color=GROUPS[0], alpha=BAND_OPACITY, linewidth=0)
     curves: dict[str, list[float]] = {
@@ -66,10 +65,10 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
             marker=MARKERS[number], markersize=4,
         )  # fmt: skip
     _mark_failures(ax, graphs, eps, curves["mean degree"])
-    ax.set(xscale="log", yscale="log", xlabel="regularization ε", ylabel="count", title=title or "")
-    ax.legend(frameon=False)
-    tidy(ax)
-    return ax
+    return finish(
+        ax, xlabel=EPS_AXIS, ylabel="count", xscale="log", yscale="log", title=title,
+        entries=len(curves),
+    )  # fmt: skip
 
 
 def _in_order_of_eps(path: Any) -> list[Graph]:

@@ -1,4 +1,4 @@
-"""Positions of the points in a picture."""
+"""What a picture is drawn of: weights, points, and the plane of their principal components."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
 
@@ -28,31 +26,22 @@ def checked_weights(graph: Any, name: str = "graph") -> SparseMatrix:
     return weights
 
 
-def positions_of(
-    graph: Any, coordinates: ArrayLike | None, X: PointsLike | None = None
-) -> FloatArray:
-    """Given coordinates, or the first two principal components of the points."""
+def points_of(graph: Any, X: PointsLike | None) -> Any:
+    """The points of a graph, or those given."""
     n = checked_weights(graph).shape[0]
-    if coordinates is not None:
-        positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
-        if positions.shape != (n, 2):
-            msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
-            raise argument_error(ValueError, "coordinates", msg)
-        if not np.isfinite(positions).all():
-            row = int(np.argmin(np.isfinite(positions).all(axis=1)))
-            msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
-            raise argument_error(ValueError, "coordinates", msg)
-        return positions
     points: Any = getattr(graph, "points", None) if X is None else X
     if points is None:
-        msg = "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`."
+        msg = (
+            "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`, or a "
+            "`layout` that needs none, such as 'spectral'."
+        )
         raise argument_error(ValueError, "graph", msg)
     if not sp.issparse(points):
         points = np.asarray(points)
     if points.shape[0] != n:
         msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
         raise argument_error(ValueError, "X", msg)
-    return principal_plane(points)
+    return points
 
 
 def principal_plane(points: Any) -> FloatArray:

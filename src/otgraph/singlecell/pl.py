@@ -9,9 +9,11 @@ import scipy.sparse as sp
 
 from otgraph import plots
 from otgraph._optional import require
+from otgraph._text import printable
 from otgraph.exceptions import argument_error
-from otgraph.plots._axes import new_axes, tidy
-from otgraph.plots.colors import INK, UNKNOWN, PointColors, group_palette
+from otgraph.plots._axes import finish, new_axes
+from otgraph.plots._text import make_plain
+from otgraph.plots.colors import INK, UNKNOWN, PointColors, palette
 from otgraph.singlecell._adata import check_adata, keys_of
 from otgraph.singlecell._slots import read_graph
 
@@ -50,7 +52,7 @@ def graph(
     color
         Column of ``adata.obs``, a gene, ``"degree"``, or what
         :func:`otgraph.plots.draw_graph` takes. Categories get the colors that scanpy
-        has chosen for them, if any.
+        has chosen for them, if any. The color bar or legend has the name of the column or gene.
     neighbors_key
         The ``key_added`` of ``pp.neighbors``.
     layer
@@ -62,11 +64,14 @@ def graph(
     """
     check_adata(adata)
     found = read_graph(adata, neighbors_key)
-    if isinstance(color, str) and color in adata.obs:
-        numbers = adata.obs[color].dtype.kind in "iuf"
-        color = adata.obs[color].to_numpy() if numbers else _group_colors(adata, color)
-    elif isinstance(color, str) and color in adata.var_names:
-        color = _expression(adata, color, layer)
+    if isinstance(color, str) and (color in adata.obs or color in adata.var_names):
+        keywords = {"color_label": color, **keywords}
+        if color not in adata.obs:
+            color = _expression(adata, color, layer)
+        elif adata.obs[color].dtype.kind in "iuf":
+            color = adata.obs[color].to_numpy()
+        else:
+            color = _group_colors(adata, color)
     return plots.draw_graph(found, _coordinates(adata, basis), color=color, ax=ax, **keywords)
 
 
@@ -111,19 +116,21 @@ def degrees(
 
 
 def _boxes(adata: AnnData, groupby: str, counts: IntArray, ax: Axes | None) -> Axes:
-    codes, palette = _groups(adata, groupby)
-    ax = new_axes(ax, (BOX_WIDTH, 1.0 + BOX_HEIGHT * len(palette)))
-    samples = [counts[codes == i] for i in range(len(palette))]
+    codes, hues = _groups(adata, groupby)
+    ax = new_axes(ax, (BOX_WIDTH, 1.0 + BOX_HEIGHT * len(hues)))
+    samples = [counts[codes == i] for i in range(len(hues))]
     boxes = ax.boxplot(samples, orientation="horizontal", patch_artist=True, showfliers=False)
-    for box, hue in zip(boxes["boxes"], palette.values(), strict=True):
+    for box, hue in zip(boxes["boxes"], hues.values(), strict=True):
         box.set(facecolor=hue, edgecolor=INK, linewidth=0.8)
     for line in boxes["medians"]:
         line.set(color=INK, linewidth=1.2)
-    ax.axvline(float(counts.mean()), color=INK, linestyle=":", linewidth=1)
-    ax.set_yticks(range(1, len(palette) + 1), list(palette))
+    mean = float(counts.mean())
+    ax.axvline(mean, color=INK, linestyle=":", linewidth=1, label=f"mean of all cells: {mean:.3g}")
+    ax.set_yticks(range(1, len(hues) + 1), list(hues))
+    make_plain(ax.get_yticklabels())
     ax.invert_yaxis()
-    ax.set(xlabel="degree", xlim=(0, None))
-    tidy(ax)
+    finish(ax, xlabel="degree", ylabel=printable(groupby), xlim=(0, None), entries=1)
+    make_plain([ax.yaxis.label])
     return ax
 
 
@@ -146,10 +153,10 @@ def _expression(adata: AnnData, gene: str, layer: str | None) -> Any:
 
 
 def _group_colors(adata: AnnData, key: str) -> PointColors:
-    codes, palette = _groups(adata, key)
+    codes, hues = _groups(adata, key)
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
-    rgba = to_rgba_array([*palette.values(), UNKNOWN])[codes]  # -1 is the last
-    return PointColors(rgba, groups=palette)
+    rgba = to_rgba_array([*hues.values(), UNKNOWN])[codes]  # -1 is the last
+    return PointColors(rgba, groups=hues)
 
 
 def _groups(adata: AnnData, key: str) -> tuple[IntArray, dict[str, Any]]:
@@ -159,8 +166,8 @@ def _groups(adata: AnnData, key: str) -> tuple[IntArray, dict[str, Any]]:
         msg += f"{keys_of(adata.obs)}."
         raise argument_error(KeyError, "groupby", msg)
     column = adata.obs[key].astype("category")
-    names = [str(name) for name in column.cat.categories]
+    names = [printable(name) for name in column.cat.categories]
     chosen = adata.uns.get(f"{key}_colors")
     if chosen is None or len(chosen) < len(names):
-        chosen = group_palette(np.array(names))
+        chosen = palette(len(names))
     return np.asarray(column.cat.codes), dict(zip(names, chosen, strict=False))

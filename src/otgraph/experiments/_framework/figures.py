@@ -12,6 +12,7 @@ from otgraph import plots
 from otgraph._optional import require
 from otgraph.experiments._framework.methods import METHOD_STYLES
 from otgraph.experiments._framework.statistics import best_per_seed
+from otgraph.plots.colors import INK
 from otgraph.plots.graph import FAINTEST, FULL_STRENGTH_QUANTILE
 from otgraph.plots.positions import principal_plane as principal_plane
 
@@ -127,7 +128,8 @@ def draw_with_equal_ink(
 ) -> None:
     """Draw a graph by :func:`otgraph.plots.draw_graph`, without a legend."""
     weights, strength = equal_ink(graph, positions, ink)
-    plots.draw_graph(weights, positions, ax=ax, legend=False, edge_strength=strength, **options)
+    style = {"edge_color": INK, "edge_strength": strength, **options}
+    plots.draw_graph(weights, positions, ax=ax, legend=False, **style)
 
 
 def plot_spread(ax: Any, scores: Scores, x: str | None, method: str, label: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The line of Python, and the command, that build a graph again."""
+"""The lines of Python, and the command, that build a graph again and save it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from otgraph.graphs.graph import TransportGraph
 
 METHOD = "quadratic"
+FILE = "graph.otg"  # keeps the certificate
 # Up to this many points `search="auto"` is always exact, so `search` is not shown.
 ALWAYS_EXACT = 100_000
 # What the keywords whose default is None mean for a given eps.
@@ -26,8 +27,8 @@ def rebuilding(graph: TransportGraph, source: str) -> dict[str, str]:
     arguments = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
     options = " ".join(_option(name, value) for name, value in keywords.items())
     return {
-        "python": f"graph = otgraph.quadratic_ot_graph(X, {arguments})",
-        "command": f"otgraph graph {source} -o graph.npz {options}",
+        "python": f"graph = otgraph.quadratic_ot_graph(X, {arguments})\ngraph.save({FILE!r})",
+        "command": f"otgraph graph {source} -o {FILE} {options}",
     }
 
 
@@ -52,6 +53,8 @@ def chosen_keywords(graph: TransportGraph) -> dict[str, Any]:
         recorded = name in params and name not in ("eps", "mean_degree")
         if recorded and params[name] != WITH_EPS.get(name, parameter.default):
             chosen[name] = params[name]
+    if graph.n_connected > 1 and not params.get("connect"):
+        chosen["connect"] = False  # who sees several components on the page needs no warning
     if chosen.get("search") == "exact" and graph.n <= ALWAYS_EXACT:
         del chosen["search"]
     if str(params.get("metric")).startswith("callable "):

@@ -16,7 +16,7 @@ from otgraph.plots.colors import GROUPS, groups_of
 from otgraph.plots.degrees import common_bins
 from otgraph.plots.explorer.rebuild import rebuilding
 from otgraph.plots.graph import FULL_STRENGTH_QUANTILE
-from otgraph.plots.positions import positions_of
+from otgraph.plots.layouts import positions_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

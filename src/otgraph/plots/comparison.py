@@ -1,0 +1,174 @@
+"""The same points, one picture for each construction of a graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph._optional import require
+from otgraph._text import listed
+from otgraph._validation import check_count
+from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.graphs.constructions import CONSTRUCTIONS
+from otgraph.graphs.graph import Graph
+from otgraph.methods import perplexity
+from otgraph.plots._text import set_plain
+from otgraph.plots.colors import point_colors
+from otgraph.plots.graph import draw_graph
+from otgraph.plots.layouts import positions_of
+from otgraph.plots.positions import checked_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from otgraph.plots.colors import Legend
+    from otgraph.typing import PointsLike
+
+PANEL = 3.0  # inches of the side of a picture
+COLUMNS = 3
+# Edges with less than this share of the heaviest weight of both ends are not drawn. Dense graphs
+# connect all pairs, and nearly all of their edges weigh nothing.
+NEGLIGIBLE = 0.02
+
+
+def compare_graphs(
+    X: PointsLike | Mapping[str, Any],
+    methods: Sequence[str] = tuple(CONSTRUCTIONS),
+    *,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    coordinates: ArrayLike | None = None,
+    layout: str = "pca",
+    labels: ArrayLike | None = None,
+    color: Any = None,
+    color_label: str | None = None,
+    cmap: str = "viridis",
+    columns: int = COLUMNS,
+    ax: ArrayLike | None = None,
+    legend: Legend = True,
+    **keywords: Any,
+) -> NDArray[Any]:
+    """Array of axes, each with the same points and another graph.
+
+    Points have the same places and colors in all pictures. Titles give the construction and the
+    number of neighbors of a typical point: the perplexity, which also means something for graphs
+    that connect all pairs.
+
+    Parameters
+    ----------
+    X
+        Points, one per row; or a dictionary of names and finished graphs of the same points.
+    methods
+        Names of constructions, as in ``method=``; all five by default.
+    options
+        Keywords for some of the methods, such as ``{"knn": {"n_neighbors": 9}}``.
+    coordinates
+        Where to draw the points, ``(n, 2)``. By default the `layout`.
+    layout
+        ``"pca"``, ``"force"``, ``"spectral"`` or ``"umap"``, of the first graph; see
+        :func:`otgraph.plots.layout`.
+    labels, color, color_label, cmap
+        Colors of the points, as in :func:`otgraph.plots.draw_graph`; ``"degree"``,
+        ``"potential"`` and ``"component"`` are those of each graph.
+    columns
+        Most pictures beside each other.
+    ax
+        Axes to draw in, one for each graph; a new figure by default.
+    legend
+        Show a legend of the groups, or a color bar, beside the last picture.
+    **keywords
+        Of :func:`otgraph.plots.draw_graph`, such as ``point_size``.
+
+    Returns
+    -------
+    numpy.ndarray
+        One ``matplotlib.axes.Axes`` for each graph.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> arms = otgraph.datasets.spiral_arms(n_per_arm=20)
+    >>> axes = otgraph.plots.compare_graphs(arms.X, ["quadratic", "knn"], labels=arms.labels)
+    >>> len(axes)
+    2
+    """
+    graphs = _graphs(X, methods, options or {})
+    first = next(iter(graphs.values()))
+    positions = positions_of(first, coordinates, None if isinstance(X, Mapping) else X, kind=layout)
+    axes = _axes(ax, len(graphs), check_count(columns, "columns"))
+    for number, (each, (name, graph)) in enumerate(zip(axes, graphs.items(), strict=True)):
+        colors = point_colors(
+            graph, graph.n, labels=labels, color=color, cmap=cmap, color_label=color_label
+        )
+        last = number == len(graphs) - 1
+        shown = _without_negligible(graph)
+        draw_graph(
+            shown, positions, color=colors, ax=each, legend=legend if last else False, **keywords
+        )
+        set_plain(each.title, f"{name}\n{_neighbors(graph)}")
+    return axes
+
+
+def _graphs(
+    X: Any, methods: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Graph]:
+    if isinstance(X, Mapping):
+        if options or tuple(methods) != tuple(CONSTRUCTIONS):
+            msg = "`methods` and `options` are for points; finished graphs have theirs."
+            raise argument_error(ValueError, "methods", msg)
+        graphs = {str(name): _as_graph(graph) for name, graph in X.items()}
+        sizes = {graph.n for graph in graphs.values()}
+        if len(sizes) != 1:
+            msg = f"`X` must hold graphs of the same points, got {sorted(sizes)} points."
+            raise argument_error(ValueError, "X", msg)
+        return graphs
+    methods = [methods] if isinstance(methods, str) else list(methods)
+    unknown = [name for name in (*methods, *options) if name not in CONSTRUCTIONS]
+    if unknown or not methods:
+        msg = f"`methods` must be some of {listed(CONSTRUCTIONS)}, got {listed(unknown)}."
+        raise argument_error(ValueError, "methods", msg)
+    with warnings.catch_warnings():  # the pictures show the components
+        warnings.simplefilter("ignore", DisconnectedWarning)
+        return {
+            CONSTRUCTIONS[name].title: CONSTRUCTIONS[name].build(X, **options.get(name, {}))
+            for name in methods
+        }
+
+
+def _as_graph(graph: Any) -> Graph:
+    return graph if isinstance(graph, Graph) else Graph(checked_weights(graph, "X").tocsr())
+
+
+def _axes(ax: Any, n: int, columns: int) -> NDArray[Any]:
+    """One of the given axes for each graph, or those of a new figure."""
+    if ax is not None:
+        axes = np.asarray(ax, dtype=object).ravel()
+        if len(axes) != n:
+            msg = f"`ax` must hold {n} axes, one for each graph, got {len(axes)}."
+            raise argument_error(ValueError, "ax", msg)
+        return axes
+    columns = min(columns, n)
+    rows = -(-n // columns)
+    pyplot = require("matplotlib.pyplot", "plots")
+    figure = pyplot.figure(figsize=(PANEL * columns, PANEL * rows), layout="compressed")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for empty in axes[n:]:
+        empty.remove()
+    return np.asarray(axes[:n])
+
+
+def _without_negligible(graph: Graph) -> Any:
+    """Weights without those that are small for both ends."""
+    weights = graph.weights.tocoo()
+    heaviest = np.maximum(weights.max(axis=1).toarray().ravel(), np.finfo(float).tiny)
+    relative = weights.data / np.minimum(heaviest[weights.row], heaviest[weights.col])
+    weights.data = np.where(relative >= NEGLIGIBLE, weights.data, 0.0)
+    return weights.tocsr()
+
+
+def _neighbors(graph: Graph) -> str:
+    return f"perplexity {perplexity(graph):.3g}"

@@ -1,0 +1,150 @@
+"""Positions of points in a picture: from the points, or from the graph alone."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph._validation import check_choice, check_seed
+from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.methods import eigenmaps
+from otgraph.plots._forces import balanced
+from otgraph.plots.positions import checked_weights, points_of, principal_plane
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from otgraph.typing import FloatArray, PointsLike
+
+# How densely umap packs points: scanpy's values, which leave room for edges.
+UMAP_SPREAD, UMAP_MIN_DIST = 1.0, 0.5
+UMAP_GAMMA, UMAP_NEGATIVE_SAMPLES, UMAP_ALPHA = 1.0, 5, 1.0  # the defaults of umap-learn
+SMOOTHING = 30  # steps of the walk that turn random numbers into a start
+
+
+def layout(
+    graph: Any, kind: str = "pca", *, X: PointsLike | None = None, random_state: int = 0
+) -> FloatArray:
+    """Positions to draw the points of a graph at, shape (n, 2).
+
+    Parameters
+    ----------
+    graph
+        A `Graph`, or any symmetric scipy sparse matrix of weights.
+    kind
+        ``"pca"``: first two principal components of the points. Distances mean something, but
+        groups that other directions separate lie on each other. Points of two dimensions are not
+        changed.
+
+        ``"force"``: edges pull their ends together, all points push each other away. It spreads
+        groups over the picture and keeps them near their neighbors; a good first choice.
+
+        ``"spectral"``: the first two eigenmaps. Exact and fast; it shows circles and branches, but
+        puts groups that are nearly separate far away from all others.
+
+        ``"umap"``: the layout of UMAP for this graph; needs umap-learn. It shows groups best;
+        distances between them mean little.
+    X
+        The points, if the graph has none. Without any, ``"force"`` and ``"umap"`` start from
+        random numbers.
+    random_state
+        Seed of ``"force"`` and ``"umap"``.
+
+    Examples
+    --------
+    >>> import numpy as np, otgraph
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> graph = otgraph.quadratic_ot_graph(X, mean_degree=6)
+    >>> otgraph.plots.layout(graph, "force").shape
+    (60, 2)
+    """
+    weights = checked_weights(graph)
+    check_choice(kind, "layout", tuple(LAYOUTS))
+    if kind == "pca":
+        return principal_plane(points_of(graph, X))
+    return LAYOUTS[kind](graph, weights, X, check_seed(random_state))
+
+
+def positions_of(
+    graph: Any,
+    coordinates: ArrayLike | None,
+    X: PointsLike | None = None,
+    *,
+    kind: str = "pca",
+) -> FloatArray:
+    """Given coordinates, or a layout of this kind."""
+    n = checked_weights(graph).shape[0]
+    if coordinates is not None:
+        positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
+        if positions.shape != (n, 2):
+            msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
+            raise argument_error(ValueError, "coordinates", msg)
+        if not np.isfinite(positions).all():
+            row = int(np.argmin(np.isfinite(positions).all(axis=1)))
+            msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
+            raise argument_error(ValueError, "coordinates", msg)
+        return positions
+    return layout(graph, kind, X=X)
+
+
+def _spectral(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+    with warnings.catch_warnings():  # a picture of several components is still a picture
+        warnings.simplefilter("ignore", DisconnectedWarning)
+        return eigenmaps(weights, 2).coordinates
+
+
+def _force(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+    return balanced(weights, _start(graph, weights, X, seed))
+
+
+def _umap(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+    try:
+        with warnings.catch_warnings():  # about packages that umap does without
+            warnings.simplefilter("ignore")
+            from umap import umap_
+    except ModuleNotFoundError as error:
+        msg = "`layout='umap'` needs umap-learn; install it with `pip install umap-learn`."
+        raise ImportError(msg, name="umap") from error
+    start = _start(graph, weights, X, seed)
+    a, b = umap_.find_ab_params(UMAP_SPREAD, UMAP_MIN_DIST)
+    with warnings.catch_warnings():  # about its own internals
+        warnings.simplefilter("ignore")
+        positions, _ = umap_.simplicial_set_embedding(
+            start, _relative_to_heaviest(weights), 2, UMAP_ALPHA, a, b,
+            UMAP_GAMMA, UMAP_NEGATIVE_SAMPLES, None, start, np.random.RandomState(seed),
+            "euclidean", {}, densmap=False, densmap_kwds={}, output_dens=False,
+        )  # fmt: skip
+    return np.asarray(positions, dtype=np.float64)
+
+
+LAYOUTS: dict[str, Any] = {"pca": None, "force": _force, "spectral": _spectral, "umap": _umap}
+
+
+def _start(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+    """Principal components, or random numbers averaged over neighbors, of standard deviation one.
+
+    A little noise separates points that coincide.
+    """
+    rng = np.random.default_rng(seed)
+    n = weights.shape[0]
+    if X is None and getattr(graph, "points", None) is None:
+        start = rng.normal(size=(n, 2))
+        row_sums = np.maximum(np.asarray(weights.sum(axis=1)).ravel(), np.finfo(float).tiny)
+        for _ in range(SMOOTHING):
+            start = 0.5 * (start + (weights @ start) / row_sums[:, None])
+    else:
+        start = principal_plane(points_of(graph, X))
+    start = start - start.mean(axis=0)
+    start /= np.maximum(start.std(axis=0), np.finfo(float).tiny)
+    return np.asarray(start + rng.normal(scale=1e-3, size=(n, 2)))
+
+
+def _relative_to_heaviest(weights: Any) -> Any:
+    """Weights relative to the heaviest of both ends; one heavy pair does not hide the others."""
+    edges = weights.tocoo().astype(np.float64)
+    edges.data = np.abs(edges.data)
+    heaviest = np.maximum(abs(weights).max(axis=1).toarray().ravel(), np.finfo(float).tiny)
+    edges.data /= np.sqrt(heaviest[edges.row] * heaviest[edges.col])
+    return edges.tocsr()
