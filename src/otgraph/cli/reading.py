@@ -6,12 +6,16 @@ import difflib
 import os
 import sys
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph._isolated import read_h5ad, read_isolated
+from otgraph._optional import require
 from otgraph._tables import first_word, has_row_names, read_table
 from otgraph._text import is_unknown, listed
+from otgraph._unpacked import check_fits, check_gzip, check_mtx, check_npz
 from otgraph.cli.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -138,9 +142,7 @@ def read_frame(path: str, options: ReadOptions | None = None) -> tuple[Any, bool
             raise ValueError(msg) from error
     suffix = suffix_of(path, TABLES, what="table")
     if suffix == ".parquet":
-        import pandas as pd
-
-        return _read(path, pd.read_parquet), False
+        return _read(path, _parquet), False
     return _read(path, lambda file: read_table(file, tabs=suffix == ".tsv", header=header))
 
 
@@ -248,9 +250,16 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
     """Call a reader, and turn any error about a damaged file into one sentence."""
     check_file(path)
     try:
+        check_gzip(path)
         return read(path)
-    except (MemoryError, ImportError):
+    except ImportError:
         raise
+    except MemoryError as error:
+        from otgraph.exceptions import MemoryLimitError
+
+        reason = str(error) or "it does not fit into memory"
+        msg = f"{path}: cannot be read: {reason}"
+        raise MemoryLimitError(msg) from error
     except Exception as error:  # libraries raise different errors for damaged files
         reason = " ".join(str(error).split()) or type(error).__name__
         msg = f"{path}: cannot be read: {reason}"
@@ -335,29 +344,42 @@ def _npz(path: str, key: str | None) -> Any:
         if {"format", "shape", "data"} <= set(names) and key is None:
             from scipy.sparse import load_npz
 
-            return load_npz(path).tocsr()
+            check_npz(archive.zip, names)
+            return _as_csr(load_npz(path))
         if key is None and len(names) == 1:
             key = names[0]
         elif key is None and "X" in names:
             key = "X"
-        if key not in names:
+        if key is None or key not in names:
             wanted = "several arrays" if key is None else f"no array {key!r}"
             msg = f"it holds {wanted}; choose one with --key: {listed(names)}."
             raise ValueError(msg)
+        check_npz(archive.zip, [key])
         return archive[key]
 
 
 def _mtx(path: str) -> Any:
-    from scipy.io import mmread
+    check_mtx(path)
+    # scipy's reader crashes on some damaged files.
+    values = read_isolated("scipy.io:mmread", path, meanwhile=lambda: import_module("scipy.sparse"))
+    return _as_csr(values) if hasattr(values, "tocsr") else values
 
-    values = mmread(path)
-    return values.tocsr() if hasattr(values, "tocsr") else values
+
+def _as_csr(matrix: Any) -> Any:
+    check_fits((matrix.shape[0] + 1) * matrix.data.itemsize, f"a matrix of shape {matrix.shape}")
+    return matrix.tocsr()
+
+
+def _parquet(path: str) -> Any:
+    import pandas as pd
+
+    metadata = require("pyarrow.parquet", "cli").read_metadata(path)
+    check_fits(metadata.num_rows * metadata.num_columns * np.dtype(np.float64).itemsize)
+    return pd.read_parquet(path)
 
 
 def _read_h5ad(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
-    from otgraph._optional import require
-
-    adata = _read(path, require("anndata", "singlecell").read_h5ad)
+    adata = _read(path, read_h5ad)
     from otgraph.singlecell import representation
 
     values, use_rep, _ = representation(adata, options.use_rep)

@@ -22,7 +22,7 @@ from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import argument_error
 from otgraph.graphs import Graph, TransportGraph
 from otgraph.graphs._canonical import plain_params
-from otgraph.singlecell._adata import check_adata, check_writable, keys_of
+from otgraph.singlecell._adata import check_adata, check_key, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Keys(NamedTuple):
         if key_added == "" or not isinstance(key_added, str | None):
             msg = f"`key_added` must be a name or None, got {key_added!r}."
             raise argument_error(TypeError, "key_added", msg)
+        if key_added is not None:
+            check_key(key_added, "key_added")
         if key_added is None or key_added == DEFAULT_KEY:
             return cls(DEFAULT_KEY, "connectivities", "distances", "weights")
         names = (f"{key_added}_{kind}" for kind in ("connectivities", "distances", "weights"))
