@@ -225,7 +225,7 @@ def _save_graphml(file: Any, graph: Graph, points: Points) -> None:
 
 
 def _xml_text(text: str) -> str:
-    """The text with escapes, such as ``\\x0b``, for characters that XML does not have."""
+    r"""The text with escapes, such as ``\x0b``, for characters that XML does not have."""
     return NOT_IN_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

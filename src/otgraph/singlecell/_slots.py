@@ -45,8 +45,6 @@ class Keys(NamedTuple):
         if key_added == "" or not isinstance(key_added, str | None):
             msg = f"`key_added` must be a name or None, got {key_added!r}."
             raise argument_error(TypeError, "key_added", msg)
-        if key_added is not None:
-            check_key(key_added, "key_added")
         if key_added is None or key_added == DEFAULT_KEY:
             return cls(DEFAULT_KEY, "connectivities", "distances", "weights")
         names = (f"{key_added}_{kind}" for kind in ("connectivities", "distances", "weights"))
@@ -108,6 +106,7 @@ def write_slots(
     check_adata(adata)
     check_writable(adata)
     keys = Keys.of(key_added)
+    check_key(keys.uns)
     if graph.n != adata.n_obs:
         msg = f"`graph` has {graph.n} points, but `adata` has {adata.n_obs} cells."
         raise argument_error(ValueError, "graph", msg)

@@ -9,7 +9,7 @@ from otgraph._text import listed
 from otgraph._validation import check_choice
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.singlecell._adata import target
+from otgraph.singlecell._adata import check_key, target
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
@@ -81,7 +81,7 @@ def neighbors(
     'exact'
     """
     check_choice(method, "method", METHODS)
-    Keys.of(key_added)  # check the name before the graph is built
+    check_key(Keys.of(key_added).uns)  # before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
     graph = build_graph(chosen.points, method, eps=eps, mean_degree=mean_degree, **keywords)

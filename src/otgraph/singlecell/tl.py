@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from otgraph import methods
 from otgraph._optional import require
 from otgraph.exceptions import argument_error
-from otgraph.singlecell._adata import target
+from otgraph.singlecell._adata import check_key, target
 from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
 from otgraph.singlecell._labels import CellLabels
 from otgraph.singlecell._representation import representation
@@ -62,6 +62,7 @@ def eigenmaps(
     ``adata.uns[key_added]``
         ``eigenvalues`` of the random walk, and ``params``.
     """
+    check_key(key_added)
     adata = target(adata, copy=copy)
     graph = read_graph(adata, neighbors_key)
     embedding = methods.eigenmaps(graph, n_components, **keywords)
@@ -109,6 +110,7 @@ def cluster(
     ``adata.uns[key_added]``
         ``eigenvalues`` of the random walk, ``n_clusters``, and ``params``.
     """
+    check_key(key_added)
     adata = target(adata, copy=copy)
     found = methods.cluster(read_graph(adata, neighbors_key), n_clusters, **keywords)
     names = [str(number) for number in range(found.n_clusters)]
@@ -174,6 +176,7 @@ def spread_labels(
     Colors that scanpy has chosen for `obs_key` are kept.
     """
     key = f"{obs_key}_spread" if key_added is None else key_added
+    check_key(key)
     if key == obs_key:
         msg = f"`key_added` must differ from `obs_key`, got {key!r} for both."
         raise argument_error(ValueError, "key_added", msg)
