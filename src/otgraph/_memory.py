@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -65,6 +66,19 @@ def _address_room(base: Path) -> Iterator[int]:
     used = _field(base / "proc/self/status", "VmSize:", 1024)
     if limit != resource.RLIM_INFINITY and used is not None:
         yield limit - used
+
+
+def limit_memory(n_bytes: int) -> None:
+    """Let this process take at most so much more, where the system can hold it to that."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    used = _field(Path("/proc/self/status"), "VmSize:", 1024)
+    if used is not None:
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        with contextlib.suppress(ValueError, OSError):  # a lower limit is there already
+            resource.setrlimit(resource.RLIMIT_AS, (used + n_bytes, most))
 
 
 def _physical() -> int:

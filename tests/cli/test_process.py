@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,94 @@ def test_whoever_stops_reading_gets_no_traceback(tmp_path, rng):
     with process:
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+# In C, where no handler in Python runs.
+FOREVER = "import collections, itertools; collections.deque(itertools.repeat(0), maxlen=0)"
+
+
+class TestSecondTermination:
+    """The first signal waits for compiled code to return; the second one does not."""
+
+    CODE = """
+from otgraph.cli import _end_on_termination
+_end_on_termination()
+print("ready", flush=True)
+{work}
+"""
+
+    @pytest.mark.parametrize(
+        ("work", "codes"),
+        [
+            (FOREVER, [-signal.SIGTERM]),
+            ("import time; time.sleep(60)", [143, -signal.SIGTERM]),
+        ],
+    )
+    def test_kills_at_once(self, work, codes):
+        process = subprocess.Popen(
+            [sys.executable, "-c", self.CODE.format(work=work)], stdout=subprocess.PIPE, text=True
+        )
+        with process:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) in codes
+
+
+class TestStandardStreams:
+    """Streams that are closed, or that cannot be written to."""
+
+    @pytest.fixture
+    def shell(self, tmp_path, rng):
+        np.save(tmp_path / "x.npy", rng.standard_normal((30, 3)))
+
+        def call(command: str) -> subprocess.CompletedProcess:
+            return subprocess.run(
+                ["bash", "-c", command.replace("otgraph", f"{sys.executable} -m otgraph")],
+                cwd=tmp_path, env=environment(), capture_output=True, text=True,
+            )  # fmt: skip
+
+        return call
+
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+    def test_closed_ones_count_as_nowhere(self, shell, tmp_path, closed):
+        done = shell(f"otgraph graph x.npy -o g.otg --eps 1 {closed}")
+        assert (done.returncode, done.stderr) == (0, "")
+        if ">&-" not in closed.split():
+            assert done.stdout.startswith("g.otg: exact")
+        assert otgraph.load_graph(tmp_path / "g.otg").n == 30
+
+    def test_closed_input_is_empty(self, shell):
+        done = shell("otgraph graph - -o g.otg --eps 1 <&-")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("otgraph: standard input: cannot be read")
+        assert done.stderr.count("\n") == 1
+
+    def test_errors_have_their_code_without_a_stream(self, shell):
+        assert shell("otgraph info missing.npy 2>&-").returncode == 1
+        assert shell("otgraph info missing.npy 2>/dev/full").returncode == 1
+
+    @pytest.mark.parametrize(
+        "command",
+        ["graph x.npy -o g.otg --eps 1 --json", "info x.npy", "--version", "graph x.npy -o - -k 3"
+         " --method knn"],
+    )  # fmt: skip
+    def test_full_disk_behind_the_output(self, shell, command):
+        done = shell(f"otgraph {command} > /dev/full")
+        assert done.returncode == 1
+        assert done.stderr == "otgraph: standard output: no space left on device\n"
+
+    def test_error_as_json_on_a_full_disk(self, shell):
+        done = shell("otgraph info missing.npy --json > /dev/full")
+        assert done.returncode == 1
+        assert done.stderr == "otgraph: missing.npy: no such file.\n"
+
+    def test_name_that_is_no_text(self, shell, tmp_path):
+        os.rename(tmp_path / "x.npy", os.fsencode(tmp_path) + b"/\xff.npy")
+        done = shell("export PYTHONIOENCODING=utf-8:strict; otgraph info $'\\xff.npy'")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert r"\udcff.npy" in done.stdout
 
 
 class TestCompletion:

@@ -14,6 +14,8 @@ import scipy.io
 import scipy.sparse as sp
 
 import otgraph
+from otgraph.cli.reading import Points
+from otgraph.cli.writing import Target, write_array, write_graph
 
 NAMES = [f"r{i}" for i in range(40)]
 
@@ -106,3 +108,57 @@ class TestH5ad:
     def test_input_may_be_replaced(self, cli, cells):
         assert cli("graph", cells, "-o", cells, "--eps", 1, "--force").code == 0
         assert "weights" in anndata.read_h5ad(cells).obsp
+
+
+class TestNamesThatAreNoText:
+    """Control characters, which XML does not have, and halves of characters, which UTF-8 lacks."""
+
+    NAMES = ("a\x0bb", "\x01", "\ud800", "\udcff.csv", "\uffff", "<&>", "tab\there", "plain")
+    ESCAPED = (
+        r"a\x0bb", r"\x01", r"\ud800", r"\udcff.csv", r"\uffff", "<&>", "tab\there", "plain",
+    )  # fmt: skip
+
+    @pytest.fixture
+    def named(self, rng):
+        X = rng.standard_normal((len(self.NAMES), 2))
+        names = np.array(self.NAMES, dtype=object)
+        return otgraph.knn_gaussian_graph(X, 3), Points(X, "points", names, names[:2])
+
+    def test_graphml_is_valid(self, named, tmp_path):
+        write_graph(Target(str(tmp_path / "g.graphml"), ".graphml"), *named)
+        network = networkx.read_graphml(tmp_path / "g.graphml")
+        assert tuple(network.nodes[node]["name"] for node in network) == self.ESCAPED
+
+    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+    def test_tables(self, named, tmp_path, suffix):
+        path = tmp_path / f"g{suffix}"
+        write_graph(Target(str(path), suffix), *named)
+        if suffix == ".parquet":
+            edges = pd.read_parquet(path)
+        else:
+            edges = pd.read_csv(path, sep="\t" if suffix == ".tsv" else ",")
+        assert {r"\ud800", r"\udcff.csv"} <= {*edges["source"], *edges["target"]}
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    def test_rows_and_columns(self, named, tmp_path, suffix):
+        _, points = named
+        place = Target(str(tmp_path / f"x{suffix}"), suffix)
+        write_array(place, points.values, [r"a", "\ud800"], points.row_names)
+        read = pd.read_parquet if suffix == ".parquet" else pd.read_csv
+        assert r"\ud800" in read(place.path).columns
+
+
+@pytest.mark.parametrize("suffix", ["otg", "csv", "h5ad"])
+def test_file_that_comes_while_the_graph_is_computed(cli, table, monkeypatch, suffix):
+    path = Path(f"out.{suffix}")
+
+    def write_late(*arguments):
+        path.write_text("somebody else's")
+        write_graph(*arguments)
+
+    monkeypatch.setattr("otgraph.cli.graphs.write_graph", write_late)
+    done = cli("graph", table, "-o", path, "--eps", 1)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"otgraph: {path}: exists already, and may not be replaced\n"
+    assert path.read_text() == "somebody else's"
+    assert cli("graph", table, "-o", path, "--eps", 1, "--force").code == 0

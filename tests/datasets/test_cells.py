@@ -248,3 +248,49 @@ def test_what_to_do_without_a_network(server, tmp_path, monkeypatch):
     # What the message advises works.
     written(tmp_path / "cache" / "BMMC_myeloid.csv.gz", TABLE)
     assert len(datasets.load_cells("bmmc", cache=tmp_path / "cache")) == 3
+
+
+LOGIN = b"\n<!DOCTYPE html><html><body>Log in</body></html>"
+
+
+@pytest.mark.parametrize("answer", [LOGIN, b"", b"plain words", gzip.compress(b"x" * 9999)[:-9]])
+def test_what_is_not_the_file_is_never_trusted(server, tmp_path, answer):
+    """A login page of the network, say; once it is gone, the file is loaded."""
+    server.write_bytes(answer)
+    cache = tmp_path / "cache"
+    with pytest.raises(FormatError, match=r"does not give the file BMMC.*Nothing was kept"):
+        datasets.load_cells("bmmc", cache=cache)
+    assert list(cache.iterdir()) == []
+    written(server, TABLE)
+    assert len(datasets.load_cells("bmmc", cache=cache)) == 3
+
+
+def test_page_that_was_trusted_before_says_what_to_delete(server, tmp_path):
+    path = tmp_path / "BMMC_myeloid.csv.gz"
+    record = tmp_path / "BMMC_myeloid.csv.gz.sha256"
+    path.write_bytes(LOGIN)
+    record.write_text(f"{hashlib.sha256(LOGIN).hexdigest()}  {path.name}\n")
+    with pytest.raises(FormatError, match=r"it is a web page\. Delete it and .*\.sha256") as caught:
+        datasets.load_cells("bmmc", cache=tmp_path)
+    assert str(path) in str(caught.value)
+    path.unlink()
+    record.unlink()
+    written(server, TABLE)
+    assert len(datasets.load_cells("bmmc", cache=tmp_path)) == 3
+
+
+@pytest.mark.parametrize("content", ["", "\n", "abc  BMMC_myeloid.csv.gz\n"])
+def test_record_that_was_not_written_whole(server, tmp_path, content):
+    written(server, TABLE)
+    record = tmp_path / "BMMC_myeloid.csv.gz.sha256"
+    record.write_text(content)
+    assert len(datasets.load_cells("bmmc", cache=tmp_path)) == 3
+    assert record.read_text().startswith(hashlib.sha256(server.read_bytes()).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("sha256", "kind"), [(5, TypeError), ("abc", ValueError), ("", ValueError)]
+)
+def test_checksum_of_another_kind(sha256, kind):
+    with pytest.raises(kind, match="`sha256` must be 64 hexadecimal digits"):
+        datasets.load_cells("bmmc", sha256=sha256)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import stat
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from otgraph.exceptions import FormatError
 from otgraph.graphs import Graph, TransportGraph, load_graph, quadratic_ot_graph
 from otgraph.graphs import io as graph_io
-from otgraph.graphs.io import MAGIC, PRELUDE, VERSION
+from otgraph.graphs.io import MAGIC, MOST_HEADER_BYTES, PRELUDE, VERSION
 from otgraph.solvers.certificate import Certificate, Status
 
 CERTIFICATE = Certificate(
@@ -210,6 +211,14 @@ def _header(**values):
     return lambda header, arrays: header.update(values)
 
 
+def _certificate(**values):
+    return lambda header, arrays: header["certificate"].update(values)
+
+
+def _nested(depth):
+    return [_nested(depth - 1)] if depth else []
+
+
 MADE = {
     "indptr falls": (_set("weights.indptr", 1, 9), "indptr"),
     "indptr starts late": (_set("weights.indptr", 0, 1), "indptr"),
@@ -237,6 +246,32 @@ MADE = {
     "params missing": (lambda header, arrays: header.pop("params"), "do not describe a graph"),
     "certificate unknown": (_header(certificate={"status": "exact", "x": 1}), "do not describe"),
     "status unknown": (_header(certificate={"status": "perfect"}), "do not describe a graph"),
+    "array of three dimensions": (_entry("points", shape=[1, 3, 2]), "unknown type or shape"),
+    "sizes of thousands of digits": (
+        _entry("points", shape=[10**4000] * 3000),
+        "unknown type or shape",
+    ),
+    "two sizes of thousands of digits": (
+        _entry("points", shape=[10**4000] * 2),
+        "unknown type or shape",
+    ),
+    "parts of different types": (_entry("weights.indptr", type="<i8", shape=[2]), "not belong"),
+    "points nan": (_set("points", 0, np.nan), "points are not all finite"),
+    "points infinite": (_set("points", 0, np.inf), "points are not all finite"),
+    "mass zero": (_set("mass", 0, 0.0), "masses are not all positive"),
+    "eps negative": (_certificate(eps=-1.0), "eps of its certificate must be positive"),
+    "eps infinite": (_certificate(eps={"float": "inf"}), "eps of its certificate must be"),
+    "eps a word": (_certificate(eps="1"), "eps of its certificate is not a number"),
+    "eps of thousands of digits": (_certificate(eps=10**4000), "do not describe a graph"),
+    "steps a fraction": (_certificate(n_steps=1.5), "n_steps of its certificate is not a whole"),
+    "steps true": (_certificate(n_steps=True), "n_steps of its certificate is not a whole"),
+    "pairs negative": (_certificate(pairs_checked=-1), "pairs_checked of its certificate is not"),
+    "gap a list": (_certificate(duality_gap=[1]), "duality_gap of its certificate is not a number"),
+    "history of words": (_certificate(history=[["a"]]), "history of its certificate is not"),
+    "history flat": (_certificate(history=[1.0]), "history of its certificate is not"),
+    "evidence": (_certificate(evidence=1), "comes with evidence"),
+    "nested deeply": (_header(params={"a": _nested(900)}), "do not describe|not JSON"),
+    "no points at all": (_header(points_shape=[0, 0]), "do not describe a graph"),
     "sparse points missing": (_header(points_shape=[3, 2]), "do not describe a graph"),
 }
 
@@ -248,6 +283,55 @@ def test_file_made_wrong_with_right_checksums(path, name):
     path.write_bytes(rewritten(path.read_bytes(), change))
     with pytest.raises(FormatError, match=message):
         load_graph(path)
+
+
+@pytest.mark.parametrize(
+    "shape", [[10**12, 2], [3, -1], [3], [3.0, 2], "32", [10**4000, 2], [2, 2]]
+)
+def test_shape_of_sparse_points(path, shape):
+    small_graph(sp.csr_matrix(np.arange(6.0).reshape(3, 2))).save(path)
+    path.write_bytes(rewritten(path.read_bytes(), _header(points_shape=shape)))
+    begin = time.monotonic()
+    with pytest.raises(FormatError):
+        load_graph(path)
+    assert time.monotonic() - begin < 1
+
+
+def test_graph_without_points_is_refused(path):
+    Graph.from_weights([[1.0]]).save(path)
+
+    def empty(header, arrays):
+        for entry in header["arrays"]:
+            entry["shape"] = [0]
+        for name in arrays:
+            arrays[name] = arrays[name][:0]
+
+    content = rewritten(path.read_bytes(), empty)
+    start = len(content) - 8 - 4 - 8  # one weight, one index, two bounds
+    path.write_bytes(content[:start])
+    with pytest.raises(FormatError):
+        load_graph(path)
+
+
+def test_header_that_is_too_long(path):
+    encoded = b"[" + b"1," * (MOST_HEADER_BYTES // 2) + b"1]"
+    prelude = PRELUDE.pack(MAGIC, VERSION, len(encoded))
+    path.write_bytes(prelude + hashlib.sha256(prelude + encoded).digest() + encoded)
+    with pytest.raises(FormatError, match="more than"):
+        load_graph(path)
+
+
+def test_names_with_half_a_character(path):
+    graph = replace(small_graph(), params={"source": "\udcff.csv", "other": "\ud800"})
+    graph.save(path)
+    assert load_graph(path).params == graph.params
+
+
+def test_existing_file_is_kept_if_asked(path):
+    path.write_bytes(b"old")
+    with pytest.raises(FileExistsError, match="exists already"):
+        small_graph().save(path, overwrite=False)
+    assert path.read_bytes() == b"old"
 
 
 def test_rewriting_alone_does_no_harm(path):

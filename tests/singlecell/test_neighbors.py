@@ -246,6 +246,25 @@ class TestKindsOfAnnData:
             assert (read.obsp[name] != matrix).nnz == 0
             assert read.obsp[name].indices.dtype == np.int32
 
+    @pytest.mark.parametrize("key", ["a/b", "/", ".", "a\0b", "\ud800"])
+    def test_key_that_no_file_can_hold(self, adata, key):
+        match = "`key_added` must be a name without '/'"
+        with pytest.raises(ValueError, match=match):
+            ogs.pp.neighbors(adata, eps=1.0, key_added=key)
+        assert not adata.obsp
+        ogs.pp.neighbors(adata, eps=1.0)
+        for tool in (ogs.tl.eigenmaps, ogs.tl.cluster):
+            with pytest.raises(ValueError, match=match):
+                tool(adata, key_added=key)
+
+    def test_odd_keys_come_back_from_a_file(self, adata, tmp_path):
+        for key in ("a b", "ä", "..", "$x", "a.b"):
+            ogs.pp.neighbors(adata, eps=1.0, key_added=key)
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        found = anndata.read_h5ad(tmp_path / "cells.h5ad")
+        assert set(found.obsp) == set(adata.obsp)
+        assert set(found.uns) == set(adata.uns)
+
     def test_key_is_replaced_whole(self, adata):
         adata.uns["neighbors"] = {"rp_forest": 1, "params": {"n_neighbors": 3, "old": 1}}
         adata.obsp["connectivities"] = sp.identity(adata.n_obs, format="csr")

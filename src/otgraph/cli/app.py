@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import io
 import json
 import os
 import sys
@@ -64,11 +65,24 @@ app = typer.Typer(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
+    _print_any_text()
+    code = _run(arguments)
+    try:
+        if not sys.stdout.closed:  # pandas closes it when it cannot write
+            sys.stdout.flush()  # a full disk or a closed pipe shows here, not when Python exits
+    except OSError as error:
+        return _lost_output(error)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(arguments, prog_name=PROGRAM, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
+    except OSError as error:  # of printing help; commands handle their own errors
+        return _lost_output(error)
     except Exception as error:
         # Errors in the command line itself; commands handle their own errors.
         if not hasattr(error, "format_message"):
@@ -146,33 +160,48 @@ def _exit_code(
             report = function(**arguments)
         not_converged = report.not_converged or any(gave_up for _, gave_up in heard)
         report.finish(time.perf_counter() - start, [text for text, _ in heard], not_converged)
-        report.show(run)
-        sys.stdout.flush()  # a closed pipe raises here, not when Python exits
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        _discard_output()
-        return ExitCode.BROKEN_PIPE
+    except BrokenPipeError as error:
+        return _lost_output(error)
     except Exception as error:
         if run.debug:
             traceback.print_exc()
         _complain(one_line(error, options), as_json=run.json)
         return ExitCode.ERROR
+    try:
+        report.show(run)
+        sys.stdout.flush()
+    except OSError as error:
+        return _lost_output(error)
     return ExitCode.NOT_CONVERGED if not_converged else ExitCode.DONE
 
 
 def _complain(message: str, *, as_json: bool = False) -> None:
     """Print an error to standard error, and as JSON to standard output if asked."""
-    say(f"{PROGRAM}: {message}", style=ERROR)
+    with contextlib.suppress(OSError):  # a full disk; the exit code still tells
+        say(f"{PROGRAM}: {message}", style=ERROR)
     if as_json:
-        print(json.dumps({"error": message}))
+        with contextlib.suppress(OSError):
+            print(json.dumps({"error": message}))
 
 
-def _discard_output() -> None:
-    """Redirect standard output to nowhere; otherwise Python reports an error at exit."""
+def _print_any_text() -> None:
+    """Print names that are no valid text, as file names may be, with escapes and not errors."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _lost_output(error: OSError) -> ExitCode:
+    """Standard output cannot be written: its reader went away, or the disk is full."""
+    # Redirected to nowhere; otherwise Python reports the error again at exit.
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return ExitCode.BROKEN_PIPE
+    _complain(f"standard output: {one_line(error)}")
+    return ExitCode.ERROR
 
 
 @contextlib.contextmanager

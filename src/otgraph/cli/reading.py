@@ -6,13 +6,15 @@ import difflib
 import os
 import sys
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph._isolated import read_h5ad, read_mtx
+from otgraph._optional import require
 from otgraph._tables import NUMERIC, has_row_names, read_table
 from otgraph._text import is_unknown, listed
+from otgraph._unpacked import check_fits, check_gzip, check_mtx, check_npz
 from otgraph.cli.columns import WordColumn, handles, word_columns
 from otgraph.cli.options import ReadOptions
 from otgraph.cli.preparation import Doubt, Preparation, prepared
@@ -191,9 +193,7 @@ def read_frame(
             raise ValueError(msg) from error
     suffix = suffix_of(path, READ_TABLES, what="table")
     if suffix == ".parquet":
-        import pandas as pd
-
-        return _read(path, pd.read_parquet), False
+        return _read(path, _parquet), False
     if suffix == ".xlsx":
         return _read(path, lambda file: read_table(_sheet(file, options.key), **text))
     return _read(path, lambda file: read_table(file, tabs=suffix == ".tsv", **text))
@@ -201,8 +201,6 @@ def read_frame(
 
 def _sheet(path: str, name: str | None) -> bytes:
     """A sheet as CSV, so that headers and names are detected as in text."""
-    from otgraph._optional import require
-
     require("openpyxl", "excel")
     import pandas as pd
 
@@ -345,9 +343,16 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
     """Call a reader, and turn any error about a damaged file into one sentence."""
     check_file(path)
     try:
+        check_gzip(path)
         return read(path)
-    except (MemoryError, ImportError):
+    except ImportError:
         raise
+    except MemoryError as error:
+        from otgraph.exceptions import MemoryLimitError
+
+        reason = str(error) or "it does not fit into memory"
+        msg = f"{path}: cannot be read: {reason}"
+        raise MemoryLimitError(msg) from error
     except Exception as error:  # libraries raise different errors for damaged files
         reason = " ".join(str(error).split()) or type(error).__name__
         msg = f"{path}: cannot be read: {reason}"
@@ -426,31 +431,41 @@ def _npz(path: str, key: str | None) -> Any:
         if {"format", "shape", "data"} <= set(names) and key is None:
             from scipy.sparse import load_npz
 
-            return load_npz(path).tocsr()
+            check_npz(archive.zip, names)
+            return _as_csr(load_npz(path))
         if key is None and len(names) == 1:
             key = names[0]
         elif key is None and "X" in names:
             key = "X"
-        if key not in names:
+        if key is None or key not in names:
             wanted = "several arrays" if key is None else f"no array {key!r}"
             msg = f"it holds {wanted}; choose one with --key: {listed(names)}."
             raise ValueError(msg)
+        check_npz(archive.zip, [key])
         return archive[key]
 
 
 def _mtx(path: str) -> Any:
-    from scipy.io import mmread
+    check_mtx(path)
+    values = read_mtx(path)
+    return _as_csr(values) if hasattr(values, "tocsr") else values
 
-    # The class is decided here, as scipy changes its default: older ones know no choice.
-    choice = {"spmatrix": True} if "spmatrix" in signature(mmread).parameters else {}
-    values = mmread(path, **choice)
-    return values.tocsr() if hasattr(values, "tocsr") else values
+
+def _as_csr(matrix: Any) -> Any:
+    check_fits((matrix.shape[0] + 1) * matrix.data.itemsize, f"a matrix of shape {matrix.shape}")
+    return matrix.tocsr()
+
+
+def _parquet(path: str) -> Any:
+    import pandas as pd
+
+    metadata = require("pyarrow.parquet", "cli").read_metadata(path)
+    check_fits(metadata.num_rows * metadata.num_columns * np.dtype(np.float64).itemsize)
+    return pd.read_parquet(path)
 
 
 def _read_h5ad(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
-    from otgraph._optional import require
-
-    adata = _read(path, require("anndata", "singlecell").read_h5ad)
+    adata = _read(path, read_h5ad)
     from otgraph.singlecell import representation
 
     values, use_rep, _ = representation(adata, options.use_rep)

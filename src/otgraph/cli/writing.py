@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import os
+import re
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ ARRAYS = (".npy", ".npz")
 # Formats of pictures and their metadata; without the date, equal results give equal files.
 METADATA = {".png": {}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 PICTURES = tuple(METADATA)
+NOT_IN_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 DPI = 200  # sharp at the width of a page
 SVG_STYLE = {"svg.hashsalt": "otgraph"}  # identifiers inside an SVG are random without a salt
 
@@ -54,7 +56,11 @@ class Target:
     def open(self) -> Iterator[IO[bytes]]:
         """The file to write to; it gets its name only when it is complete."""
         if self.streamed:
-            yield sys.stdout.buffer
+            try:
+                yield sys.stdout.buffer
+            except OSError as error:
+                error.filename = "standard output"
+                raise
             return
         with replacing(self.path, overwrite=self.force) as file:
             if not self.path.lower().endswith(".gz"):
@@ -117,7 +123,11 @@ def write_table(
     """Write columns of equal length, after a column of row names if there are any."""
     import pandas as pd
 
-    frame = pd.DataFrame(columns, index=row_names)
+    columns = {
+        name: _valid(values) if np.asarray(values).dtype.kind == "O" else values
+        for name, values in zip(_valid(columns), columns.values(), strict=True)
+    }
+    frame = pd.DataFrame(columns, index=_valid(row_names))
     named = row_names is not None
     with place.open() as file:
         if place.suffix == ".parquet":
@@ -210,9 +220,24 @@ def _save_graphml(file: BinaryIO, graph: Graph, points: Points) -> None:
     networkx = require("networkx", "cli")
     network = networkx.from_scipy_sparse_array(graph.weights)
     if points.row_names is not None:
-        names = dict(enumerate(map(str, points.row_names)))
+        names = {i: _xml_text(str(name)) for i, name in enumerate(points.row_names)}
         networkx.set_node_attributes(network, names, "name")
     networkx.write_graphml(network, file)
+
+
+def _xml_text(text: str) -> str:
+    r"""The text with escapes, such as ``\x0b``, for characters that XML does not have."""
+    return NOT_IN_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _valid(names: Any) -> Any:
+    """Names with escapes for halves of characters, which no file of text can hold."""
+    if names is None:
+        return None
+    return [
+        name.encode("utf-8", "backslashreplace").decode() if isinstance(name, str) else name
+        for name in names
+    ]
 
 
 def _write_h5ad(place: Target, graph: Graph, points: Points) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._tables import first_word, has_row_names, table_chunks
-from otgraph.exceptions import FormatError
+from otgraph._unpacked import check_gzip
+from otgraph.exceptions import FormatError, MemoryLimitError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,10 @@ def read_counts(
         msg = f"{str(path)!r} must end in {', '.join(SUFFIXES)} or .h5ad."
         raise FormatError(msg)
     try:
+        check_gzip(str(path))
         return _assembled(path, rows_at_a_time)
+    except MemoryError as error:
+        raise MemoryLimitError(_refusal(path, str(error) or "it does not fit")) from error
     except ValueError as error:
         why = str(error).strip().removesuffix(".")
         raise FormatError(_refusal(path, why)) from error

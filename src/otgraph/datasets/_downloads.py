@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import logging
 import os
+import re
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otgraph._atomic import replacing
 from otgraph._optional import require
-from otgraph.exceptions import FormatError
+from otgraph.exceptions import FormatError, argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
 
 CACHE_VARIABLE = "OTGRAPH_DATA"
 TIMEOUT = 30  # seconds without an answer
+CHECKSUM = re.compile("[0-9a-fA-F]{64}")
+PAGE_BYTES = 512  # a web page shows itself here
+CHUNK_BYTES = 1 << 20
 
 # The data of section 3.3, as the authors used them.
 REMOTE_FILES = {
@@ -34,15 +41,20 @@ def fetch(
     """Path of a downloaded file.
 
     The publisher gives no checksum. The first download records it in ``<file>.sha256``, and every
-    later use must match it. A damaged copy is downloaded again. A file that has changed at its
-    source is an error.
+    later use must match it. Only a whole file of the right format is recorded, never the page of
+    a login. A damaged copy is downloaded again. A file that has changed at its source is an error.
     """
+    given: object = sha256  # whatever the caller passed
+    if given is not None and not (isinstance(given, str) and CHECKSUM.fullmatch(given)):
+        msg = f"`sha256` must be 64 hexadecimal digits, got {given!r}."
+        kind = ValueError if isinstance(given, str) else TypeError
+        raise argument_error(kind, "sha256", msg)
     pooch = require("pooch", "data")
     url = REMOTE_FILES[name]
     folder = Path(cache or os.environ.get(CACHE_VARIABLE) or pooch.os_cache("otgraph"))
     path = folder / url.rpartition("/")[2]
     record = path.with_name(f"{path.name}.sha256")
-    known = sha256 or (record.read_text().split()[0] if record.exists() else None)
+    known = sha256 or _recorded(record)
     downloader = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT)
     try:
         with _quiet(pooch.get_logger()):
@@ -61,9 +73,49 @@ def fetch(
             f"line: --data PATH), or put it into {folder}."
         )
         raise ConnectionError(msg) from error
-    if not record.exists():
-        record.write_text(f"{pooch.file_hash(str(path))}  {path.name}\n")
+    fault = _fault(path)
+    if fault and known is None:
+        path.unlink()  # nothing that would be found again
+        msg = (
+            f"{url} does not give the file {path.name}: {fault}. A login page of the network may "
+            f"answer in its place; log in, or put the file into {folder}. Nothing was kept."
+        )
+        raise FormatError(msg)
+    if fault:
+        msg = f"{path} is not what its name says: {fault}. Delete it and {record}, and load again."
+        raise FormatError(msg)
+    if _recorded(record) is None:
+        with replacing(str(record)) as file:
+            file.write(f"{pooch.file_hash(str(path))}  {path.name}\n".encode())
     return path
+
+
+def _recorded(record: Path) -> str | None:
+    """The checksum in a file; None if there is none, as after a kill while it was written."""
+    try:
+        words = record.read_text(encoding="utf-8", errors="replace").split()
+    except FileNotFoundError:
+        return None
+    return words[0] if words and CHECKSUM.fullmatch(words[0]) else None
+
+
+def _fault(path: Path) -> str | None:
+    """Why a file cannot be what was asked for; None if it can."""
+    with path.open("rb") as file:
+        beginning = file.read(PAGE_BYTES)
+    if not beginning:
+        return "it is empty"
+    if beginning.lstrip().startswith(b"<"):
+        return "it is a web page"
+    if path.suffix != ".gz":
+        return None
+    try:
+        with gzip.open(path) as unpacked:
+            while unpacked.read(CHUNK_BYTES):
+                pass
+    except (OSError, EOFError, zlib.error) as error:
+        return f"it is no whole gzip file ({error})"
+    return None
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._isolated import read_h5ad
 from otgraph._optional import require
 from otgraph._text import listed
 from otgraph._validation import check_csr
@@ -191,8 +192,8 @@ def _from_file(path: Path, transpose: bool, source: str) -> Cells:
 
 def _read_h5ad(path: Path) -> Any:
     try:
-        return require("anndata", "singlecell").read_h5ad(path)
-    except (OSError, ValueError, KeyError) as error:
+        return read_h5ad(str(path))
+    except (OSError, ValueError) as error:
         msg = f"{str(path)!r} cannot be read as an h5ad file: {error}"
         raise FormatError(msg) from error
 

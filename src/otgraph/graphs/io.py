@@ -20,6 +20,8 @@ import json
 import math
 import os
 import struct
+import sys
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -42,6 +44,10 @@ VERSION = 1
 PRELUDE = struct.Struct("<8sIQ")
 DIGEST_BYTES = 32
 TYPES = ("<f8", "<i4", "<i8")  # all arrays of a graph
+MOST_HEADER_BYTES = 1 << 24  # JSON of this size is parsed in a second; a true header has kilobytes
+MOST_DIMENSIONS = 2
+# What code that expects a graph raises for anything else.
+UNFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 CHUNK_BYTES = 1 << 24  # bytes hashed or read at once, so that Ctrl-C works
 
 
@@ -111,7 +117,7 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
         except FormatError:
             raise
         # The checksums are right, so the file is not damaged, but it is not a graph.
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except UNFIT as error:
             _refuse(f"its contents do not describe a graph ({error})", error)
 
 
@@ -170,7 +176,8 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> bytes:
         "points_shape": list(graph.points.shape) if "points.data" in arrays else None,
         "arrays": table,
     }
-    return json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    # Escapes, because a name may hold half a character, which UTF-8 does not have.
+    return json.dumps(header, allow_nan=False).encode()
 
 
 def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,6 +223,8 @@ def _read_header(file: BinaryIO, size: int) -> dict[str, Any]:
         _refuse(
             f"its header should have {length} bytes but {remaining} follow: it is cut or damaged"
         )
+    if length > MOST_HEADER_BYTES:
+        _refuse(f"its header has {length} bytes, more than {MOST_HEADER_BYTES}")
     encoded = file.read(length)
     if hashlib.sha256(prelude + encoded).digest() != digest:
         _refuse("its header does not match its checksum: the file is damaged")
@@ -233,7 +242,7 @@ def _checked_table(table: list[dict[str, Any]], available: int) -> list[dict[str
     total = 0
     for entry in table:
         shape = entry["shape"]
-        if entry["type"] not in TYPES or not all(type(s) is int and s >= 0 for s in shape):
+        if entry["type"] not in TYPES or not _is_shape(shape):
             _refuse(f"array {entry['name']!r} has an unknown type or shape")
         total += math.prod(shape) * np.dtype(entry["type"]).itemsize
     if len({entry["name"] for entry in table}) != len(table):
@@ -242,6 +251,12 @@ def _checked_table(table: list[dict[str, Any]], available: int) -> list[dict[str
         what = "truncated" if total > available else "followed by something else"
         _refuse(f"its arrays should take {total} bytes, but {available} are there: it is {what}")
     return table
+
+
+def _is_shape(shape: Any) -> bool:
+    """Whether these can be lengths of an array; larger ones may have thousands of digits."""
+    lengths = type(shape) is list and all(type(length) is int for length in shape)
+    return lengths and len(shape) <= MOST_DIMENSIONS and all(0 <= s <= sys.maxsize for s in shape)
 
 
 def _read_array(file: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
@@ -255,8 +270,10 @@ def _read_array(file: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
 
 def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Graph:
     n = len(arrays["weights.indptr"]) - 1
+    if n < 1:
+        _refuse("it has no points")
     parts: dict[str, Any] = {
-        "weights": _csr_of("weights", arrays, (n, n)),
+        "weights": _csr_of("weights", arrays, n),
         "params": plain_params(_decoded(header["params"])),
         "points": _points_of(header, arrays),
         "edge_costs": arrays.get("edge_costs"),  # absent from older files
@@ -267,8 +284,11 @@ def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         costs.shape != parts["weights"].data.shape or not np.all(costs >= 0.0)
     ):
         _refuse("its edge costs are not one number >= 0 for every weight")
-    if points is not None and (points.ndim != 2 or points.shape[0] != n):
-        _refuse(f"its points have shape {points.shape}, but there are {n} of them")
+    if points is not None:
+        if points.ndim != 2 or points.shape[0] != n:
+            _refuse(f"its points have shape {points.shape}, but there are {n} of them")
+        if not np.isfinite(points.data if sp.issparse(points) else points).all():
+            _refuse("its points are not all finite")
     if header["certificate"] is None:
         return Graph(**parts)
     for name in ("potentials", "mass"):
@@ -277,19 +297,25 @@ def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         if arrays[name].shape != (n,) or not np.isfinite(arrays[name]).all():
             _refuse(f"its {name} are not {n} finite numbers")
         parts[name] = arrays[name]
+    if not np.all(parts["mass"] > 0.0):
+        _refuse("its masses are not all positive")
     if "floors.data" in arrays:
-        parts["floors"] = _csr_of("floors", arrays, (n, n))
+        parts["floors"] = _csr_of("floors", arrays, n)
+        if not (np.isfinite(parts["floors"].data).all() and (parts["floors"].data >= 0.0).all()):
+            _refuse("its minimum flows are not all finite and >= 0")
     return TransportGraph(certificate=_certificate_of(header["certificate"]), **parts)
 
 
-def _csr_of(name: str, arrays: Mapping[str, NDArray[Any]], shape: Any) -> Any:
+def _csr_of(name: str, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> Any:
     """The CSR matrix. Its arrays are checked first, because scipy would trust them."""
-    csr = sp.csr_matrix(tuple(shape), dtype=np.float64)
-    csr.data, csr.indices, csr.indptr = (
-        arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr")
-    )
-    if any(array.ndim != 1 for array in (csr.data, csr.indices, csr.indptr)):
+    data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    if any(array.ndim != 1 for array in (data, indices, indptr)) or not len(indptr):
         _refuse(f"the parts of {name} are not vectors")
+    if data.dtype.kind != "f" or indices.dtype.kind != "i" or indices.dtype != indptr.dtype:
+        _refuse(f"the parts of {name} have types that do not belong together")
+    # The shape follows from an array that is in memory, never from the header.
+    csr = sp.csr_matrix((len(indptr) - 1, n_columns), dtype=np.float64)
+    csr.data, csr.indices, csr.indptr = data, indices, indptr
     check_csr(csr, name=name)
     return csr
 
@@ -306,15 +332,36 @@ def _check_weights(weights: Any) -> None:
 
 
 def _points_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
-    if header["points_shape"] is not None:
-        return _csr_of("points", arrays, header["points_shape"])
-    return arrays.get("points")
+    shape = header["points_shape"]
+    if shape is None:
+        return arrays.get("points")
+    if not _is_shape(shape) or len(shape) != 2:
+        _refuse("the shape of its points is not two numbers")
+    points = _csr_of("points", arrays, shape[1])
+    if points.shape[0] != shape[0]:
+        _refuse(f"its points have shape {points.shape}, and its header says {tuple(shape)}")
+    return points
 
 
 def _certificate_of(encoded: Mapping[str, Any]) -> Certificate:
-    fields = _decoded(encoded)
-    enums = {"status": Status(fields["status"]), "reason": Reason(fields["reason"])}
-    return Certificate(**{**fields, **enums})
+    values = _decoded(encoded)
+    enums = {"status": Status(values["status"]), "reason": Reason(values["reason"])}
+    history = values.get("history", ())
+    kinds = {field.name: field.type for field in fields(Certificate)}
+    for name, value in values.items():
+        if name == "evidence":  # set by the graph
+            _refuse("its certificate comes with evidence")
+        if kinds[name] == "int" and (type(value) is not int or value < 0):
+            _refuse(f"{name} of its certificate is not a whole number >= 0")
+        if kinds[name] == "float" and type(value) not in (int, float):
+            _refuse(f"{name} of its certificate is not a number")
+    if not all(type(each) is tuple for each in (history, *history)) or not all(
+        type(error) in (int, float) for errors in history for error in errors
+    ):
+        _refuse("history of its certificate is not a table of numbers")
+    if not 0.0 < float(values["eps"]) < math.inf:
+        _refuse(f"eps of its certificate must be positive and finite, got {values['eps']!r}")
+    return Certificate(**{**values, **enums})
 
 
 def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:

@@ -53,6 +53,19 @@ def target(adata: AnnData, *, copy: bool) -> AnnData:
     return adata
 
 
+def check_key(key: str) -> None:
+    """Raise unless an .h5ad file can hold this new name, which HDF5 takes for a path."""
+    try:
+        key.encode()
+    except (AttributeError, UnicodeEncodeError):
+        possible = False
+    else:
+        possible = key not in ("", ".") and not {"/", "\0"} & set(key)
+    if not possible:
+        msg = f"`key_added` must be a name without '/', as .h5ad files need it, got {key!r}."
+        raise argument_error(ValueError, "key_added", msg)
+
+
 def keys_of(names: Iterable[Any]) -> str:
     """Keys of a part of annotated data, for an error message."""
     # anndata 0.13 lists X among the layers, under the name None.

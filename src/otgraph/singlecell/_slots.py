@@ -30,7 +30,7 @@ from otgraph.graphs import Graph, TransportGraph
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.io import certificate_of_text, certificate_text
-from otgraph.singlecell._adata import check_adata, check_writable, keys_of
+from otgraph.singlecell._adata import check_adata, check_key, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
 from otgraph.singlecell._representation import representation
 
@@ -132,6 +132,7 @@ def write_slots(
     check_adata(adata)
     check_writable(adata)
     keys = Keys.of(key_added)
+    check_key(keys.uns)
     if graph.n != adata.n_obs:
         msg = f"`graph` has {graph.n} points, but `adata` has {adata.n_obs} cells."
         raise argument_error(ValueError, "graph", msg)

@@ -9,7 +9,7 @@ from otgraph._validation import check_choice
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import refuse_unknown, shows
-from otgraph.singlecell._adata import target
+from otgraph.singlecell._adata import check_key, target
 from otgraph.singlecell._advice import CONSEQUENCE, advised
 from otgraph.singlecell._logging import logged
 from otgraph.singlecell._representation import representation
@@ -104,7 +104,8 @@ def neighbors(
     'exact'
     """
     check_choice(method, "method", METHODS)
-    keys = Keys.of(key_added)  # checked before the graph is built
+    keys = Keys.of(key_added)
+    check_key(keys.uns)  # before the graph is built
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
     metric = options.get("metric")

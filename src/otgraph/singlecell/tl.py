@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from otgraph import methods
 from otgraph._optional import require
 from otgraph.exceptions import argument_error
-from otgraph.singlecell._adata import target
+from otgraph.singlecell._adata import check_key, target
 from otgraph.singlecell._advice import REMEDY, advised
 from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
 from otgraph.singlecell._labels import CellLabels
@@ -67,6 +67,7 @@ def eigenmaps(
     ``adata.uns[key_added]``
         ``eigenvalues`` of the random walk, and ``params``.
     """
+    check_key(key_added)
     adata = target(adata, copy=copy)
     graph = read_graph(adata, neighbors_key)
     with logged("computing eigenmaps", f"`.obsm[{key_added!r}]`, coordinates"), advised(REMEDY):
@@ -115,6 +116,7 @@ def cluster(
     ``adata.uns[key_added]``
         ``eigenvalues`` of the random walk, ``n_clusters``, and ``params``.
     """
+    check_key(key_added)
     adata = target(adata, copy=copy)
     graph = read_graph(adata, neighbors_key)
     with logged("running spectral clustering", f"`.obs[{key_added!r}]`, clusters"), advised(REMEDY):
@@ -182,6 +184,7 @@ def spread_labels(
     Colors that scanpy has chosen for `obs_key` are kept.
     """
     key = f"{obs_key}_spread" if key_added is None else key_added
+    check_key(key)
     if key == obs_key:
         msg = f"`key_added` must differ from `obs_key`, got {key!r} for both."
         raise argument_error(ValueError, "key_added", msg)
