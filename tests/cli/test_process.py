@@ -39,6 +39,7 @@ class TestInterrupt:
             directory=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         beginning = process.stderr.read(10)  # the first bar: the work has begun
+        time.sleep(0.2)  # tqdm draws it while it makes it, and half of a bar ends in a traceback
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 130, err

@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 import otgraph
+from otgraph.cli.app import _heard_warnings
 from otgraph.cli.report import blaming, one_line
 from otgraph.exceptions import argument_error
 
@@ -61,6 +62,16 @@ class TestReport:
         assert done.code == 0
         (line,) = done.err.splitlines()
         assert line.startswith("otgraph: warning: --n-candidates=900 is more than")
+
+    def test_deprecations_are_for_developers(self, capsys):
+        class Both(UserWarning, DeprecationWarning):
+            """As pyparsing has it, of which matplotlib makes use."""
+
+        with _heard_warnings([], silent=False) as heard:
+            warnings.warn("'oneOf' deprecated", Both, stacklevel=1)
+            warnings.warn("look here", UserWarning, stacklevel=1)
+        assert heard == [("look here", False)]
+        assert capsys.readouterr().err == "otgraph: warning: look here\n"
 
     def test_bars_on_request_only(self, cli, points):
         assert cli("graph", points, "-o", "a.otg", "--eps", 1).err == ""

@@ -215,7 +215,8 @@ def _heard_warnings(options: list[str], *, silent: bool) -> Iterator[list[tuple[
     def hear(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         from otgraph.exceptions import ConvergenceWarning
 
-        if not issubclass(category, UserWarning):
+        # Some deprecations, such as pyparsing's, are user warnings as well.
+        if not issubclass(category, UserWarning) or issubclass(category, DeprecationWarning):
             return
         text = one_line(message, options)
         heard.append((text, issubclass(category, ConvergenceWarning)))
