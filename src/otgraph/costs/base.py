@@ -1,9 +1,15 @@
 """The interface between the solver and a cost.
 
+Every cost implements
+
     neighbors(k)     first candidate pairs
+    screen(upper)    every pair that a solution u <= upper could use
+    sample(rows)     costs of some points to all points
+
+and inherits
+
     restrict(pairs)  the transport problem on those pairs only
     decide(upper)    whether screens will cover all pairs: what search="auto" means
-    screen(upper)    every pair that a solution u <= upper could use
 
 A screen takes an upper bound of the potentials, not the potentials themselves. The pairs outside
 its result satisfy u_i + u_j <= c_ij for *every* u <= upper. One pass is therefore enough, even

@@ -228,6 +228,8 @@ class TransportProblem:
     def params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
         """The options and results that a graph records."""
         used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
+        if solution.certificate.status == Status.EXACT:
+            used = "exact"  # also if the search was widened while minimum flows were added
         return {
             "method": "quadratic",
             **self.options.record(),

@@ -41,11 +41,10 @@ FLOOR_SHARE = 0.3
 # Components with a smaller share of the points are not clusters but fragments.
 SMALL_SHARE = 0.03
 LINKS = 5  # floors per component that is joined, if no `min_degree` says how many
-MAX_ROUNDS = 20  # one or two are usual
 # Share of the largest flows that the masses can carry without self-loops. Beyond it, the heaviest
 # point would find too few partners.
-ROOM_SHARE = 0.5
-LEAST_ROOM = 1e-3  # below, the masses leave no room for floors
+AFFORDABLE = 0.5
+LEAST_SHARE = 1e-3  # below, the masses leave no room for floors
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,8 @@ class Floors:
     def hidden(self, rows: LongArray, u: FloatArray, eps: float) -> LongArray:
         """Per row, the number of floors with c_ij < u_i + u_j <= c_ij + eps l_ij.
 
-        They look like pairs that a plan should use, but their floor is all that they carry.
+        Without the floor these pairs would count as missing. They are not: they carry exactly
+        their floor.
         """
         excess = u[self.i] + u[self.j] - self.costs
         idle = (excess > 0.0) & (excess <= eps * self.flows)
@@ -109,23 +109,22 @@ def with_floors(screener: Screener, goal: Goal, plain: Solution, wish: Wish) -> 
     solution, floors = plain, NO_FLOORS
     if plain.certificate.status == Status.NOT_CONVERGED:
         return plain
-    for _ in range(MAX_ROUNDS):
+    while True:  # floors only grow, so this ends; one or two rounds are usual
         more = _missing_floors(screener.cost, solution.plan, wish, floors)
         if len(more) == len(floors):
-            break
+            return solution
         floors = _with_flows(more, goal.mass)
         logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
-        room = 1.0 if goal.self_loops else _room(floors, goal.mass)
-        if room < LEAST_ROOM:
+        share = 1.0 if goal.self_loops else _affordable_share(floors, goal.mass)
+        if share < LEAST_SHARE:
             if wish.strict or wish.connect:
                 raise InfeasibleError(NO_ROOM)
             return plain
-        floors = replace(floors, flows=room * floors.flows)
+        floors = replace(floors, flows=share * floors.flows)
         solution = _solve_with(screener, goal, plain, floors)
-    return solution
 
 
-def _room(floors: Floors, mass: FloatArray) -> float:
+def _affordable_share(floors: Floors, mass: FloatArray) -> float:
     """Share of the flows that leaves every point enough partners.
 
     Without self-loops no point may have more mass than all others together. Flows between the
@@ -136,7 +135,7 @@ def _room(floors: Floors, mass: FloatArray) -> float:
     spare = np.sum(mass) - 2.0 * mass
     tight = taken > 0.0
     most = np.min(spare[tight] / taken[tight], initial=np.inf)
-    return float(min(1.0, ROOM_SHARE * most))
+    return float(min(1.0, AFFORDABLE * most))
 
 
 def _solve_with(screener: Screener, goal: Goal, plain: Solution, floors: Floors) -> Solution:
