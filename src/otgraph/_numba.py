@@ -8,11 +8,13 @@ fork), and keeps compilation short.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numba
+from numba.core import event
 
 logger = logging.getLogger("otgraph")
 
@@ -26,3 +28,27 @@ def njit(function: F) -> F:
     except RuntimeError as error:  # numba found no directory it may write its cache to
         logger.debug("kernel cache is off: %s", error)
         return numba.njit(nogil=True)(function)
+
+
+@contextlib.contextmanager
+def announced_compilation(announce: Callable[[], object]) -> Iterator[None]:
+    """Call ``announce`` before the first kernel is compiled in this context.
+
+    numba does not compile kernels that it finds in its cache on disk, so that only the first run
+    on a machine is announced.
+    """
+    with event.install_listener("numba:compile", _FirstCompilation(announce)):
+        yield
+
+
+class _FirstCompilation(event.Listener):  # type: ignore[misc]
+    def __init__(self, announce: Callable[[], object]) -> None:
+        self.announce: Callable[[], object] | None = announce
+
+    def on_start(self, event: object) -> None:
+        announce, self.announce = self.announce, None
+        if announce is not None:
+            announce()
+
+    def on_end(self, event: object) -> None:
+        """Nothing to say."""

@@ -149,7 +149,7 @@ class ErrorBar:
                 desc=label,
                 total=round(digits, 1),
                 leave=False,
-                bar_format="{desc}: {bar} {postfix} [{elapsed}]",
+                bar_format="{desc}: {bar} {postfix} [{elapsed}<{remaining}]",
             )
 
     def __enter__(self) -> ErrorBar:

@@ -89,6 +89,7 @@ def table_chunks(
     pandas = require("pandas", "data")
     with _text(source) as text:
         layout = _layout(text, tabs, header)
+    blanks = blank_rows and layout.n_columns == 1
     with _text(source) as text:
         # Not `skiprows`: pandas and the csv module disagree about quotes in these lines.
         for _ in range(layout.first_line):
@@ -100,7 +101,8 @@ def table_chunks(
                 decimal=layout.decimal,
                 header=None,  # pandas would rename columns of the same name
                 skipinitialspace=True,
-                skip_blank_lines=not (blank_rows and layout.n_columns == 1),
+                names=[0] if blanks else None,  # pandas cannot count them in an empty line
+                skip_blank_lines=not blanks,
                 na_values=sorted(MISSING),
                 low_memory=False,  # one type per column, even in long files
                 chunksize=rows,

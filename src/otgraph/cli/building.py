@@ -12,6 +12,7 @@ from otgraph.cli.options import GraphOptions, RunOptions, SolverOptions
 from otgraph.cli.preparation import RECORD, warn_of_doubts
 from otgraph.cli.reading import is_graph_file, read_graph, read_points, read_vector
 from otgraph.cli.report import blaming, one_line
+from otgraph.cli.terminal import compilation_noted
 from otgraph.graphs.constructions import CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.options import QuadraticOptions
 
@@ -65,7 +66,7 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
     def build(points: Points, **changes: Any) -> Graph:
         warn_of_doubts(points, keywords.get("metric"))
         chosen = points.aligned({**keywords, **changes})
-        with blaming(X=f"{points.source}:"):
+        with compilation_noted(run.shows_progress), blaming(X=f"{points.source}:"):
             graph = computed(points.values, chosen)
         if points.preparation is not None:
             graph.params[RECORD] = points.preparation.record()
@@ -102,7 +103,7 @@ def graph_from(
             points = read_points(path, reading, aside=aside)
         changes = {}
         if choose is not None:
-            with report.stage("choose"):
+            with report.stage("choose"), compilation_noted(run.shows_progress):
                 changes = choose(points)
         with report.stage("build"):
             return build(points, **changes), points

@@ -35,6 +35,7 @@ from otgraph.cli.reading import (
     unprepared_points,
 )
 from otgraph.cli.report import Report, blaming
+from otgraph.cli.terminal import compilation_noted
 from otgraph.cli.writing import (
     GRAPHS,
     PICTURES,
@@ -128,7 +129,11 @@ def path(
     with report.stage("read"):
         data = read_points(points, reading)
     warn_of_doubts(data, keywords.get("metric"))
-    with report.stage("build"), blaming(X=f"{data.source}:"):
+    with (
+        report.stage("build"),
+        compilation_noted(run.shows_progress),
+        blaming(X=f"{data.source}:"),
+    ):
         built = otgraph.eps_path(data.values, values, **data.aligned(keywords))
     table = built.table()
     report.not_converged = bool(np.any(table["status"] == "not_converged"))

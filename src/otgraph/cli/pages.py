@@ -26,6 +26,7 @@ from otgraph.cli.options import (
 from otgraph.cli.preparation import warn_of_doubts
 from otgraph.cli.reading import TABLES, group_names, read_labels, read_points, split_list
 from otgraph.cli.report import Report, blaming
+from otgraph.cli.terminal import compilation_noted
 from otgraph.cli.writing import ARRAYS, PICTURES, target, write_array, write_figure
 
 PAGES = (".html",)
@@ -66,7 +67,11 @@ def explore(
         elif label_column is not None:
             groups = group_names(data.aside[label_column])
     warn_of_doubts(data, keywords.get("metric"))
-    with report.stage("build"), blaming(X=f"{data.source}:"):
+    with (
+        report.stage("build"),
+        compilation_noted(run.shows_progress),
+        blaming(X=f"{data.source}:"),
+    ):
         page = page_of(
             data.values,
             place.path,

@@ -179,7 +179,7 @@ def _all_problems(
         instead.insert(0, "write numbers without thousands separators to keep their columns")
     if "spread" in doubts:
         add.append("--standardize")
-    remarks = "".join(f" Besides, {doubt.remark}." for doubt in doubts.values())
+    remarks = f" Besides, {'; '.join(doubt.remark for doubt in doubts.values())}." if doubts else ""
     last = "".join(f"; {text}" for text in instead)
     return f"{points.source}: {'; '.join(problems)}.{remarks} Add {' '.join(add)}{last}."
 

@@ -226,9 +226,11 @@ def read_labels(path: str, points: Points | None, n: int) -> NDArray[Any]:
 def _labels_of_rows(path: str, names: NDArray[Any] | None, n: int) -> NDArray[Any]:
     content = sys.stdin.buffer.read() if path == STDIN else None
     frame, _ = read_frame(path, blank_rows=True, content=content)
-    if _begins_with_a_label(frame, names, n):
+    if _may_begin_with_a_label(frame, names, n):
         headless = ReadOptions(header=False)
-        frame, _ = read_frame(path, headless, blank_rows=True, content=content)
+        whole, _ = read_frame(path, headless, blank_rows=True, content=content)
+        if whole.shape[1] == 2 or _fitting(whole.iloc[:, -1], n) is not None:
+            frame = whole
     if not _is_counted(frame):
         frame = frame.reset_index()
     if frame.shape[1] > 2:
@@ -240,28 +242,35 @@ def _labels_of_rows(path: str, names: NDArray[Any] | None, n: int) -> NDArray[An
     labels = frame.iloc[:, -1]
     if frame.shape[1] == 2 and names is not None:
         return _by_name(frame.iloc[:, 0], labels.to_numpy(), names, path)
-    # Empty lines are unknown labels, apart from those after the last point, or, if there is a
-    # label for every point without them, all of them.
-    filled = labels.dropna()
-    if len(labels) > n and labels.iloc[n:].isna().all():
-        labels = labels.iloc[:n]
-    elif len(labels) != n and len(filled) == n:
-        labels = filled
-    if len(labels) != n:
-        blank = f", {len(labels) - len(filled)} of them empty" if len(filled) < len(labels) else ""
+    fitting = _fitting(labels, n)
+    if fitting is None:
+        n_blank = int(labels.isna().sum())
+        blank = f", {n_blank} of them empty" if n_blank else ""
         msg = f"{path}: must hold one label for each of the {n} points, got {len(labels)}{blank}."
         raise ValueError(msg)
-    return group_names(labels.to_numpy())
+    return group_names(fitting.to_numpy())
 
 
-def _begins_with_a_label(frame: Any, names: NDArray[Any] | None, n: int) -> bool:
-    """Whether what looks like a header is the first label, or the first row name with its label."""
-    header = [str(name) for name in frame.columns]
+def _may_begin_with_a_label(frame: Any, names: NDArray[Any] | None, n: int) -> bool:
+    """Whether what looks like a header may be the first label, or a row name with its label."""
     if not isinstance(frame.columns[0], str):
         return False
-    if names is not None and header[0] in names:
+    if names is not None and frame.columns[0] in names:
         return True
-    return frame.shape[1] == 1 and (len(frame) == n - 1 or header[0] in set(frame.iloc[:, 0]))
+    labels = frame.iloc[:, 0]
+    return frame.shape[1] == 1 and (_fitting(labels, n) is None or frame.columns[0] in set(labels))
+
+
+def _fitting(labels: Any, n: int) -> Any:
+    """One label for each of n points, or None.
+
+    Empty lines are unknown labels, apart from those after the last point. If there is a label for
+    every point without them, they are only space.
+    """
+    if len(labels) >= n and labels.iloc[n:].isna().all():
+        return labels.iloc[:n]
+    filled = labels.dropna()
+    return filled if len(filled) == n else None
 
 
 def group_names(values: NDArray[Any]) -> NDArray[Any]:
@@ -374,7 +383,8 @@ def _read_table(path: str, options: ReadOptions, aside: Sequence[str]) -> Points
     indices = pick(frame.columns, aside, source)
     kept_aside = {name: frame.iloc[:, i].to_numpy() for name, i in zip(aside, indices, strict=True)}
     used = chosen(frame.columns, columns, [*(drop or ()), *aside], source)
-    droppable = [handles(frame.columns)[i] for i in used]
+    droppable = handles(frame.columns)
+    droppable = [droppable[i] for i in used]
     frame = frame.iloc[:, used]
     words = word_columns(frame, droppable)
     numeric = [i for i in range(frame.shape[1]) if i not in words]

@@ -51,7 +51,7 @@ class Report:
     description
         Rows that are the result of the command, like the body.
     columns
-        Columns of a table, printed after the description.
+        Columns of a table, printed before the description.
     streamed
         Whether the result was written to standard output; the report is not then.
     not_converged
@@ -176,10 +176,10 @@ class Report:
             return
         if self.body is not None:
             print(self.body)
-        if self.description:
-            say_rows(self.description, LABEL_WIDTH, sys.stdout)
         if self.columns:
             say_columns(self.columns)
+        if self.description:
+            say_rows(self.description, LABEL_WIDTH, sys.stdout)
         stream = sys.stderr if self.streamed else sys.stdout
         if run.verbose or (run.verbose is None and stream.isatty()):
             say_rows(self.rows, LABEL_WIDTH, stream)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-ERROR, WARNING, LABEL, GOOD = "red", "yellow", "bold", "green"
+ERROR, WARNING, LABEL, NOTE = "red", "yellow", "bold", "dim"
+COMPILING = "otgraph: compiling, once: later runs start at once"
 GAP = 2  # spaces between the columns of a table
 
 
@@ -80,6 +82,25 @@ def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
         for line in lines
     ]
     return "\n".join((" " * GAP).join(cells).rstrip() for cells in aligned)
+
+
+@contextlib.contextmanager
+def compilation_noted(shown: bool) -> Iterator[None]:
+    """Say so if numba compiles kernels, which takes long and happens once on a machine."""
+    if not shown:
+        yield
+        return
+    from otgraph._numba import announced_compilation
+
+    with announced_compilation(_note_compilation):
+        yield
+
+
+def _note_compilation() -> None:
+    from tqdm import tqdm
+
+    with tqdm.external_write_mode(file=sys.stderr):  # above a progress bar, not in it
+        say(COMPILING, style=NOTE)
 
 
 def _console(stream: IO[str]) -> Any:
