@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otgraph.exceptions import MemoryLimitError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -116,6 +114,9 @@ def require_bytes(need: float, what: str, way_out: str) -> None:
             f"{what} would need {format_bytes(need)}, but {format_bytes(usable)} may be used. "
             f"{way_out}"
         )
+        # Imported here: it loads scikit-learn, for which the command line should not wait.
+        from otgraph.exceptions import MemoryLimitError
+
         raise MemoryLimitError(msg)
 
 
