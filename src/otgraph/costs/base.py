@@ -76,7 +76,8 @@ class Cost(ABC):
     workers: Workers
     exact: bool | None = True  # whether screens cover all pairs; None: not decided yet
     raised: PairSet | None = None  # pairs that cost more than their distance, see `with_raised`
-    samples: bool = True  # False if `screen` already returns every allowed pair
+    # False if the first candidates are all pairs that are allowed.
+    has_other_pairs: bool = True
     identical: bool = False  # whether all points coincide
 
     @property

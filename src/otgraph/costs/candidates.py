@@ -36,7 +36,7 @@ class CandidateCost(Cost):
     """
 
     exact = False
-    samples = False
+    has_other_pairs = False
 
     def __init__(self, matrix: Any, *, normalize: bool, workers: Workers) -> None:
         self.n = matrix.shape[0]

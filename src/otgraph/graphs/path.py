@@ -103,7 +103,7 @@ class WarmPath:
     def add(self, solution: Solution) -> None:
         """Continue from this solution."""
         self._solved = [*self._solved[-1:], solution]
-        self.problem.screener.shrink(solution.state.screen)
+        self.problem.screener.keep(solution.state.screen)
 
 
 class EpsPath:

@@ -48,7 +48,7 @@ def certify(
     missing = Missing(np.nan, np.nan)
     if status == Status.EXACT:
         missing = Missing()
-    elif status == Status.EXACT_ON_CANDIDATES and screener.cost.samples:
+    elif status == Status.EXACT_ON_CANDIDATES and screener.cost.has_other_pairs:
         missing = missing_pairs(screener.cost, goal, state.u, plan)
     certificate = Certificate(
         status=status,

@@ -32,7 +32,7 @@ FEWEST_NEIGHBORS = 16
 
 def near_pairs(cost: Cost, k: int) -> PairSet:
     """Pairs of near points, about k per point, if they fit into memory."""
-    if cost.samples:  # otherwise the caller has given the pairs
+    if cost.has_other_pairs:  # otherwise the caller has given the pairs
         _require(cost, float(cost.n) * k)
     return cost.neighbors(k)
 
@@ -55,7 +55,7 @@ def require_room_for_solution(cost: Cost, goal: Goal) -> None:
     number. Their potentials are about those of the whole problem, and so is their share of pairs.
     The search for candidates, which would find out too, takes minutes.
     """
-    if not cost.samples or _all_fit(cost):
+    if not cost.has_other_pairs or _all_fit(cost):
         return
     rows = np.linspace(0, cost.n - 1, FEW_POINTS).astype(np.int64)
     mass = goal.mass[rows]

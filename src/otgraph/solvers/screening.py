@@ -70,7 +70,7 @@ class Screener:
         pairs = known.pairs.merged(found.pairs, self.cost.workers)
         return replace(known, upper=upper, pairs=pairs)
 
-    def shrink(self, screen: Screen | None) -> None:
+    def keep(self, screen: Screen | None) -> None:
         """Keep only the pairs that a solution needed; smaller eps rarely need more."""
         if screen is not None:
             self._known = screen

@@ -164,7 +164,9 @@ def first_state(
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
     costs = problem.largest_costs()
     reach = np.maximum(costs, np.median(costs))  # duplicates have cost 0
-    state = State(problem, np.zeros(cost.n), reach, k=k if cost.samples else None).priced(goal)
+    state = State(problem, np.zeros(cost.n), reach, k=k if cost.has_other_pairs else None).priced(
+        goal
+    )
     return replace(state, u=start_potentials(state.problem, goal.target) if u0 is None else u0)
 
 
