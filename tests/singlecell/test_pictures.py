@@ -58,7 +58,7 @@ def test_gene_and_number(cells, ax):
 
 
 def test_unknown_embedding(cells):
-    with pytest.raises(KeyError, match="got 'tsne'; there are: 'X_pca', 'X_umap'"):
+    with pytest.raises(KeyError, match="got 'tsne'; there are: 'X_pca', 'potentials', 'X_umap'"):
         ogs.pl.graph(cells, "tsne")
 
 
