@@ -115,6 +115,13 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"built on \('X_pca'\); run it again"):
             ogs.tl.transfer(reference, new, "group")
 
+    def test_other_components_than_those_of_the_graph(self, parts):
+        reference, new = parts
+        ogs.pp.neighbors(reference, 8)
+        reference.obsm["X_pca"] = reference.obsm["X_pca"] * 1.01
+        with pytest.raises(ValueError, match="other values of 'X_pca' than those"):
+            ogs.tl.transfer(reference, new, "group", use_rep="X_pca")
+
     def test_unknown_coordinates(self, parts):
         reference, new = parts
         ogs.pp.neighbors(reference, 8)

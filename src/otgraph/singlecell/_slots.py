@@ -164,7 +164,7 @@ def write_slots(
     adata.uns[keys.uns] = record
 
 
-def read_graph(adata: AnnData, neighbors_key: str | None = None) -> Graph:
+def read_graph(adata: AnnData, neighbors_key: str | None = None, *, points: bool = True) -> Graph:
     """The graph under a key, written by this package or by scanpy.
 
     Parameters
@@ -173,6 +173,9 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None) -> Graph:
         Annotated data with a neighborhood graph, by this package or by scanpy.
     neighbors_key
         The name that was passed as ``key_added``; None means the default.
+    points
+        Whether the graph gets its points, which only ``extend``, ``distances`` and ``to_knn``
+        need. They may be large, or on disk.
 
     Returns
     -------
@@ -209,7 +212,8 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None) -> Graph:
     if _is_stale(adata, weights, params, potentials):
         warnings.warn(_stale_message(adata, key, weights, params), StaleGraphWarning, stacklevel=3)
         return Graph.from_weights(weights, params=params | {"status": "stale"})
-    graph = Graph.from_weights(weights, params=params, points=_points(adata, params))
+    found = _points(adata, params) if points else None
+    graph = Graph.from_weights(weights, params=params, points=found)
     if potentials is None or "certificate" not in record:
         return graph
     return TransportGraph(
@@ -271,10 +275,13 @@ def _points(adata: Any, params: dict[str, Any]) -> Any:
 
 
 def _delete(adata: Any, keys: Keys) -> None:
-    """Remove parts of an older graph that the new one may not have."""
-    for slots, name in ((adata.obsm, keys.potentials), (adata.obsp, keys.floors)):
-        if name in slots and keys.uns in adata.uns:
-            del slots[name]
+    """Remove the parts of an older graph that the new one may not have."""
+    old = adata.uns.get(keys.uns)
+    if not hasattr(old, "get"):
+        return
+    for slots, name in ((adata.obsm, "potentials_key"), (adata.obsp, "floors_key")):
+        if old.get(name) in list(slots):
+            del slots[old[name]]
 
 
 def _is_record(value: Any) -> bool:

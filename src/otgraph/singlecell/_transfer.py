@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import argument_error
+from otgraph.graphs.extension import metric_cost
 from otgraph.methods._graphs import transition_rows
 from otgraph.singlecell._adata import check_adata, keys_of, target
 from otgraph.singlecell._labels import CellLabels
 from otgraph.singlecell._logging import logged
 from otgraph.singlecell._representation import representation
-from otgraph.singlecell._slots import read_graph
+from otgraph.singlecell._slots import Keys, read_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 # Largest distance between stored and recomputed components, relative to the largest of them.
 # Components are stored in float32, and differences beyond rounding mean another matrix.
 COMPONENTS_RTOL = 1e-3
+# Distances are stored in float32, too. A few cells show whether the representation is another one.
+DISTANCES_RTOL = 1e-4
+CHECKED_CELLS = 20
 
 
 def transfer(
@@ -102,6 +107,7 @@ def transfer(
     coordinates = {name: _coordinates(adata_ref, name) for name in obsm}
     graph = read_graph(adata_ref, neighbors_key)
     points = _new_points(adata_ref, adata_new, graph, use_rep)
+    _check_distances(adata_ref, graph, neighbors_key)
     rows_key = f"{key_added}_weights"
     with logged(f"transferring to {adata_new.n_obs} cells", f"`.obsm[{rows_key!r}]`"):
         rows = graph.extend(points)
@@ -161,6 +167,21 @@ def _new_points(adata_ref: Any, adata_new: Any, graph: Graph, use_rep: str | Non
     if use_rep is None and recorded == "X_pca":
         return _projected(adata_ref, adata_new, graph.points)
     return representation(adata_new, use_rep or str(recorded), n_pcs).points  # type: ignore[arg-type]
+
+
+def _check_distances(adata_ref: Any, graph: Graph, neighbors_key: str | None) -> None:
+    """Raise if the representation is another one than the graph was built on."""
+    if graph.params.get("distances") != "metric" or not is_metric_name(str(graph.params["metric"])):
+        return
+    stored = adata_ref.obsp[Keys.of(neighbors_key).distances][:CHECKED_CELLS].tocoo()
+    cost, _ = metric_cost(graph)
+    found = cost.listed(stored.row, stored.col)
+    if not np.allclose(found, stored.data, rtol=DISTANCES_RTOL):
+        msg = (
+            f"`adata_ref` has other values of {graph.params['use_rep']!r} than those that its "
+            "graph was built on; run `otgraph.singlecell.pp.neighbors` again."
+        )
+        raise argument_error(ValueError, "adata_ref", msg)
 
 
 def _projected(adata_ref: Any, adata_new: Any, components: Any) -> FloatArray:

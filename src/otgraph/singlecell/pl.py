@@ -63,7 +63,7 @@ def graph(
         Of :func:`otgraph.plots.draw_graph`, such as ``edge_strength``, ``zoom``, ``title``.
     """
     check_adata(adata)
-    found = read_graph(adata, neighbors_key)
+    found = read_graph(adata, neighbors_key, points=False)
     if isinstance(color, str) and (color in adata.obs or color in adata.var_names):
         keywords = {"color_label": color, **keywords}
         if color not in adata.obs:
@@ -105,13 +105,13 @@ def degrees(
         if several:
             graphs: Any = {key: read_graph(adata, key) for key in neighbors_key or ()}
         else:
-            graphs = read_graph(adata, neighbors_key)  # type: ignore[arg-type]
+            graphs = read_graph(adata, neighbors_key, points=False)  # type: ignore[arg-type]
         return plots.plot_degrees(graphs, ax=ax, **keywords)
     if several or keywords:
         name = next(iter(keywords), "neighbors_key")
         msg = f"`{name}` cannot go together with `groupby`; draw one graph, or drop `groupby`."
         raise argument_error(TypeError, name, msg)
-    counts = read_graph(adata, neighbors_key).degrees  # type: ignore[arg-type]
+    counts = read_graph(adata, neighbors_key, points=False).degrees  # type: ignore[arg-type]
     return _boxes(adata, groupby, counts, ax)
 
 

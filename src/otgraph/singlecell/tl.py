@@ -69,7 +69,7 @@ def eigenmaps(
     """
     check_key(key_added)
     adata = target(adata, copy=copy)
-    graph = read_graph(adata, neighbors_key)
+    graph = read_graph(adata, neighbors_key, points=False)
     with logged("computing eigenmaps", f"`.obsm[{key_added!r}]`, coordinates"), advised(REMEDY):
         embedding = methods.eigenmaps(graph, n_components, **keywords)
     adata.obsm[key_added] = embedding.coordinates
@@ -118,7 +118,7 @@ def cluster(
     """
     check_key(key_added)
     adata = target(adata, copy=copy)
-    graph = read_graph(adata, neighbors_key)
+    graph = read_graph(adata, neighbors_key, points=False)
     with logged("running spectral clustering", f"`.obs[{key_added!r}]`, clusters"), advised(REMEDY):
         found = methods.cluster(graph, n_clusters, **keywords)
     names = [str(number) for number in range(found.n_clusters)]
@@ -190,7 +190,7 @@ def spread_labels(
         raise argument_error(ValueError, "key_added", msg)
     adata = target(adata, copy=copy)
     labels = CellLabels.of(adata, obs_key, unknown)
-    graph = read_graph(adata, neighbors_key)
+    graph = read_graph(adata, neighbors_key, points=False)
     with logged(f"spreading labels of {obs_key!r}", f"`.obs[{key!r}]`, labels"), advised(REMEDY):
         spread = methods.spread_labels(graph, labels.codes, mu, **keywords)
     codes = np.where(spread.unreachable, -1, spread.labels)
@@ -316,7 +316,7 @@ def _graph_for(
             name = next(iter(keywords), "use_rep" if use_rep is not None else "n_pcs")
             msg = f"`{name}` is for building a graph; pass `method` too, such as 'magic'."
             raise argument_error(TypeError, name, msg)
-        return read_graph(adata, neighbors_key)
+        return read_graph(adata, neighbors_key, points=False)
     if neighbors_key is not None:
         msg = f"Pass one of `method` and `neighbors_key`, got {method!r} and {neighbors_key!r}."
         raise TypeError(msg)
