@@ -123,7 +123,7 @@ def write_table(
     import pandas as pd
 
     columns = {
-        name: _valid(values) if getattr(values, "dtype", None) == object else values
+        name: _valid(values) if np.asarray(values).dtype.kind == "O" else values
         for name, values in zip(_valid(columns), columns.values(), strict=True)
     }
     frame = pd.DataFrame(columns, index=_valid(row_names))

@@ -44,10 +44,9 @@ def fetch(
     later use must match it. Only a whole file of the right format is recorded, never the page of
     a login. A damaged copy is downloaded again. A file that has changed at its source is an error.
     """
-    if sha256 is not None and not (isinstance(sha256, str) and CHECKSUM.fullmatch(sha256)):
+    if sha256 is not None and not CHECKSUM.fullmatch(str(sha256)):
         msg = f"`sha256` must be 64 hexadecimal digits, got {sha256!r}."
-        kind = ValueError if isinstance(sha256, str) else TypeError
-        raise argument_error(kind, "sha256", msg)
+        raise argument_error(ValueError, "sha256", msg)
     pooch = require("pooch", "data")
     url = REMOTE_FILES[name]
     folder = Path(cache or os.environ.get(CACHE_VARIABLE) or pooch.os_cache("otgraph"))
