@@ -288,9 +288,7 @@ def test_record_that_was_not_written_whole(server, tmp_path, content):
     assert record.read_text().startswith(hashlib.sha256(server.read_bytes()).hexdigest())
 
 
-@pytest.mark.parametrize(
-    ("sha256", "kind"), [(5, TypeError), ("abc", ValueError), ("", ValueError)]
-)
-def test_checksum_of_another_kind(sha256, kind):
-    with pytest.raises(kind, match="`sha256` must be 64 hexadecimal digits"):
+@pytest.mark.parametrize("sha256", [5, "abc", "", b"0" * 64])
+def test_checksum_of_another_kind(sha256):
+    with pytest.raises(ValueError, match="`sha256` must be 64 hexadecimal digits"):
         datasets.load_cells("bmmc", sha256=sha256)

@@ -1,7 +1,8 @@
 """Long random tests with counts: ``python -m soak`` from the folder ``tests``, or ``make soak``.
 
 Exits with 1 if a graph contradicts its certificate, a problem was refused wrongly, a plan
-differs from the oracle's, or a degree that can be had was missed.
+differs from the oracle's, or a degree that can be had was missed; if a damaged file is neither
+read nor refused in one line, or a killed writer leaves half a file.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from .approximate import judge_approximate, samples
 from .degrees import judge_degree
+from .files import judge_file, judge_kill
 from .large import judge_large
 from .problems import random_problem
 from .solving import judge
@@ -21,10 +23,18 @@ from .solving import judge
 SHOWN = 12  # examples of each verdict
 FAULTS = (
     "FALSE", "DEGREE MISSED", "WRONGLY", "TOO MUCH", "raised", "refused wrongly", "plans differ",
-    "gap not finite", "not finite", "misstated", "oracle did",
+    "gap not finite", "not finite", "misstated", "oracle did", "CRASHED", "HUNG", "TOLD BADLY",
+    "TORN", "LEFTOVERS",
 )  # fmt: skip
 # Parts with their number of cases at scale one, which takes about ten minutes on two cores.
-PARTS = {"problems": 20_000, "large": 60, "degrees": 200, "approximate": 8}
+PARTS = {
+    "problems": 20_000,
+    "large": 60,
+    "degrees": 200,
+    "approximate": 8,
+    "files": 400,
+    "kills": 100,
+}
 
 
 def judged(part, case):
@@ -37,6 +47,10 @@ def judged(part, case):
                 return judge_large(case)
             case "degrees":
                 return judge_degree(case)
+            case "files":
+                return judge_file(case)
+            case "kills":
+                return judge_kill(case)
             case _:
                 return judge_approximate(samples()[case])
     except Exception as error:
@@ -85,7 +99,7 @@ def main():
         fault = any(word in verdict for word in FAULTS)
         faults += count * fault
         print(f"{count:8d}  {verdict}{'   <-- fault' if fault else ''}")
-    print(f"{sum(counts.values())} graphs, {faults} faults, seed {arguments.seed}")
+    print(f"{sum(counts.values())} verdicts, {faults} faults, seed {arguments.seed}")
     sys.exit(1 if faults else 0)
 
 

@@ -44,11 +44,9 @@ def fetch(
     later use must match it. Only a whole file of the right format is recorded, never the page of
     a login. A damaged copy is downloaded again. A file that has changed at its source is an error.
     """
-    given: object = sha256  # whatever the caller passed
-    if given is not None and not (isinstance(given, str) and CHECKSUM.fullmatch(given)):
-        msg = f"`sha256` must be 64 hexadecimal digits, got {given!r}."
-        kind = ValueError if isinstance(given, str) else TypeError
-        raise argument_error(kind, "sha256", msg)
+    if sha256 is not None and not CHECKSUM.fullmatch(str(sha256)):
+        msg = f"`sha256` must be 64 hexadecimal digits, got {sha256!r}."
+        raise argument_error(ValueError, "sha256", msg)
     pooch = require("pooch", "data")
     url = REMOTE_FILES[name]
     folder = Path(cache or os.environ.get(CACHE_VARIABLE) or pooch.os_cache("otgraph"))
