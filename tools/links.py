@@ -73,10 +73,13 @@ def _blank(match: re.Match[str]) -> str:
 def markdown_files() -> list[Path]:
     """Every Markdown file that git knows; in an unpacked archive without git, all there are."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
-        return sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
-    return sorted(ROOT / name for name in set(listed.stdout.splitlines()))
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    except OSError:  # no git at all
+        listed = ""
+    found = {ROOT / name for name in listed.splitlines()}
+    found = found or {*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")}
+    return sorted(path for path in found if path.exists())
 
 
 def main() -> int:

@@ -55,3 +55,11 @@ def test_links_of_this_project():
     files = links.markdown_files()
     assert links.ROOT / "README.md" in files
     assert [line for path in files for line in links.broken_links(path)] == []
+
+
+def test_archive_without_git(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    files = links.markdown_files()
+    assert links.ROOT / "README.md" in files
+    assert links.ROOT / "docs" / "cli.md" in files
+    assert not any(".venv" in path.parts for path in files)
