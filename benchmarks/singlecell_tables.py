@@ -24,7 +24,10 @@ def with_tables(page: str, results: dict[str, Any]) -> str:
         return f"<!-- {name} -->\n\n{TABLES[name](results[part])}\n\n<!-- end -->"
 
     return re.sub(
-        r"<!-- (?P<name>(?:pbmc|copies|cells) [a-z ]+) -->.*?<!-- end -->", fill, page, flags=re.S
+        r"<!-- (?P<name>(?:pbmc|copies|cells|connected) [a-z ]+) -->.*?<!-- end -->",
+        fill,
+        page,
+        flags=re.S,
     )
 
 
@@ -183,6 +186,29 @@ def best_leiden(found: dict[str, Any]) -> dict[str, Any]:
     return best
 
 
+def connected_components(result: dict[str, Any]) -> str:
+    """Components and degrees of scanpy's graph and ours, and what lies between our components."""
+    header = [
+        "cells", "", "components: scanpy", "default", "`connect=True`", "degrees: scanpy",
+        "default", "infinite pseudotime: scanpy", "default", "`connect=True`",
+        "types torn apart", "scanpy's edges between our components",
+    ]  # fmt: skip
+    rows = []
+    for one in result["sets"]:
+        graphs = [one[key] for key in ("scanpy", "default", "connected")]
+        rows.append([
+            one["name"],
+            str(one["n"]),
+            *(str(graph["components"]) for graph in graphs),
+            *(f"{graph['smallest_degree']} to {graph['largest_degree']}" for graph in graphs[:2]),
+            *(str(graph["infinite"]) for graph in graphs),
+            str(one["types_in_several_components"]),
+            f"{one['scanpys_edges_between']} ({100 * one['scanpys_weight_between']:.2f} % of the "
+            "weight)",
+        ])  # fmt: skip
+    return table(header, rows)
+
+
 def environment(result: dict[str, Any]) -> str:
     """Versions of everything that matters."""
     return textwrap.fill(_environment(result), PAGE_WIDTH, break_on_hyphens=False)
@@ -209,6 +235,8 @@ TABLES = {
     "pbmc labels": pbmc_labels,
     "pbmc environment": environment,
     "copies umap": copies_umap,
+    "connected components": connected_components,
+    "connected environment": environment,
     "cells time": cells_time,
     "cells rare": cells_rare,
     "cells environment": timed_environment,

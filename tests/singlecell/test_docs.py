@@ -30,12 +30,12 @@ def tables():
 
 def test_tables_are_the_measured_ones(tables):
     results = json.loads((DOCS / "results" / "singlecell.json").read_text())
-    assert set(results) == {"pbmc", "copies", "cells"}
+    assert set(results) == {"pbmc", "copies", "cells", "connected"}
     assert tables.with_tables(PAGE, results) == PAGE
 
 
 def test_no_table_is_missing(tables):
-    named = re.findall(r"<!-- ((?:pbmc|copies|cells) [a-z ]+) -->", PAGE)
+    named = re.findall(r"<!-- ((?:pbmc|copies|cells|connected) [a-z ]+) -->", PAGE)
     assert set(named) == set(tables.TABLES)
     assert PAGE.count("<!-- end -->") == len(named)
 
