@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
-from otgraph.exceptions import DisconnectedWarning, MemoryLimitError
 from otgraph import _memory
+from otgraph.exceptions import DisconnectedWarning, MemoryLimitError
 from otgraph.graphs import _dense, entropic_ot_graph, gaussian_graph, knn_gaussian_graph
 
 

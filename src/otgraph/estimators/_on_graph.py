@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from otgraph._validation import check_kind
 from otgraph.estimators._transformer import GraphTransformer
 from otgraph.estimators.transformers import QuadraticOTTransformer
 from otgraph.exceptions import argument_error
@@ -50,6 +51,7 @@ class OnGraph(BaseEstimator):
 
     def _checked(self, X: Any, **options: Any) -> Any:
         # Finiteness is checked by the functions, whose errors give count and row.
+        check_kind(X, "X")
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, **options,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,29 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from otgraph._validation import check_kind
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from otgraph.graphs import Graph
     from otgraph.typing import SparseMatrix
+
+
+@contextmanager
+def unchanged_by_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Give an estimator back all its attributes if `fit` fails.
+
+    scikit-learn's validation records names and number of the features before anything is computed.
+    """
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class GraphTransformer(
@@ -36,11 +55,13 @@ class GraphTransformer(
 
     def _fit(self, X: Any, **fit_options: Any) -> Self:
         # Finiteness is checked by the function behind it, whose error gives count and row.
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
-            ensure_all_finite=False, ensure_min_samples=2,
-        )  # fmt: skip
-        self.graph_ = self._build(X, **fit_options)
+        with unchanged_by_failure(self):
+            check_kind(X, "X")
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
+                ensure_all_finite=False, ensure_min_samples=2,
+            )  # fmt: skip
+            self.graph_ = self._build(X, **fit_options)
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -74,6 +95,7 @@ class GraphTransformer(
             New points, or their costs to the fitted points with ``metric="precomputed"``.
         """
         check_is_fitted(self, "graph_")
+        check_kind(X, "X")
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, reset=False,

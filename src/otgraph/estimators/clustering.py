@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import ClusterMixin
 
 from otgraph.estimators._on_graph import OnGraph
+from otgraph.estimators._transformer import unchanged_by_failure
 from otgraph.methods import cluster
 
 if TYPE_CHECKING:
@@ -87,13 +88,14 @@ class GraphSpectralClustering(ClusterMixin, OnGraph):
         y
             Not used.
         """
-        graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
-        found = cluster(
-            graph, self.n_clusters, max_clusters=self.max_clusters, tol=self.tol,
-            max_restarts=self.max_restarts, random_state=self.random_state,
-        )  # fmt: skip
-        self.labels_ = found.labels
-        self.n_clusters_ = found.n_clusters
-        self.eigenvalues_ = found.eigenvalues
-        self.transformer_, self.graph_ = transformer, graph
+        with unchanged_by_failure(self):
+            graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
+            found = cluster(
+                graph, self.n_clusters, max_clusters=self.max_clusters, tol=self.tol,
+                max_restarts=self.max_restarts, random_state=self.random_state,
+            )  # fmt: skip
+            self.labels_ = found.labels
+            self.n_clusters_ = found.n_clusters
+            self.eigenvalues_ = found.eigenvalues
+            self.transformer_, self.graph_ = transformer, graph
         return self

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from otgraph.estimators._on_graph import OnGraph
+from otgraph.estimators._transformer import unchanged_by_failure
 from otgraph.methods import eigenmaps
 
 if TYPE_CHECKING:
@@ -79,13 +80,14 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraph)
         y
             Not used.
         """
-        graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
-        self._embedding = eigenmaps(
-            graph, self.n_components, tol=self.tol, max_restarts=self.max_restarts
-        )
-        self.embedding_ = self._embedding.coordinates
-        self.eigenvalues_ = self._embedding.eigenvalues
-        self.transformer_, self.graph_ = transformer, graph
+        with unchanged_by_failure(self):
+            graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
+            self._embedding = eigenmaps(
+                graph, self.n_components, tol=self.tol, max_restarts=self.max_restarts
+            )
+            self.embedding_ = self._embedding.coordinates
+            self.eigenvalues_ = self._embedding.eigenvalues
+            self.transformer_, self.graph_ = transformer, graph
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph._memory import require_bytes
 from otgraph._blas import single_threaded_blas
+from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, row_blocks
 from otgraph._validation import check_positive, check_vector
 from otgraph.costs import check_input, direct_cost
@@ -170,7 +170,7 @@ def _stacked(
     parts = []
     with single_threaded_blas():
         for a, b in row_blocks(queries.shape[0], max(1, BLOCK_ENTRIES // costs.n)):
-            parts.append(csr_from_dense(weights(costs.rows(queries[a:b]), a, b)))
+            parts.append(csr_from_dense(weights(costs.rows(queries[a:b], a), a, b)))
             if not a:  # the first block shows how dense the rows are
                 n_entries = parts[0].nnz / b * queries.shape[0]
                 require_bytes(

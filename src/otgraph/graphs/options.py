@@ -11,7 +11,13 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from otgraph._validation import check_choice, check_count, check_positive, check_seed
+from otgraph._validation import (
+    check_choice,
+    check_count,
+    check_positive,
+    check_power,
+    check_seed,
+)
 from otgraph.costs import metric_name
 from otgraph.costs.metrics import check_metric, is_precomputed
 
@@ -94,7 +100,7 @@ class CostOptions(Options):
         "euclidean, cosine, any metric of scikit-learn, a function, or precomputed.",
         metric_of,
     )
-    power: float = option(2.0, "Power of the distance.", check_positive)
+    power: float = option(2.0, "Power of the distance.", check_power)
     normalize: bool = option(True, "Divide costs by their mean, so that eps has no unit.", flag)
 
 
