@@ -8,6 +8,7 @@ reason, and because two levels of threads would compete for the cores.
 from __future__ import annotations
 
 import math
+import operator
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,17 +27,22 @@ S = TypeVar("S")
 
 # Entries of a dense block per thread: 2 MB, which stay in the cache between the steps of a pass.
 CACHE_ENTRIES = 1 << 18
+MOST_THREADS = 256  # more are never faster, and scikit-learn takes no arbitrary number
 FEWEST_ROWS = 8  # with fewer rows, matrix products are as slow as products with vectors
 
 
 def thread_count(n_jobs: int | None) -> int:
     """Number of threads as in scikit-learn: -1 means all cores, None means 1."""
-    if n_jobs == 0:
-        msg = "`n_jobs` must be None, a positive or a negative integer, got 0."
-        raise argument_error(ValueError, "n_jobs", msg)
     if n_jobs is None:
         return 1
-    return max(1, int(cpu_count()) + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+    try:
+        number = operator.index(n_jobs)
+    except TypeError:
+        number = None
+    if number is None or number == 0 or isinstance(n_jobs, bool):
+        msg = f"`n_jobs` must be None, a positive or a negative integer, got {n_jobs!r}."
+        raise argument_error(ValueError if number == 0 else TypeError, "n_jobs", msg)
+    return max(1, int(cpu_count()) + 1 + number) if number < 0 else min(number, MOST_THREADS)
 
 
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:

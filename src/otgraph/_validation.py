@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numbers
 import operator
+from collections import Counter
+from contextlib import suppress
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +22,16 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, PointsLike, SparseMatrix
 
+# Bounds of positive numbers as arguments: their squares and inverses neither over- nor underflow.
+SMALLEST, LARGEST = 1e-150, 1e150
 # Relative asymmetry that rounding alone can leave in a matrix of costs or weights. More means
 # directions, which only the caller can resolve.
 SYMMETRY_RTOL = 1e-8
 
 
+# Types of numpy that convert to numbers without being numbers.
+NOT_NUMBERS = {"U": "text", "S": "bytes", "M": "dates", "m": "time differences", "V": "records"}
+POWERS = (0.01, 100.0)  # of distances; a ratio of 1000 becomes at most 1e300
 MOST_SEED = 2**31 - 1  # numpy's legacy generators take no larger seed
 
 
@@ -31,6 +39,7 @@ def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any
     """Points as a finite C-ordered float64 array, or as canonical float64 CSR if sparse."""
     if sp.issparse(X):
         X = check_csr(X, name=name)
+    check_kind(X, name)
     try:
         checked = check_array(
             X,
@@ -41,12 +50,69 @@ def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any
             ensure_min_samples=min_samples,
             input_name=name,
         )
-    except (ValueError, TypeError) as error:  # the words of scikit-learn, with the argument
+    except (ValueError, TypeError, OverflowError) as error:  # scikit-learn's words, with the name
         msg = f"`{name}` must hold points, one per row. {error}"
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise argument_error(kind, name, msg) from error
     check_finite(checked, name)
     return checked
+
+
+def check_kind(X: Any, name: str) -> None:
+    """Refuse what converts to numbers but is none: text, dates, records, masked values.
+
+    In a data frame also two columns of the same name.
+    """
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        masked = np.ma.getmaskarray(X)
+        first = int(np.argwhere(masked)[0, 0])
+        msg = (
+            f"`{name}` has {int(masked.sum())} masked value(s), the first in row {first}; they "
+            "count as missing. Drop or impute these rows first (sklearn.impute)."
+        )
+        raise argument_error(ValueError, name, msg)
+    arrays: list[Any] = [X]
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        _check_column_names(list(X.columns), name)
+        arrays = [np.asarray(X[column]) for column in X.columns] if _has_text(X) else []
+    elif isinstance(X, list | tuple):
+        with suppress(ValueError, OverflowError):  # ragged: scikit-learn's words are better
+            arrays = [np.asarray(X)]
+    for array in arrays:
+        if isinstance(array, np.ndarray) and (found := _no_numbers(array)):
+            msg = f"`{name}` must hold numbers, got {found}. Convert them to numbers first."
+            raise argument_error(ValueError, name, msg)
+
+
+def _check_column_names(columns: list[Any], name: str) -> None:
+    counts = Counter(columns)
+    twice = [column for column, count in counts.items() if count > 1]
+    if twice:
+        msg = (
+            f"`{name}` must have columns of different names, got {counts[twice[0]]} columns "
+            f"{twice[0]!r}. Rename them, or pass `{name}.to_numpy()`."
+        )
+        raise argument_error(ValueError, name, msg)
+
+
+def _has_text(frame: Any) -> bool:
+    """Whether some columns of a data frame are not numbers by their type."""
+    numbers = ("float", "int", "uint", "bool", "double", "sparse", "decimal", "complex")
+    kinds = [str(kind).lower() for kind in list(frame.dtypes)]
+    return any(not kind.startswith(numbers) for kind in kinds)
+
+
+def _no_numbers(array: np.ndarray[Any, Any]) -> str | None:
+    """What an array holds, if that is not numbers."""
+    if array.dtype.kind in NOT_NUMBERS:
+        return NOT_NUMBERS[array.dtype.kind]
+    if array.dtype.kind != "O":
+        return None
+    wrong = (str, bytes, date, timedelta, np.datetime64, np.timedelta64)
+    return next(
+        (f"{type(value).__name__} {value!r}" for value in array.flat if isinstance(value, wrong)),
+        None,
+    )
 
 
 def check_finite(X: Any, name: str) -> None:
@@ -138,11 +204,26 @@ def check_positive(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         msg = f"`{name}` must be a positive number, got {value!r}."
         raise argument_error(TypeError, name, msg)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer
+        number = np.inf
     if not np.isfinite(number) or number <= 0:
         msg = f"`{name}` must be a positive, finite number, got {value!r}."
         raise argument_error(ValueError, name, msg)
+    if not SMALLEST <= number <= LARGEST:
+        msg = f"`{name}` must be between {SMALLEST} and {LARGEST}, got {value!r}."
+        raise argument_error(ValueError, name, msg)
     return number
+
+
+def check_power(value: Any, name: str) -> float:
+    """A power of distances that does not overflow for distances of usual size."""
+    power = check_positive(value, name)
+    if not POWERS[0] <= power <= POWERS[1]:
+        msg = f"`{name}` must be between {POWERS[0]} and {POWERS[1]:g}, got {value!r}."
+        raise argument_error(ValueError, name, msg)
+    return power
 
 
 def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
@@ -187,7 +268,13 @@ def check_on_failure(value: object) -> str:
 
 def check_vector(value: object, name: str, n: int) -> FloatArray:
     """``n`` finite numbers."""
-    vector = np.asarray(value, dtype=np.float64)
+    check_kind(value, name)
+    try:
+        vector = np.asarray(value, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError) as error:
+        msg = f"`{name}` must hold one finite number per point, shape ({n},). {error}"
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise argument_error(kind, name, msg) from error
     if vector.shape != (n,):
         msg = f"`{name}` must hold one number per point, shape ({n},), got shape {vector.shape}."
         raise argument_error(ValueError, name, msg)

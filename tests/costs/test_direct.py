@@ -107,7 +107,7 @@ def test_threads_and_blocks_change_nothing(rng):
 
 
 def test_costs_that_overflow_are_refused(X):
-    with pytest.raises(ValueError, match="beyond the range of float64; pass `normalize=True`"):
+    with pytest.raises(ValueError, match=r"beyond the range of float64.*`normalize=True`"):
         cost_of(X * 1e200, normalize=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from importlib.metadata import version
 
 import dask.array as da
@@ -10,7 +11,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import otgraph.distributed
-from otgraph.distributed import _checks
+from otgraph.distributed import _checks, _cluster
 from otgraph.distributed._checks import WorkerFacts
 from otgraph.distributed._cluster import Cluster
 from otgraph.exceptions import ClusterError, MemoryLimitError
@@ -80,7 +81,7 @@ def test_versions(build, X, monkeypatch):
 
 def test_memory_for_the_points():
     facts = {"tcp://a": WorkerFacts("1", 1, 10**9)}
-    with pytest.raises(MemoryLimitError, match=r"take 400 MB as float64.* may use 800 MB"):
+    with pytest.raises(MemoryLimitError, match=r"take 400 MB as float64.* may use 700 MB"):
         _checks.check_memory(facts, 400_000_000, 1000)
 
 
@@ -89,7 +90,7 @@ def test_memory_for_a_block_names_the_size_that_fits():
     with pytest.raises(MemoryLimitError, match=r"Pass `block_rows=\d+` or less") as error:
         _checks.check_memory(facts, 10**8, 10**6)
     fits = int(str(error.value).split("block_rows=")[1].split("`")[0])
-    assert _checks.check_memory(facts, 10**8, fits) == 7 * 10**8
+    assert _checks.check_memory(facts, 10**8, fits) == 6 * 10**8
     with pytest.raises(MemoryLimitError):
         _checks.check_memory(facts, 10**8, fits + 1)
 
@@ -105,8 +106,45 @@ def test_memory_is_checked_before_anything_is_sent(build, X, monkeypatch, kind):
     monkeypatch.setattr(_checks, "_facts", facts)
     monkeypatch.setattr(Cluster, "submit", refuse)
     monkeypatch.setattr(Cluster, "compute", refuse)
-    with pytest.raises(MemoryLimitError, match="Every worker holds all points"):
+    with pytest.raises(MemoryLimitError, match="Dask pauses it at 80%"):
         build(da.from_array(X) if kind == "dask" else X, 1.0)
+
+
+def test_memory_that_a_worker_holds_already():
+    facts = {"tcp://a": WorkerFacts("1", 1, 10**9, held=3 * 10**8)}
+    assert _checks.check_memory(facts, 10**8, 1000) == 3 * 10**8
+    facts = {"tcp://a": WorkerFacts("1", 1, 4 * 10**8, held=3 * 10**8)}
+    with pytest.raises(MemoryLimitError, match=r"has 400 MB and .* holds 300 MB.*memory_limit"):
+        _checks.check_memory(facts, 1000, 1000)
+
+
+def test_workers_too_small_for_their_own_process_are_refused_before_any_task(rng):
+    X = rng.normal(size=(3000, 20))
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        pytest.raises(MemoryLimitError, match="memory_limit"),
+    ):
+        quadratic_ot_graph(X, mean_degree=10, client=client, block_rows=1000)
+
+
+def test_workers_that_all_pause_end_the_computation_with_an_error(client, monkeypatch):
+    monkeypatch.setattr(_cluster, "_is_stuck", lambda worker: True)
+    monkeypatch.setattr(_cluster, "PAUSE_SECONDS", 0.05)
+    cluster = Cluster(client)
+    began = time.perf_counter()
+    with pytest.raises(MemoryLimitError, match="All 2 workers are paused"), cluster.running():
+        cluster.result(cluster.submit("nap", time.sleep, 20))
+    assert time.perf_counter() - began < 15
+
+
+def test_a_paused_worker_that_runs_a_task_is_not_stuck():
+    for metrics in ({"executing": 1}, {"task_counts": {"executing": 1}}):
+        assert not _cluster._is_stuck({"status": "paused", "metrics": metrics})
+    assert not _cluster._is_stuck({"status": "running", "metrics": {}})
+    assert _cluster._is_stuck({"status": "paused", "metrics": {"task_counts": {"ready": 3}}})
 
 
 def test_blocks_from_the_number_of_points_alone():

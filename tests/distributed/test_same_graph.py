@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import otgraph
 from otgraph.distributed._cluster import Cluster
@@ -80,3 +81,17 @@ def test_vectors_in_several_pieces(assert_same, build, X, monkeypatch):
     small = partial(Cluster, piece_entries=128)
     monkeypatch.setattr("otgraph.distributed.quadratic.Cluster", small)
     assert_same(build(X, 0.5, block_rows=250), otgraph.quadratic_ot_graph(X, 0.5))
+
+
+def test_other_graphs_in_the_thread_of_a_worker(client):
+    """They have products of matrices, whose last bits depend on the threads of BLAS."""
+
+    def results():
+        X = np.random.default_rng(0).normal(size=(800, 20))
+        graph = otgraph.gaussian_graph(X, 1.0)
+        coordinates = otgraph.eigenmaps(otgraph.knn_gaussian_graph(X, 10), 3).coordinates
+        return graph.weights.data, graph.extend(X[:100] + 0.1).data, coordinates
+
+    with threadpool_limits(2, "blas"):
+        for there, here in zip(client.submit(results).result(), results(), strict=True):
+            np.testing.assert_array_equal(there, here)

@@ -81,3 +81,24 @@ def test_errors_of_a_worker_are_those_of_the_local_function(build, X):
     X[7, 1] = np.nan
     with pytest.raises(ValueError, match=r"`X` contains NaN.* in row 7"):
         build(X, 1.0)
+
+
+def test_zarr_chunks_that_are_missing_are_told(build, X, tmp_path):
+    path = tmp_path / "points.zarr"
+    array = zarr.create_array(path, shape=X.shape, chunks=(200, 5), dtype="f8")
+    array[:] = X
+    next(file for file in path.rglob("*") if file.is_file() and "zarr" not in file.name).unlink()
+    with pytest.warns(UserWarning, match=r"1 chunk\(s\) are not stored.*fill value"):
+        build(path, 0.5)
+
+
+def test_chunks_with_fewer_rows_than_declared(build, X):
+    whole = da.from_array(X, (200, 5))
+    short = da.map_blocks(lambda block: block[:-3], whole, chunks=((200,) * 3, (5,)))
+    with pytest.raises(ValueError, match=r"shape \(600, 5\) that it declares.*\(591, 5\)"):
+        build(short, 0.5)
+
+
+def test_masked_values_are_missing(build, X):
+    with pytest.raises(ValueError, match="masked value"):
+        build(np.ma.masked_array(X, X > 2), 0.5)

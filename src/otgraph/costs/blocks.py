@@ -16,20 +16,31 @@ from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
 from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers, row_blocks
-from otgraph.costs.direct import check_new_costs, check_new_points, mean_and_largest
-from otgraph.costs.metrics import metric_keywords
+from otgraph.costs.direct import (
+    BEYOND_FLOAT64,
+    check_costs,
+    check_new_costs,
+    check_new_points,
+    mean_and_largest,
+)
+from otgraph.costs.metrics import check_function, has_tree_search, metric_keywords
 from otgraph.costs.pairs import drain
 from otgraph.costs.powers import DistancePowers
 from otgraph.costs.scaling import checked_factor, is_sound, positive_scale
 from otgraph.costs.search import SearchedCost, Work
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
-from otgraph.costs.squares import square_distances
+from otgraph.costs.squares import power_of_two, square_distances
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk
     from otgraph.typing import FloatArray, LongArray, Metric, Points, PointsLike
 
     Found = tuple[int, list[PairChunk]]
+
+
+# Distances whose powers are far from over- and underflow.
+USUAL_DISTANCES = (1e-50, 1e50)
 
 
 class BlockCost(SearchedCost):
@@ -43,15 +54,26 @@ class BlockCost(SearchedCost):
 
     def _normalize(self, normalize: bool, scale: float | None) -> None:
         """Set the divisor of raw costs: a known scale, their mean, or one."""
-        known = scale is not None and (not normalize or is_sound(scale))
+        unit = self._unit_cost()
+        known = scale is not None and (not normalize or is_sound(scale, unit))
         if scale is not None and known:
             self.scale, self.largest = scale, np.inf  # a known scale needs no pass over the pairs
+            self.factor = checked_factor(unit, scale)
+            return
+        mean, largest = mean_and_largest(self.block, self.n, self._blocks, self.workers)
+        if not np.isfinite(mean):
+            raise argument_error(ValueError, "X", BEYOND_FLOAT64)
+        self.identical = largest == 0.0
+        if normalize:
+            self.factor = checked_factor(1.0, positive_scale(mean))
+            self.scale = mean * unit if mean > 0.0 else 1.0  # may be 0 or infinite
         else:
-            mean, largest = mean_and_largest(self.block, self.n, self._blocks, self.workers)
-            self.identical = mean == 0.0
-            self.scale = positive_scale(mean) if normalize else 1.0
-            self.largest = largest / self.scale
-        self.factor = checked_factor(1.0, self.scale)
+            self.factor, self.scale = checked_factor(unit, 1.0), 1.0
+        self.largest = largest * self.factor
+
+    def _unit_cost(self) -> float:
+        """Cost of a raw cost of one, before it is normalized."""
+        return 1.0
 
     @property
     def _blocks(self) -> list[tuple[int, int]]:
@@ -114,7 +136,9 @@ class MatrixCost(BlockCost):
         """Costs from new points to all points."""
         return check_new_costs(X_new, self.n)
 
-    def raw(self, queries: FloatArray, first: int = 0) -> FloatArray:
+    def raw(
+        self, queries: FloatArray, first: int = 0, start: int = 0, name: str = "X"
+    ) -> FloatArray:
         """The queries themselves."""
         return queries[:, first:].copy()
 
@@ -145,31 +169,58 @@ class MetricCost(BlockCost):
     ) -> None:
         super().__init__(_for_metric(points, metric), workers)
         self.sizes = sizes
-        self.search_metric = metric
+        self._metric = metric
+        if callable(metric):
+            check_function(metric, points)
+        self.search_metric = metric if has_tree_search(metric) else None
         self.keywords = metric_keywords(points, metric)
         self._power = power
+        self._unit = self._length_unit()
         self._normalize(normalize, scale)
 
     def queries(self, X_new: PointsLike) -> Any:
         """New points, checked."""
-        return _for_metric(check_new_points(X_new, self.own), self.search_metric)
+        return _for_metric(check_new_points(X_new, self.own), self._metric)
 
-    def raw(self, queries: Points, first: int = 0) -> FloatArray:
-        """Distances to the power."""
-        distances = pairwise_distances(
-            queries, self.own[first:], metric=self.search_metric, n_jobs=1, **self.keywords
-        )
-        return np.asarray(distances, dtype=np.float64) ** self._power
+    def raw(self, queries: Points, first: int = 0, start: int = 0, name: str = "X") -> FloatArray:
+        """Distances in units near their size, to the power."""
+        with np.errstate(all="ignore"):  # what is no number is refused here
+            distances = np.asarray(self._distances(queries, self.own[first:]), dtype=np.float64)
+            check_costs(distances, start, first, name, self._metric)
+            return self._powered(distances)
+
+    def _distances(self, queries: Points, points: Points) -> Any:
+        return pairwise_distances(queries, points, metric=self._metric, n_jobs=1, **self.keywords)
+
+    def _length_unit(self) -> float:
+        """Power of two by which distances are divided, so that powers neither over- nor underflow.
+
+        It is 1 for distances of usual size, whose bits stay the same.
+        """
+        with np.errstate(all="ignore"):
+            largest = float(np.max(self._distances(self.own[:1], self.own)))
+        usual = USUAL_DISTANCES[0] < largest < USUAL_DISTANCES[1]
+        return 1.0 if usual or not 0.0 < largest < np.inf else power_of_two(largest)
+
+    def _powered(self, distances: FloatArray) -> FloatArray:
+        if self._unit != 1.0:
+            distances = distances / self._unit
+        return np.asarray(distances**self._power)
+
+    def _unit_cost(self) -> float:
+        with np.errstate(over="ignore", under="ignore"):  # happens only if the costs themselves do
+            return float(np.float64(self._unit) ** self._power)
 
     def raw_of_neighbors(
         self, queries: Points, indices: LongArray, distances: FloatArray
     ) -> FloatArray:
         """Distances to the power."""
-        return np.asarray(distances**self._power)
+        with np.errstate(all="ignore"):  # what is no number is refused by `nearest`
+            return self._powered(distances)
 
     def block(self, start: int, stop: int, first_column: int) -> FloatArray:
         """Distances to the power; rounding on the diagonal is removed."""
-        block = self.raw(self.own[start:stop], first_column)
+        block = self.raw(self.own[start:stop], first_column, start)
         diagonal = np.arange(stop - start)
         block[diagonal, diagonal + start - first_column] = 0.0
         return block

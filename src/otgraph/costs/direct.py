@@ -18,15 +18,17 @@ from otgraph._parallel import Workers, cache_blocks
 from otgraph._validation import check_points
 from otgraph.costs.base import Cost
 from otgraph.costs.nearest import nearest
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from otgraph.typing import FloatArray, IndexArray, LongArray, Points, PointsLike
+    from otgraph.typing import FloatArray, IndexArray, LongArray, Metric, Points, PointsLike
 
-BEYOND_FLOAT64 = "`X` has costs beyond the range of float64; pass `normalize=True` or rescale it."
-
-
+BEYOND_FLOAT64 = (
+    "`X` has costs beyond the range of float64; rescale it, or pass `normalize=True` if that "
+    "is off."
+)
 # Bytes per neighbor: index and cost as found, as sorted, and as entries of a matrix.
 BYTES_PER_NEIGHBOR = 64
 
@@ -59,8 +61,12 @@ class DirectCost(Cost):
         """New points, checked and in the form that `rows` takes."""
 
     @abstractmethod
-    def raw(self, queries: Points, first: int = 0) -> FloatArray:
-        """Raw costs from some queries to the points ``first:``, a new array."""
+    def raw(self, queries: Points, first: int = 0, start: int = 0, name: str = "X") -> FloatArray:
+        """Raw costs from some queries to the points ``first:``, a new array.
+
+        The queries are numbered from ``start`` on, and ``name`` is the argument that they come
+        from, for the message about a cost that is none.
+        """
 
     def raw_of_neighbors(
         self, queries: Points, indices: LongArray, distances: FloatArray
@@ -76,20 +82,24 @@ class DirectCost(Cost):
         """Raw cost below which rounding may have changed the order of the neighbors."""
         return 0.0
 
-    def rows(self, queries: Points) -> FloatArray:
-        """Costs from some queries to all points."""
-        return self._scaled(self.raw(queries))
+    def rows(self, queries: Points, start: int = 0, name: str = "X_new") -> FloatArray:
+        """Costs from some queries, numbered from ``start`` on, to all points."""
+        costs = self._scaled(self.raw(queries, 0, start, name))
+        check_costs(costs, start, 0, name)
+        return costs
 
     def listed(self, rows: IndexArray, columns: IndexArray, queries: Any = None) -> FloatArray:
         """Costs of listed pairs of a query and a point; `rows` must be sorted.
 
         Without queries, these are pairs of the n points.
         """
+        name = "X" if queries is None else "X_new"
         queries = self.own if queries is None else queries
         costs = np.empty(len(rows))
         for a, b in cache_blocks(queries.shape[0], self.n):
             span = slice(*np.searchsorted(rows, [a, b]))
-            costs[span] = self.rows(queries[a:b])[rows[span] - a, columns[span]]
+            found = self.rows(queries[a:b], a, name)
+            costs[span] = found[rows[span] - a, columns[span]]
         return costs
 
     def matrix(self) -> FloatArray:
@@ -97,12 +107,11 @@ class DirectCost(Cost):
         out = np.empty((self.n, self.n))
 
         def fill(block: FloatArray, a: int, b: int) -> None:
-            block[...] = self._scaled(self.raw(self.own[a:b], a))
+            block[...] = self._scaled(self.raw(self.own[a:b], a, a))
+            check_costs(block, a, a)
 
         with single_threaded_blas():
             fill_symmetric(out, fill, self.workers, label="costs")
-        if not np.isfinite(out.sum()):
-            raise ValueError(BEYOND_FLOAT64)
         return out
 
     def nearest(
@@ -123,7 +132,9 @@ class DirectCost(Cost):
         )  # fmt: skip
         with single_threaded_blas():
             indices, raw = nearest(self, queries, k, own)
-        return indices, self._scaled(raw)
+        costs = self._scaled(raw)
+        check_costs(costs, 0, indices, "X_new" if own is None else "X")
+        return indices, costs
 
     def _scaled(self, raw: FloatArray) -> FloatArray:
         if self.factor != 1.0:
@@ -171,6 +182,37 @@ def mean_and_largest(
     with single_threaded_blas():
         sums, largest = zip(*workers.map(total, blocks, label="mean cost"), strict=True)
     return 2.0 * float(sum(sums)) / n**2, max(largest)
+
+
+def check_costs(
+    costs: FloatArray,
+    start: int,
+    columns: int | LongArray,
+    name: str = "X",
+    metric: Metric | None = None,
+) -> None:
+    """Raise if a cost is NaN, infinite or negative, with the first such pair.
+
+    Rows are numbered from ``start`` on. Columns are numbered from a number on, or listed.
+    """
+    # One pass over the numbers. The sum may be infinite for costs that are all finite.
+    with np.errstate(all="ignore"):
+        sound = not costs.size or (np.isfinite(costs.sum()) and costs.min() >= 0.0)
+        if sound or (np.isfinite(costs).all() and costs.min() >= 0.0):
+            return
+        row, column = (int(x) for x in np.argwhere(~(np.isfinite(costs) & (costs >= 0.0)))[0])
+    other = columns + column if isinstance(columns, int) else int(columns[row, column])
+    msg = (
+        f"`{name}` has a cost that is no number >= 0: that of row {start + row} and point {other} "
+        f"is {costs[row, column]:.6g}. "
+    )
+    if np.isinf(costs[row, column]):
+        msg += "Rescale the points, or pass `normalize=True` if that is off."
+    elif metric == "correlation":
+        msg += "A row of equal values has no correlation: drop such rows, or choose another metric."
+    else:
+        msg += "Drop these points, or choose another `metric`."
+    raise argument_error(ValueError, name, msg)
 
 
 def check_new_points(X_new: PointsLike, points: Points) -> Any:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import _VALID_METRICS
+from sklearn.neighbors import BallTree
 
 from otgraph._blas import single_threaded_blas
+from otgraph._validation import SYMMETRY_RTOL
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.typing import Metric
+
+FUNCTION_POINTS = 16  # points whose distances show whether a function is symmetric
 
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean", "cosine")
 
@@ -51,8 +59,59 @@ def metric_keywords(points: Any, metric: Metric) -> dict[str, Any]:
     if callable(metric) or sp.issparse(points):  # these metrics take no sparse points
         return {}
     if metric == "seuclidean":
-        return {"V": np.var(points, axis=0, ddof=1)}
+        return {"V": _variances(points)}
     if metric == "mahalanobis":
-        with single_threaded_blas():
-            return {"VI": np.linalg.inv(np.cov(points.T)).T}
+        return {"VI": _inverse_covariance(points)}
     return {}
+
+
+def has_tree_search(metric: Any) -> bool:
+    """Whether a tree finds the nearest points: not by a function, nor by a formula that divides."""
+    return isinstance(metric, str) and metric in BallTree.valid_metrics
+
+
+def check_function(metric: Callable[..., float], points: Any) -> None:
+    """Refuse a function that is not symmetric, from some of the points."""
+    if sp.issparse(points):
+        return
+    rows = np.unique(np.linspace(0, len(points) - 1, FUNCTION_POINTS).astype(np.int64))
+    for i, j in itertools.combinations(rows.tolist(), 2):
+        there, back = float(metric(points[i], points[j])), float(metric(points[j], points[i]))
+        if abs(there - back) > SYMMETRY_RTOL * max(abs(there), abs(back)):
+            msg = (
+                f"`metric` must be symmetric, but for the points {i} and {j} it gives {there:.6g} "
+                f"one way and {back:.6g} the other. Pass a function of both orders, such as "
+                "(f(x, y) + f(y, x)) / 2."
+            )
+            raise argument_error(ValueError, "metric", msg)
+
+
+def _variances(points: Any) -> Any:
+    with np.errstate(all="ignore"):
+        variances = np.var(points, axis=0, ddof=1)
+    bad = np.flatnonzero(~((variances > 0.0) & np.isfinite(variances)))
+    if len(bad):
+        msg = (
+            f"`X` has {len(bad)} column(s) whose variance 'seuclidean' cannot divide by, the first "
+            f"is column {bad[0]} with variance {variances[bad[0]]:.6g}. Drop constant columns, or "
+            "choose another `metric`."
+        )
+        raise argument_error(ValueError, "X", msg)
+    return variances
+
+
+def _inverse_covariance(points: Any) -> Any:
+    n, d = points.shape
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        covariance = np.atleast_2d(np.cov(points.T))
+        rank = 0
+        if np.isfinite(covariance).all():
+            rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
+        if rank == d:
+            return np.linalg.inv(covariance).T
+    msg = (
+        f"`X` has a covariance that 'mahalanobis' cannot invert: its rank is {rank}, and there are "
+        f"{d} columns and {n} points. Drop columns that follow from others, reduce the dimension "
+        "(principal components), or choose another `metric`."
+    )
+    raise argument_error(ValueError, "X", msg)

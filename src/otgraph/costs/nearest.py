@@ -38,9 +38,7 @@ def nearest(
 def _searched(
     cost: DirectCost, queries: Points, k: int, own: LongArray | None
 ) -> tuple[LongArray, FloatArray]:
-    # Trees rely on the triangle inequality, which a function need not satisfy.
     search = NearestNeighbors(
-        algorithm="brute" if callable(cost.search_metric) else "auto",
         metric=cost.search_metric,
         metric_params=cost.keywords or None,
         # Trees with a fitted metric share a buffer between threads and return wrong results.
@@ -61,12 +59,16 @@ def _nearest_in_rows(
 ) -> tuple[LongArray, FloatArray]:
     m = queries.shape[0]
     indices, raw = np.empty((m, k), dtype=np.int64), np.empty((m, k))
-    for a, b in cache_blocks(m, cost.n):
-        block = cost.raw(queries[a:b])
+
+    def find(rows: tuple[int, int]) -> None:
+        a, b = rows
+        block = cost.raw(queries[a:b], 0, a, "X_new" if own is None else "X")
         if own is not None:
             block[np.arange(b - a), own[a:b]] = np.inf
         best = np.argpartition(block, k - 1, axis=1)[:, :k]
         indices[a:b], raw[a:b] = best, np.take_along_axis(block, best, axis=1)
+
+    cost.workers.run(find, cache_blocks(m, cost.n))
     return indices, raw
 
 

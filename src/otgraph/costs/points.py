@@ -218,7 +218,8 @@ class EuclideanCost(DistancePowers):
     ) -> list[PairChunk]:
         center = self.own[first:last].mean(axis=0)
         right, squares = self._centered(np.arange(first, last, dtype=np.int32), center, 1.0)
-        right[:, -1] = reach[first:last] - squares
+        with np.errstate(over="ignore"):  # a reach beyond float32 is infinite: all pairs pass
+            right[:, -1] = reach[first:last] - squares
         right_norm = np.sqrt(squares.max())
         right_last = np.abs(right[:, -1]).max()
         chunks = []
@@ -230,8 +231,10 @@ class EuclideanCost(DistancePowers):
             # Error bound of d + 1 products and sums of rounded operands.
             size = 2.0 * np.sqrt(squares) * right_norm + right_last + np.abs(limits)
             limits -= (self.own.shape[1] + 8) * FLOAT32_UNIT * size + TINY
+            with np.errstate(over="ignore", invalid="ignore"):
+                product, limits = left @ right.T, limits.astype(np.float32)
             collect = partial(
-                kernels.collect, left @ right.T, limits.astype(np.float32), some, first, ordered,
+                kernels.collect, product, limits, some, first, ordered,
                 self.own, upper, self.factor, self._half_power,
             )  # fmt: skip
             chunks += drain(collect, b - a, 4 * (last - first))

@@ -69,7 +69,7 @@ class DistancePowers(SearchedCost):
             raise ValueError(msg)
         return queries
 
-    def raw(self, queries: Points, first: int = 0) -> FloatArray:
+    def raw(self, queries: Points, first: int = 0, start: int = 0, name: str = "X") -> FloatArray:
         """Powers of scaled distances."""
         points, squares = self.own[first:], self._squares[first:]
         return self._powered(square_distances(queries, row_squares(queries), points, squares))

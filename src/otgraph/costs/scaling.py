@@ -20,6 +20,7 @@ from otgraph.costs.squares import (
     subtracted_squares,
     unit_rows,
 )
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray, Points, PointsLike
@@ -121,7 +122,7 @@ def checked_factor(unit: float, scale: float) -> float:
     """Factor on raw costs that are not normalized."""
     factor = unit / scale
     if not 0.0 < factor < np.inf:
-        raise ValueError(BEYOND_FLOAT64)
+        raise argument_error(ValueError, "X", BEYOND_FLOAT64)
     return factor
 
 

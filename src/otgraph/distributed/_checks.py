@@ -21,16 +21,24 @@ MOST_BLOCKS = 1024  # limit; more tasks would overload the scheduler
 USABLE_SHARE = 0.8  # usable share of a worker's memory; above it Dask pauses the worker
 # Copies of the points as float64 while a worker prepares them: given, centered, sorted by cell.
 COPIES_OF_POINTS = 3
+# What compiled kernels and the libraries of the solver add to a process: 98 MB, measured.
+KERNEL_BYTES = 100_000_000
 # Bytes per row of about 60 candidates: as found, as received, and sorted.
 ROW_BYTES = 60 * (16 + 16 + 12)
 
 
 class WorkerFacts(NamedTuple):
-    """Version of otgraph, number of threads, and memory in bytes of a worker."""
+    """Version of otgraph and number of threads of a worker; its memory, and what it holds now."""
 
     version: str
     threads: int
     memory: int
+    held: int = 0
+
+    @property
+    def usable(self) -> float:
+        """Bytes that a computation may take before Dask pauses the worker."""
+        return max(0.0, USABLE_SHARE * self.memory - self.held)
 
 
 def find_client(client: Any) -> Any:
@@ -97,7 +105,16 @@ def choose_block_rows(n: int, block_rows: int | None) -> int:
 def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: int) -> int:
     """Bytes that pairs may take on all workers; raises if points or a block do not fit."""
     for address, fact in facts.items():
-        usable = USABLE_SHARE * fact.memory
+        usable = fact.usable
+        if usable < KERNEL_BYTES:
+            msg = (
+                f"Worker {address} has {format_bytes(fact.memory)} and already holds "
+                f"{format_bytes(fact.held)}; Dask pauses it at {USABLE_SHARE:.0%}, and the process "
+                f"alone needs {format_bytes(KERNEL_BYTES)} more. Start fewer workers with more "
+                "memory (`memory_limit`), or release what they hold."
+            )
+            raise MemoryLimitError(msg)
+        usable -= KERNEL_BYTES
         if COPIES_OF_POINTS * point_bytes > usable:
             msg = (
                 f"Every worker holds all points, which take {format_bytes(point_bytes)} as "
@@ -116,10 +133,15 @@ def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: in
                 f"`block_rows={fits}` or less."
             )
             raise MemoryLimitError(msg)
-    return int(sum(USABLE_SHARE * fact.memory - point_bytes for fact in facts.values()))
+    return int(sum(fact.usable - KERNEL_BYTES - point_bytes for fact in facts.values()))
 
 
 def _facts(dask_worker: Any) -> WorkerFacts:
     """Runs on every worker; Dask fills in which one."""
-    limit = dask_worker.memory_manager.memory_limit or available_bytes()
-    return WorkerFacts(version("otgraph"), dask_worker.state.nthreads, limit)
+    threads, limit = dask_worker.state.nthreads, dask_worker.memory_manager.memory_limit
+    if not limit:
+        return WorkerFacts(version("otgraph"), threads, available_bytes())
+    # A worker in the process of its client shares it: what that holds is not the worker's.
+    alone = dask_worker.nanny is not None
+    held = int(dask_worker.monitor.get_process_memory()) if alone else 0
+    return WorkerFacts(version("otgraph"), threads, limit, held)

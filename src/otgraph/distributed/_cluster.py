@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 import secrets
+import threading
 import weakref
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -21,8 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm.auto import tqdm
 
+from otgraph._memory import format_bytes
 from otgraph._optional import require
-from otgraph.exceptions import ClusterError
+from otgraph.exceptions import ClusterError, MemoryLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,6 +33,10 @@ logger = logging.getLogger("otgraph.distributed")
 
 # Entries that one task sends to the cluster: 8 MB. Dask warns about larger tasks.
 PIECE_ENTRIES = 1 << 20
+# A computation ends if all workers were paused and idle in this many checks in a row. Dask lets a
+# paused worker go on as soon as its memory is below the limit, which it looks at every 0.1 s.
+PAUSE_SECONDS = 2.0
+PAUSED_CHECKS = 8
 SPREAD_SECONDS = 120  # seconds to wait for copies of the points on all workers
 NAMED_TASKS = 8  # in one line of the log
 
@@ -67,6 +73,8 @@ class Cluster:
         self._live: weakref.WeakSet[Any] = weakref.WeakSet()
         self._watched: set[str] = set()
         self._departures = 0
+        self._stalled: str | None = None  # why the computation was given up
+        self._finished = threading.Event()
 
     def key(self, name: str) -> str:
         """A new key for a task."""
@@ -169,6 +177,8 @@ class Cluster:
         )
         try:
             yield
+            if self._stalled:  # the results were released before they were asked for
+                raise MemoryLimitError(self._stalled)
         except distributed.scheduler.KilledWorker as error:
             msg = (
                 f"{_readable(error.task)} was running on {error.allowed_failures + 1} workers when "
@@ -177,6 +187,8 @@ class Cluster:
             )
             raise ClusterError(msg) from error
         except lost as error:
+            if self._stalled:
+                raise MemoryLimitError(self._stalled) from error
             msg = (
                 f"The scheduler at {self.address} was lost, and with it all that the workers had "
                 "computed. Start the cluster again, and this computation."
@@ -187,16 +199,37 @@ class Cluster:
     def running(self) -> Iterator[None]:
         """Log lost workers; after an error or Ctrl-C, release all results."""
         self.watch()
+        watcher = threading.Thread(target=self._give_up_if_paused, daemon=True)
+        watcher.start()
         try:
             yield
         except BaseException:
             self.release()
             raise
         finally:
+            self._finished.set()
+            watcher.join()
             for address in self._watched:
                 with suppress(Exception):  # the client may be closed
                     self.client.unsubscribe_topic(address)
             self._watched.clear()
+
+    def _give_up_if_paused(self) -> None:
+        """Release all results if every worker is paused and idle: Dask would wait forever."""
+        idle = 0
+        while not self._finished.wait(PAUSE_SECONDS):
+            with suppress(Exception):  # the scheduler may be busy or gone, which others notice
+                workers = self.client.scheduler_info(n_workers=-1)["workers"]
+                idle = idle + 1 if workers and all(map(_is_stuck, workers.values())) else 0
+                if idle >= PAUSED_CHECKS:
+                    limits = {format_bytes(worker["memory_limit"]) for worker in workers.values()}
+                    self._stalled = (
+                        f"All {len(workers)} workers are paused, because their memory "
+                        f"({', '.join(sorted(limits))}) is full. Start fewer workers with more "
+                        "memory, or pass a smaller `block_rows`."
+                    )
+                    self.release()
+                    return
 
     def watch(self) -> None:
         """Subscribe to the events of all current workers, which report lost workers."""
@@ -230,6 +263,12 @@ class Cluster:
                 "worker %s left; computed again, with what they need: %s",
                 address, _listed(mine),
             )  # fmt: skip
+
+
+def _is_stuck(worker: dict[str, Any]) -> bool:
+    """Whether a worker is paused and runs no task whose end could free memory."""
+    counts = worker["metrics"].get("task_counts", worker["metrics"])
+    return worker["status"] == "paused" and not counts.get("executing", 0)
 
 
 def _call(function: Callable[..., T], *args: Any) -> T:

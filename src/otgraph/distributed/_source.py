@@ -8,6 +8,7 @@ dies.
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import scipy.sparse as sp
 
 from otgraph._optional import require
 from otgraph._parallel import Workers, row_blocks
+from otgraph._validation import check_kind
 from otgraph.costs import as_cost, check_input
 from otgraph.costs.build import euclidean_cost, has_tree
 from otgraph.costs.metrics import is_euclidean
@@ -67,6 +69,7 @@ def find_source(X: Any, metric: Metric, *, cluster: Cluster) -> Source:
         return Source(_two_dimensional(_shape_on_workers(path, cluster)), path=path)
     if _is_dask(X):
         return _of_dask_array(X)
+    check_kind(X, "X")
     if not sp.issparse(X) and not isinstance(X, np.ndarray):
         X = np.asarray(X)
     shape = _two_dimensional(X.shape)
@@ -96,10 +99,10 @@ def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
     else:
         pieces = [cluster.send("points", piece) for piece in source.pieces]
     if not _has_cells(source, options["metric"]):
-        return cluster.submit("cost", build_cost, source.path, pieces, options)
+        return cluster.submit("cost", build_cost, source.path, pieces, source.shape, options)
     # Finding the cell of every point is most of the work, so all workers share it.
     exact = options.pop("exact")
-    points = cluster.submit("points", scale_points, source.path, pieces, options)
+    points = cluster.submit("points", scale_points, source.path, pieces, source.shape, options)
     centers = cluster.submit("cells", find_centers, points, options["seed"])
     labels = [
         cluster.submit("cells", find_cells, points, centers, rows)
@@ -111,14 +114,19 @@ def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
 # Tasks ---------------------------------------------------------------------------------
 
 
-def build_cost(path: str | None, pieces: Sequence[Any], options: dict[str, Any]) -> Cost:
+def build_cost(
+    path: str | None, pieces: Sequence[Any], shape: tuple[int, int], options: dict[str, Any]
+) -> Cost:
     """The cost of points from a file or from pieces."""
-    return as_cost(_checked(path, pieces, options["metric"]), workers=_threads(), **options)
+    X = _checked(path, pieces, shape, options["metric"])
+    return as_cost(X, workers=_threads(), **options)
 
 
-def scale_points(path: str | None, pieces: Sequence[Any], options: dict[str, Any]) -> ScaledPoints:
+def scale_points(
+    path: str | None, pieces: Sequence[Any], shape: tuple[int, int], options: dict[str, Any]
+) -> ScaledPoints:
     """The scaled points, from which costs are computed."""
-    return scaled_points(_checked(path, pieces, options["metric"]), **options)
+    return scaled_points(_checked(path, pieces, shape, options["metric"]), **options)
 
 
 def find_centers(scaled: ScaledPoints, seed: int) -> Float32Array:
@@ -146,8 +154,16 @@ def rows_of_file(path: str, rows: LongArray) -> Any:
     return points[rows] if isinstance(points, np.ndarray) else points.oindex[rows]
 
 
-def _checked(path: str | None, pieces: Sequence[Any], metric: Metric) -> Any:
+def _checked(
+    path: str | None, pieces: Sequence[Any], shape: tuple[int, int], metric: Metric
+) -> Any:
     X = _joined(pieces) if path is None else open_points(path)[...]
+    if X.shape != shape:
+        msg = (
+            f"`X` must have the shape {shape} that it declares, but its chunks together have "
+            f"{X.shape}. If they may be shorter, call `X.compute_chunk_sizes()` first."
+        )
+        raise argument_error(ValueError, "X", msg)
     return check_input(X, metric)
 
 
@@ -170,10 +186,14 @@ def open_points(path: str) -> Any:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def shape_of_file(path: str) -> tuple[int, ...] | str:
-    """Shape of the array in a file, or the reason why it cannot be read."""
+def shape_of_file(path: str) -> tuple[tuple[int, ...], int] | str:
+    """Shape of the array in a file and missing chunks, or the reason why it cannot be read."""
     try:
-        return tuple(int(length) for length in open_points(path).shape)
+        points = open_points(path)
+        missing = 0
+        if not isinstance(points, np.ndarray):
+            missing = points.nchunks - points.nchunks_initialized
+        return tuple(int(length) for length in points.shape), int(missing)
     except Exception as error:  # readers raise many kinds of errors; the driver adds the address
         return f"{type(error).__name__}: {error}"
 
@@ -194,9 +214,19 @@ def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
         )
         raise ClusterError(msg)
     if len(set(seen.values())) > 1:
-        msg = f"`X` is the path {path!r}, where workers see arrays of different shape: {seen}."
+        msg = (
+            f"`X` is the path {path!r}, where workers see arrays of different shape, or different "
+            f"numbers of missing chunks: {seen}."
+        )
         raise ClusterError(msg)
-    return next(iter(seen.values()))
+    shape, missing = next(iter(seen.values()))
+    if missing:
+        msg = (
+            f"`X` is the zarr array {path!r}, of which {missing} chunk(s) are not stored; they are "
+            "read as its fill value. If they are lost, write the array again."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=2)
+    return shape
 
 
 def _of_dask_array(X: Any) -> Source:

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from otgraph.estimators._transformer import GraphTransformer, checked_data
+from otgraph.estimators._transformer import (
+    GraphTransformer,
+    checked_data,
+    unchanged_by_failure,
+)
 from otgraph.estimators.transformers import QuadraticOTTransformer
 from otgraph.exceptions import argument_error
 from otgraph.graphs import Graph
@@ -97,9 +101,10 @@ class OnGraphAlone(OnGraph):
         y
             Not used.
         """
-        graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
-        self._fit_graph(graph)
-        self.transformer_, self.graph_ = transformer, graph
+        with unchanged_by_failure(self):
+            graph, transformer = self._source(self._checked(X, ensure_min_samples=2))
+            self._fit_graph(graph)
+            self.transformer_, self.graph_ = transformer, graph
         return self
 
     def _fit_graph(self, graph: Graph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -10,13 +11,14 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from otgraph._validation import check_choice, check_count
+from otgraph._validation import check_choice, check_count, check_kind
 from otgraph.costs.metrics import is_precomputed
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.distances import distances, new_distances
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from otgraph.graphs import Graph
@@ -29,10 +31,26 @@ OF_THE_OUTPUT = ("mode", "min_neighbors")
 
 def checked_data(estimator: BaseEstimator, X: PointsLike, **options: Any) -> Any:
     """What scikit-learn checks, but for finiteness: errors of our functions give count and row."""
+    check_kind(X, "X")
     return validate_data(
         estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32],
         ensure_all_finite=False, **options,
     )  # fmt: skip
+
+
+@contextmanager
+def unchanged_by_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Give an estimator back all its attributes if `fit` fails.
+
+    scikit-learn's validation records names and number of the features before anything is computed.
+    """
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -50,16 +68,18 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     graph_: Graph
 
     def _fit(self, X: PointsLike, **fit_options: Any) -> Self:
-        X = checked_data(self, X, ensure_min_samples=2)
-        check_choice(self.mode, "mode", get_args(Mode))
-        if check_count(self.min_neighbors, "min_neighbors", minimum=0) and self.mode != "distance":
-            msg = (
-                "`min_neighbors` must be 0 with mode='affinity', where a graph has the edges that "
-                f"it has; got {self.min_neighbors}."
-            )
-            raise argument_error(ValueError, "min_neighbors", msg)
-        build = CONSTRUCTIONS[self._construction].build
-        self.graph_ = build(X, **self._keywords(), **fit_options)
+        with unchanged_by_failure(self):
+            X = checked_data(self, X, ensure_min_samples=2)
+            check_choice(self.mode, "mode", get_args(Mode))
+            least = check_count(self.min_neighbors, "min_neighbors", minimum=0)
+            if least and self.mode != "distance":
+                msg = (
+                    "`min_neighbors` must be 0 with mode='affinity', where a graph has the edges "
+                    f"that it has; got {least}."
+                )
+                raise argument_error(ValueError, "min_neighbors", msg)
+            build = CONSTRUCTIONS[self._construction].build
+            self.graph_ = build(X, **self._keywords(), **fit_options)
         return self
 
     def _keywords(self) -> dict[str, Any]:

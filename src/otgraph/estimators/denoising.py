@@ -11,6 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from otgraph._validation import check_count
 from otgraph.estimators._on_graph import OnGraph
+from otgraph.estimators._transformer import unchanged_by_failure
 from otgraph.exceptions import argument_error
 from otgraph.methods import denoise, diffusion_time
 from otgraph.methods._columns import ColumnReader
@@ -92,7 +93,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         y
             The features to denoise with ``graph="precomputed"``, not used otherwise.
         """
-        self._smoothed(X, y)
+        self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: PointsLike, y: object = None) -> FloatArray:
@@ -103,7 +104,8 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         X, y
             As in :meth:`fit`.
         """
-        return self._smoothed(X, y)
+        with unchanged_by_failure(self):
+            return self._smoothed(X, y)
 
     def transform(self, X: PointsLike) -> FloatArray:
         """Denoised features of new points.

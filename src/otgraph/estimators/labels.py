@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing, column_or_1d
 
 from otgraph.estimators._on_graph import OnGraph
+from otgraph.estimators._transformer import unchanged_by_failure
 from otgraph.methods import spread_labels
 from otgraph.methods._labels import encode_labels
 
@@ -88,15 +89,16 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
             One label per point, -1 where it is unknown. Strings go into an array of dtype
             object, with -1 or None for unknown.
         """
-        X, y = self._checked(X, y=y, ensure_min_samples=2)
-        graph, transformer = self._source(X)
-        self._spread = spread_labels(graph, y, self.mu, tol=self.tol, max_iter=self.max_iter)
-        self.classes_ = self._spread.classes
-        self.transduction_ = self._spread.labels
-        self.label_distributions_ = self._spread.probabilities
-        self.unreachable_ = self._spread.unreachable
-        self.n_iter_ = self._spread.n_iter
-        self.transformer_, self.graph_ = transformer, graph
+        with unchanged_by_failure(self):
+            X, y = self._checked(X, y=y, ensure_min_samples=2)
+            graph, transformer = self._source(X)
+            self._spread = spread_labels(graph, y, self.mu, tol=self.tol, max_iter=self.max_iter)
+            self.classes_ = self._spread.classes
+            self.transduction_ = self._spread.labels
+            self.label_distributions_ = self._spread.probabilities
+            self.unreachable_ = self._spread.unreachable
+            self.n_iter_ = self._spread.n_iter
+            self.transformer_, self.graph_ = transformer, graph
         return self
 
     def predict(self, X: PointsLike) -> NDArray[Any]:

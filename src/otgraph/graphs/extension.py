@@ -93,7 +93,7 @@ def stacked_rows(
     parts = []
     with single_threaded_blas():
         for a, b in row_blocks(queries.shape[0], max(1, BLOCK_ENTRIES // costs.n)):
-            parts.append(csr_from_dense(weights(costs.rows(queries[a:b]), a, b)))
+            parts.append(csr_from_dense(weights(costs.rows(queries[a:b], a), a, b)))
             if not a:  # the first block shows how dense the rows are
                 n_entries = parts[0].nnz / b * queries.shape[0]
                 require_bytes(

@@ -118,7 +118,11 @@ class Graph(BaseGraph):
         """
         sums = self._row_sums()
         isolated = sums == 0.0
-        transition = _scale_rows(self.weights, 1.0 / np.where(isolated, 1.0, sums))
+        # The inverse of a sum near the smallest number would overflow; the quotient does not.
+        sums[isolated] = 1.0
+        data = self.weights.data / np.repeat(sums, np.diff(self.weights.indptr))
+        pattern = self.weights.indices.copy(), self.weights.indptr.copy()
+        transition = sp.csr_matrix((data, *pattern), shape=self.weights.shape)
         if isolated.any():
             transition = transition + sp.diags(isolated.astype(np.float64), format="csr")
         return sp.csr_matrix(transition)

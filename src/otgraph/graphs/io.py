@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 from otgraph._atomic import replacing
 from otgraph._validation import check_csr
-from otgraph.exceptions import FormatError
+from otgraph.exceptions import FormatError, argument_error
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs.graph import Graph, TransportGraph
 from otgraph.solvers.certificate import Certificate, Reason, Status
@@ -76,6 +76,11 @@ def save_graph(
     """
     arrays = dict(_arrays_of(graph, include_points))
     header = _encoded_header(graph, arrays)
+    try:
+        _graph_of(json.loads(header), arrays)
+    except (FormatError, ValueError) as error:
+        msg = f"This graph cannot be saved, because its file could not be loaded. {error}"
+        raise argument_error(ValueError, "graph", msg) from error
     prelude = PRELUDE.pack(MAGIC, VERSION, len(header))
     with replacing(os.fspath(path), overwrite=overwrite) as file:
         file.write(prelude + hashlib.sha256(prelude + header).digest() + header)

@@ -38,6 +38,13 @@ def positive(value: object, name: str) -> float:
     return check_positive(value, name)
 
 
+def power_of_distance(value: object, name: str) -> float:
+    """A power that does not overflow for distances of usual size."""
+    from otgraph._validation import check_power
+
+    return check_power(value, name)
+
+
 def count(minimum: int = 1) -> Check:
     """A check that a value is an integer of at least ``minimum``."""
 

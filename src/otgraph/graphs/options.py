@@ -18,6 +18,7 @@ from otgraph.graphs.keywords import (
     option,
     optional,
     positive,
+    power_of_distance,
     seed,
 )
 from otgraph.typing import Metric, RandomState  # noqa: TC001  # the command line reads annotations
@@ -46,7 +47,7 @@ class CostOptions(Options):
         "euclidean, cosine, any metric of scikit-learn, a function, or precomputed.",
         known_metric,
     )
-    power: float = option(2.0, "Power of the distance.", positive)
+    power: float = option(2.0, "Power of the distance.", power_of_distance)
     normalize: bool = option(True, "Divide costs by their mean, so that eps has no unit.", flag)
 
 

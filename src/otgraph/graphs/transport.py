@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from otgraph._kernels import restricted as plan_kernels
 from otgraph._parallel import Workers
 from otgraph._validation import (
+    LARGEST,
     check_mass,
     check_seed,
     check_vector,
@@ -103,6 +104,7 @@ class TransportProblem:
             seed=self.seed,
             workers=Workers(n_jobs, progress=bool(progress)),
         )
+        self._refuse_huge_costs()
         self.points = kept_points(given, X, options.metric)
         del X
         self.mass = mass[self.cost.order]
@@ -111,6 +113,15 @@ class TransportProblem:
         if self.cost.identical:
             msg = "All points of `X` are identical: all weights are equal."
             warnings.warn(msg, UserWarning, stacklevel=3)
+
+    def _refuse_huge_costs(self) -> None:
+        """The solver squares costs."""
+        if LARGEST < self.cost.largest < np.inf:
+            msg = (
+                f"`X` has costs up to {self.cost.largest:.3g}, whose squares overflow; rescale it, "
+                "or pass `normalize=True`."
+            )
+            raise argument_error(ValueError, "X", msg)
 
     def solve_goal(
         self,

@@ -98,6 +98,9 @@ def denoise(
     shape = (graph.n, len(reader.indices))
     if out is None:
         out = np.empty(shape)
+    elif not hasattr(out, "shape") or not hasattr(out, "__setitem__"):
+        msg = f"`out` must be an array of shape {shape}, got {out!r}."
+        raise argument_error(TypeError, "out", msg)
     elif tuple(out.shape) != shape:
         msg = f"`out` must have shape {shape}, got {tuple(out.shape)}."
         raise argument_error(ValueError, "out", msg)

@@ -211,7 +211,8 @@ def _line_search(
                 return _Step(trial, after, step, end_value)
             high, high_slope = step, end_slope
         # The zero of the slope by linear interpolation, kept away from the ends.
-        share = -low_slope / (high_slope - low_slope)
+        rise = high_slope - low_slope
+        share = -low_slope / rise if 0.0 < rise < np.inf else 0.5  # bisection beyond the range
         step = low + min(0.9, max(0.1, share)) * (high - low)
     return best
 

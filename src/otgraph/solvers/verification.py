@@ -241,7 +241,7 @@ class _Costs:
         if self._metric == "seuclidean":
             keywords["V"] = np.var(points, axis=0, ddof=1)
         if self._metric == "mahalanobis":
-            keywords["VI"] = np.linalg.inv(np.cov(points.T)).T
+            keywords["VI"] = np.linalg.inv(np.atleast_2d(np.cov(points.T))).T
         # scipy squares differences, so points are scaled to values near 1 first.
         unit = 1.0
         if self._metric in ("euclidean", "sqeuclidean"):
