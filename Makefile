@@ -53,8 +53,10 @@ format: .venv/.installed-lint
 	$(BIN)/python -m ruff format .
 	$(BIN)/python tools/markdown_width.py --fix
 
-# Runs the tutorials; a warning fails the build. The pages are in out/docs/index.html.
+# Makes the pictures and runs the tutorials; a warning fails the build. The pages are in
+# out/docs/index.html.
 docs: .venv/.installed-docs
+	$(ONE_THREAD) $(BIN)/python docs/make_plots.py
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs $(ARGS)
 
 # Peers may ask for old versions of what we use; they get their own environment.

@@ -1,4 +1,7 @@
-"""Make the pictures of the pages by running their code: ``python docs/make_plots.py [PAGE]``."""
+"""Make the pictures of the pages by running their code, and the page that shows them all.
+
+``python docs/make_plots.py [PAGE]``; ``make docs`` does it first.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,15 @@ import matplotlib as mpl
 
 FOLDER = Path(__file__).parent
 PAGES = ("plots.md", "good_graph.md")
+GALLERY = FOLDER / "gallery.md"
 STEP = re.compile(
-    r"```python\n(?P<code>(?:(?!```).)*)```\s+!\[[^]]*\]\((?P<image>[^)]+)\)", re.DOTALL
+    r"```python\n(?P<code>(?:(?!```).)*)```\s+!\[(?P<words>[^]]*)\]\((?P<image>[^)]+)\)", re.DOTALL
 )
+HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+CALL = re.compile(r"\b(?:plots|pl)\.(\w+)\(")
+GALLERY_COLUMNS = 2
 DPI = 100
-COLORS = 128  # of a screenshot: a third of the size, and no visible difference
+COLORS = 128  # of a picture: a third of the size, and no visible difference
 WINDOW = "1280,887"  # 1280 x 800 and what a browser takes for itself
 
 
@@ -31,6 +38,32 @@ def main() -> None:
             for code, image in steps(page):
                 run(code.replace("arms.html", f"{scratch}/arms.html"), names, FOLDER / image)
                 print(image)
+    GALLERY.write_text(gallery(), encoding="utf-8")
+
+
+def gallery() -> str:
+    """The page of all pictures, each a link to the code that makes it."""
+    text = (FOLDER / PAGES[0]).read_text("utf-8")
+    cells = []
+    for step in STEP.finditer(text):
+        heading = HEADING.findall(text[: step.start()])[-1]
+        anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        words = " ".join(step["words"].split())
+        functions = ", ".join(f"`{name}`" for name in dict.fromkeys(CALL.findall(step["code"])))
+        picture = f"[![{words}]({step['image']})](plots.md#{anchor})"
+        cells.append(f"{picture}<br>{heading}: {functions}")
+    cells += [""] * (-len(cells) % GALLERY_COLUMNS)
+    rows = [cells[k : k + GALLERY_COLUMNS] for k in range(0, len(cells), GALLERY_COLUMNS)]
+    lines = [
+        "# Gallery",
+        "",
+        "All pictures of [Plots](plots.md). Each leads to the code that makes it.",
+        "",
+        "| " * GALLERY_COLUMNS + "|",
+        "|---" * GALLERY_COLUMNS + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def steps(page: str) -> list[tuple[str, str]]:
@@ -45,19 +78,29 @@ def run(code: str, names: dict[str, Any], image: Path) -> None:
 
     exec(code, names)
     if plt.get_fignums():
-        plt.gcf().savefig(image, dpi=DPI)
+        plt.gcf().savefig(file := io.BytesIO(), dpi=DPI)
         plt.close("all")
+        save_small(file, image)
     else:
         photograph(Path(names["page"]), image)
 
 
+def save_small(picture: io.BytesIO, image: Path) -> None:
+    """Save a picture with few colors."""
+    from PIL import Image
+
+    Image.open(picture).convert("RGB").quantize(COLORS).save(image, optimize=True)
+
+
 def photograph(page: Path, image: Path) -> None:
     """A page as a browser shows it."""
-    from PIL import Image
     from selenium import webdriver
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        print(f"{image.name} is kept: no chromium and chromedriver to photograph the page")
+        return
     options = webdriver.ChromeOptions()
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={WINDOW}"):
         options.add_argument(flag)
@@ -68,8 +111,7 @@ def photograph(page: Path, image: Path) -> None:
         browser.get(page.as_uri())
         reading = (By.CSS_SELECTOR, "[data-reading=mean_degree]")
         WebDriverWait(browser, 60).until(lambda b: b.find_element(*reading).text)
-        screen = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
-        screen.quantize(COLORS).save(image, optimize=True)
+        save_small(io.BytesIO(browser.get_screenshot_as_png()), image)
     finally:
         browser.quit()
 

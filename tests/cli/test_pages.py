@@ -133,3 +133,15 @@ class TestDemo:
         monkeypatch.setattr("otgraph.experiments.demo.run", lambda: ("findings", Figure()))
         assert cli("demo").out == "findings\n"
         assert Path("spiral.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_page_with_a_layout_and_the_columns_of_the_table(cli, points):
+    table = pd.DataFrame(np.load(points)[:, :2], columns=["depth", "<b>odd</b>"])
+    table.to_csv("-rf.csv", index=False)
+    done = cli("explore", "-o", "page.html", "--eps", "1", "--layout", "force", "--", "-rf.csv")
+    assert done.code == 0, done.err
+    page = Path("page.html").read_text()
+    assert "otgraph graph ./-rf.csv -o graph.otg" in page  # a name, and no options
+    for name in ("depth", "&lt;b&gt;odd&lt;/b&gt;"):
+        assert f">{name}</option>" in page
+    assert cli("explore", points, "-o", "x.html", "--layout", "tsne").code == 1

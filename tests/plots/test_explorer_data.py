@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from otgraph.graphs.path import EpsPath
 from otgraph.methods import perplexity
 from otgraph.plots import explore
 from otgraph.plots.colors import GROUPS, UNKNOWN
+from otgraph.plots.explorer.curve import curve_of
+from otgraph.plots.explorer.figures import log_ticks
 from otgraph.plots.explorer.rebuild import rebuilding
 from otgraph.plots.explorer.scene import LEVELS, scene_of
 from otgraph.plots.explorer.values import DENSEST, N_VALUES, SPARSEST, chosen_eps
@@ -38,6 +41,7 @@ def scene(path, **changes):
         "coordinates": None, "labels": None, "names": None,
         "max_points": 10**6, "max_edges": 10**6, "source": "POINTS",
     }  # fmt: skip
+    settings |= {"layout": "pca", "columns": {}, "curve": {"text": ""}}
     return scene_of(list(path), **{**settings, **changes})
 
 
@@ -100,8 +104,8 @@ class TestScene:
         labels = np.where(np.arange(N) % 2, "odd", "even").astype(object)
         labels[5] = None
         shown = scene(path, labels=labels, names=[f"p{k}" for k in range(N)])
-        assert shown.groups["names"] == ["even", "odd", "unknown"]
-        assert shown.groups["colors"] == [*GROUPS[:2], UNKNOWN]
+        assert shown.columns[0]["names"] == ["even", "odd", "unknown"]
+        assert shown.columns[0]["colors"] == [*GROUPS[:2], UNKNOWN]
         assert shown.texts[4:6] == ["row 4: p4 (even)", "row 5: p5 (unknown)"]
         few = scene(path, max_points=3)
         assert few.texts == [f"row {row}" for row in few.rows]
@@ -279,3 +283,31 @@ class TestExplore:
         with pytest.raises(ValueError, match="Pass `coordinates`"):
             explore(costs, metric="precomputed", eps=[1.0])
         assert explore(costs, metric="precomputed", eps=[1.0], coordinates=X[:20, :2]).html
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.2, 0.9), (0.003, 1.5), (1e-6, 1e6), (1.0, 1.0), (0.41, 0.44), (3, 60)]
+)
+def test_ticks_are_few_round_and_apart(low, high):
+    ticks = log_ticks(low, high)
+    assert 1 <= len(ticks) <= 5
+    assert all(low <= tick <= high for tick in ticks)
+    if len(ticks) > 1:  # no two are nearer than a tenth of the axis
+        assert np.diff(np.log(ticks)).min() > 0.1 * np.log(high / low)
+
+
+class TestCurve:
+    def test_values_of_the_page_are_tried_as_well(self, path):
+        curve = curve_of(list(path), "auto")
+        found = otgraph.choose_eps(path[0].points)
+        assert f"smallest at ε = {found.eps:.3g}" in curve["text"]
+        assert len(curve["at"]) == len(curve["scores"]) >= len(path)
+        assert np.all(np.diff(curve["at"]) > 0)
+
+    def test_reason_where_there_is_none(self, path):
+        assert curve_of([replace(path[0], points=None)], "auto") == {
+            "text": "No curve of predictions: the graphs hold no points."
+        }
+        assert curve_of(list(path), None) == {"text": ""}
+        with pytest.raises(TypeError, match="`choice` must come from `choose_eps`"):
+            curve_of(list(path), 3.0)

@@ -9,7 +9,6 @@ import sys
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from bokeh.palettes import Viridis256
 
 import otgraph
@@ -119,7 +118,10 @@ class Reader:
 @pytest.fixture(scope="module")
 def page(browser, path, labels, tmp_path_factory):
     file = tmp_path_factory.mktemp("page") / "page.html"
-    explore(path, file, labels=labels, names=[f"{NAUGHTY}{k}" for k in range(N)], title=NAUGHTY)
+    explore(
+        path, file, labels=labels, names=[f"{NAUGHTY}{k}" for k in range(N)], title=NAUGHTY,
+        columns={"depth": np.where(np.arange(N) == 3, np.nan, np.arange(N)), NAUGHTY: labels},
+    )  # fmt: skip
     browser.get(file.as_uri())
     return Reader(browser)
 
@@ -131,6 +133,11 @@ def test_loads_without_errors_or_network(page):
 
 
 def test_names_are_text_and_never_code(page):
+    assert (
+        page.browser.find_element(By.CSS_SELECTOR, "meta[http-equiv]")
+        .get_attribute("content")
+        .startswith("default-src 'none'; script-src 'unsafe-eval' 'sha256-")
+    )
     assert page.browser.execute_script("return window.broken") is None
     assert page.browser.find_element(By.TAG_NAME, "h1").text == NAUGHTY
     page.color_by("label")
@@ -202,6 +209,102 @@ class TestColors:
             [float(word) for word in words[1:]], [values.min(), values.max()], rtol=0.01
         )
 
+    def test_column_of_numbers(self, page):
+        page.color_by("depth")
+        colors = page.column("points", "color")
+        assert (colors[0], colors[N - 1], colors[3]) == (Viridis256[0], Viridis256[-1], UNKNOWN)
+        assert page.text("legend").split("\n") == ["depth", "0", str(N - 1)]
+
+    def test_column_of_groups(self, page, labels):
+        page.color_by(NAUGHTY)
+        by_column = page.column("points", "color")
+        page.color_by("label")
+        assert page.column("points", "color") == by_column
+
+
+class TestSelection:
+    def select(self, page, indices):
+        model = "Bokeh.documents[0].get_model_by_name('points')"
+        page.browser.execute_script(f"{model}.selected.indices = arguments[0]", indices)
+
+    def test_lists_points_and_their_neighbors_at_every_eps(self, page, path, labels):
+        page.move_to(1)
+        assert not page.browser.find_element(By.ID, "selection").is_displayed()
+        self.select(page, [4, 7])
+        for value in (1, 3):
+            page.move_to(value)
+            assert page.text("selected-count") == "2 selected"
+            lines = page.text("selected-list").split("\n")
+            for line, row in zip(lines, (4, 7), strict=True):
+                neighbors = np.sort(path[value].weights[[row]].indices)
+                assert (
+                    line
+                    == (
+                        f"row {row}: {NAUGHTY}{row} ({labels[row]}); {len(neighbors)} neighbors: "
+                        + ", ".join(map(str, neighbors))
+                    ).rstrip()
+                )
+        page.browser.find_element(By.ID, "clear-selection").click()
+        assert not page.browser.find_element(By.ID, "selection").is_displayed()
+
+    def test_a_box_selects(self, page):
+        """With the pointer: choose the tool, drag over the picture."""
+        self.choose_tool(page, "BoxSelectTool")
+        plot = page.browser.find_element(By.CSS_SELECTOR, ".graph .plot")
+        x, y = plot.rect["x"], plot.rect["y"]
+        width, height = plot.rect["width"], plot.rect["height"]
+        chain = ActionChains(page.browser)
+        pointer = chain.w3c_actions.pointer_action
+        pointer.move_to_location(round(x + 20), round(y + 20))
+        pointer.pointer_down()
+        pointer.move_to_location(round(x + 0.6 * width), round(y + 0.6 * height))
+        pointer.move_to_location(round(x + width - 70), round(y + height - 20))
+        pointer.pointer_up()
+        chain.perform()
+        WebDriverWait(page.browser, SECONDS).until(lambda _: page.text("selected-count"))
+        assert page.text("selected-count") == f"{N} selected"
+        assert len(page.text("selected-list").split("\n")) == N
+        page.browser.find_element(By.ID, "clear-selection").click()
+        self.choose_tool(page, "PanTool")
+
+    @staticmethod
+    def choose_tool(page, kind):
+        page.browser.execute_script(
+            """
+            const graph = Bokeh.documents[0].get_model_by_name("graph")
+            graph.toolbar.tools.find((tool) => tool.type == arguments[0]).active = true
+            """,
+            kind,
+        )
+
+
+class TestStrip:
+    """The curve and the components below the slider."""
+
+    def shape(self, page, name):
+        return page.browser.find_element(By.CSS_SELECTOR, f"#curve .{name}")
+
+    def test_error_of_predictions(self, page, path):
+        keywords = {"metric": "manhattan", "power": 1.5}
+        choice = otgraph.choose_eps(path[0].points, **keywords)
+        assert f"smallest at ε = {choice.eps:.3g} (eps='auto')" in page.text("error")
+        points = self.shape(page, "error").get_attribute("points").split()
+        eps = np.array([graph.params["eps"] for graph in path])
+        tried = np.union1d(choice.grid, eps)
+        curve = otgraph.choose_eps(path[0].points, eps=tried, **keywords)
+        inside = (tried >= eps[0]) & (tried <= eps[-1])
+        assert len(points) == inside.sum() > len(eps)
+        heights = [float(point.split(",")[1]) for point in points]
+        assert np.argmax(heights) == np.argmin(curve.scores[inside])  # 0 is the upper end
+
+    def test_components_and_the_current_value(self, page, path):
+        for value in (0, 2):
+            page.move_to(value)
+            assert float(self.shape(page, "cursor").get_attribute("x1")) == 1000 * value / 3
+            assert f"components: {path[value].n_connected}" in page.text("curve-text")
+        points = self.shape(page, "components").get_attribute("points").split()
+        assert len(points) == len(path)
+
 
 class TestHovering:
     def lonely_rows(self, page, count):
@@ -245,15 +348,18 @@ class TestCode:
         button.click()
         assert panel.is_displayed()
         assert page.text("python").startswith("graph = otgraph.quadratic_ot_graph(X, eps=")
+        assert page.text("python").endswith("graph.save('graph.otg')")
         button.click()
         assert not panel.is_displayed()
 
-    def test_both_rebuild_the_graph(self, page, path, X, tmp_path):
+    def test_both_rebuild_the_graph(self, page, path, X, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
         page.browser.find_element(By.ID, "show-code").click()
         page.move_to(2)
         names = {"otgraph": otgraph, "X": X}
         exec(page.text("python"), names)
         self.assert_same(names["graph"].weights, path[2].weights)
+        (tmp_path / "graph.otg").unlink()
 
         np.save(tmp_path / "points.npy", X)
         command = page.text("command").replace("POINTS", "points.npy")
@@ -262,7 +368,9 @@ class TestCode:
         subprocess.run(
             [sys.executable, "-m", *words], cwd=tmp_path, check=True, capture_output=True
         )
-        self.assert_same(sp.load_npz(tmp_path / "graph.otg"), path[2].weights)
+        saved = otgraph.load_graph(tmp_path / "graph.otg")
+        self.assert_same(saved.weights, path[2].weights)
+        assert saved.certificate.status.value == page.reading("status")
 
     @staticmethod
     def assert_same(rebuilt, weights):
@@ -270,6 +378,73 @@ class TestCode:
         assert abs(rebuilt - weights).max() < 1e-5
         heavy = weights > 1e-5
         assert (heavy != (rebuilt > 1e-5)).nnz == 0
+
+
+HOSTILE = [
+    "</script><script>window.broken = 1; alert(1)</script>",
+    "<img src=x onerror='window.broken = 2; alert(2)'>",
+    "<svg onload='window.broken = 3'></svg>",
+    "javascript:window.broken=4",
+    "{{ 7 * 7 }} {% raw %}",
+    "--><!--<script>window.broken = 5",
+    "'\"`;window.broken=6//",
+    "__proto__",
+    "$\\frac{1}$",
+    "\u202eright to left",
+    "half \ud800 of a pair",
+    "policy-of-the-page",
+]
+
+
+@pytest.fixture(scope="module")
+def hostile_page(X, tmp_path_factory):
+    """Names, labels, columns, title and source that try to become code."""
+    file = tmp_path_factory.mktemp("hostile") / "page.html"
+    words = np.array(HOSTILE, dtype=object)[np.arange(N) % len(HOSTILE)]
+    columns = {name: words if k % 2 else np.arange(N) for k, name in enumerate(HOSTILE)}
+    explore(
+        X, file, eps=[0.5, 2.0], labels=words, names=words, columns=columns,
+        title=" ".join(HOSTILE), source=" ".join(HOSTILE),
+    )  # fmt: skip
+    return file
+
+
+def shown(text):
+    return text.replace("\ud800", "\ufffd")
+
+
+def test_hostile_words_are_text(browser, hostile_page):
+    browser.get(hostile_page.as_uri())
+    page = Reader(browser)
+    for name in ("label", *HOSTILE):
+        page.color_by(shown(name))
+    page.point_at(0)
+    page.browser.find_element(By.ID, "show-code").click()
+    assert browser.find_element(By.TAG_NAME, "h1").text == " ".join(map(shown, HOSTILE))
+    assert browser.execute_script("return window.broken") is None
+    assert not browser.find_elements(By.CSS_SELECTOR, "img, svg[onload]")
+    assert page.errors() == []
+
+
+def test_policy_lets_only_the_scripts_of_the_page_run(page):
+    """A script, a handler or a request that data brought in would be stopped."""
+    page.browser.execute_script(
+        """
+        const script = document.createElement("script")
+        script.textContent = "window.injected = 1"
+        document.body.append(script)
+        const image = document.createElement("div")
+        image.innerHTML = "<img src='data:,' onerror='window.injected = 2'>"
+        document.body.append(image)
+        window.refused = "no"
+        fetch("https://example.org").catch(() => { window.refused = "yes" })
+        """
+    )
+    WebDriverWait(page.browser, SECONDS).until(
+        lambda b: b.execute_script("return window.refused") == "yes"
+    )
+    assert page.browser.execute_script("return window.injected") is None
+    assert any("Content Security Policy" in error for error in page.errors())
 
 
 def test_thinned_page_says_so(browser, path, tmp_path):

@@ -81,7 +81,7 @@ def test_box_for_every_group(cells, ax):
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b/c", "d"]
     assert ax.get_ylabel() == "group"
     mean = np.diff(cells.obsp["weights"].indptr).mean()
-    (name,) = [text.get_text() for text in ax.get_legend().get_texts()]
+    (name,) = [text.get_text() for text in ax.texts]
     assert name == f"mean of all cells: {mean:.3g}"
     with pytest.raises(KeyError, match="got 'grp'; there are: 'group'"):
         ogs.pl.degrees(cells, "grp")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict, fields, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from otgraph._memory import format_bytes
@@ -24,12 +25,25 @@ from otgraph.cli.options import (
     option,
 )
 from otgraph.cli.preparation import warn_of_doubts
-from otgraph.cli.reading import TABLES, group_names, read_labels, read_points, split_list
+from otgraph.cli.reading import STDIN, TABLES, group_names, read_labels, read_points, split_list
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.terminal import compilation_noted
 from otgraph.cli.writing import ARRAYS, PICTURES, target, write_array, write_figure
 
+if TYPE_CHECKING:
+    from otgraph.cli.reading import Points
+
 PAGES = (".html",)
+MOST_COLUMNS = 50  # more make a list that nobody reads, and a large page
+
+
+class Layout(StrEnum):
+    """Where the points of a page are."""
+
+    pca = "pca"
+    force = "force"
+    spectral = "spectral"
+    umap = "umap"
 
 
 def explore(
@@ -38,6 +52,9 @@ def explore(
     eps: Annotated[list[str] | None, EPS_VALUES] = None,
     labels: Annotated[str | None, LABELS] = None,
     label_column: Annotated[str | None, LABEL_COLUMN] = None,
+    layout: Annotated[
+        Layout, typer.Option(help="Where the points are; all but pca look at the graph.")
+    ] = Layout.pca,
     title: Annotated[str | None, option("Heading of the page.")] = None,
     max_points: Annotated[int | None, option("Most points to draw.")] = None,
     max_edges: Annotated[int | None, option("Most edges to draw for each eps.")] = None,
@@ -77,6 +94,8 @@ def explore(
             place.path,
             eps=values,
             labels=groups,
+            columns=_columns(data),
+            layout=layout.value,
             names=data.row_names,
             source=_source(points, reading, label_column),
             **given(title=title, max_points=max_points, max_edges=max_edges),
@@ -91,11 +110,19 @@ def explore(
     return report
 
 
+def _columns(data: Points) -> dict[str, Any]:
+    """Columns of the points to color by: the first ones of many, none of a sparse matrix."""
+    if data.column_names is None or not isinstance(data.values, np.ndarray):
+        return {}
+    first = list(data.column_names)[:MOST_COLUMNS]
+    return {str(name): data.values[:, k] for k, name in enumerate(first)}
+
+
 def _source(points: str, reading: ReadOptions, label_column: str | None) -> str:
     """The file of points and its reading options, as a command would repeat them."""
     if label_column is not None and reading.columns is None:
         reading = replace(reading, drop=[*(reading.drop or ()), label_column])
-    words = [points]
+    words = [f"./{points}" if points.startswith("-") and points != STDIN else points]
     for field in fields(reading):
         value = getattr(reading, field.name)
         flag = field.name.replace("_", "-")

@@ -110,6 +110,11 @@ def compare_graphs(
             shown, positions, color=colors, ax=each, legend=legend if last else False, **keywords
         )
         set_plain(each.title, f"{name}\n{_neighbors(graph)}")
+    if ax is None and len(graphs) % min(columns, len(graphs)):
+        # There is an empty place for the legend: it need not push the pictures aside.
+        legend_or_bar = [axes[-1].get_legend(), *axes[-1].child_axes]
+        for part in filter(None, legend_or_bar):
+            part.set_in_layout(False)
     return axes
 
 
@@ -157,7 +162,7 @@ def _axes(ax: Any, n: int, columns: int) -> NDArray[Any]:
     figure = pyplot.figure(figsize=(PANEL * columns, PANEL * rows), layout="compressed")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for empty in axes[n:]:
-        empty.remove()
+        empty.axis("off")
     return np.asarray(axes[:n])
 
 

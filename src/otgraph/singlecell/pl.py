@@ -125,11 +125,15 @@ def _boxes(adata: AnnData, groupby: str, counts: IntArray, ax: Axes | None) -> A
     for line in boxes["medians"]:
         line.set(color=INK, linewidth=1.2)
     mean = float(counts.mean())
-    ax.axvline(mean, color=INK, linestyle=":", linewidth=1, label=f"mean of all cells: {mean:.3g}")
+    ax.axvline(mean, color=INK, linestyle=":", linewidth=1)
+    ax.annotate(
+        f"mean of all cells: {mean:.3g}", (mean, 1.0), (0, 2), ha="center", fontsize="small",
+        xycoords=("data", "axes fraction"), textcoords="offset points",
+    )  # fmt: skip
     ax.set_yticks(range(1, len(hues) + 1), list(hues))
     make_plain(ax.get_yticklabels())
     ax.invert_yaxis()
-    finish(ax, xlabel="degree", ylabel=printable(groupby), xlim=(0, None), entries=1)
+    finish(ax, xlabel="degree", ylabel=printable(groupby), xlim=(0, None))
     make_plain([ax.yaxis.label])
     return ax
 

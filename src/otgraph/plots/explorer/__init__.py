@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from otgraph._atomic import replacing
 from otgraph._optional import require
+from otgraph._text import printable
 from otgraph._validation import check_count
 from otgraph.exceptions import DisconnectedWarning, argument_error
 from otgraph.graphs.graph import TransportGraph
@@ -16,12 +17,14 @@ from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.path import EpsPath, eps_path
 from otgraph.plots.colors import one_per_point
+from otgraph.plots.explorer.curve import curve_of
 from otgraph.plots.explorer.page import Page, page_html
 from otgraph.plots.explorer.rebuild import METHOD
 from otgraph.plots.explorer.scene import scene_of
 from otgraph.plots.explorer.values import chosen_eps
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Unpack
 
     from numpy.typing import ArrayLike
@@ -43,8 +46,11 @@ def explore(
     *,
     eps: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    columns: Mapping[str, ArrayLike] | None = None,
     names: ArrayLike | None = None,
     coordinates: ArrayLike | None = None,
+    layout: str = "pca",
+    choice: Any = "auto",
     title: str | None = None,
     source: str = "POINTS",
     max_points: int = MAX_POINTS,
@@ -58,8 +64,9 @@ def explore(
 
     It shows the points with the edges of one graph, the distribution of degrees, mean degree,
     number of components, perplexity and certificate, with a slider over the values of ``eps``.
-    Pointing at a dot marks its neighbors. A button shows the code that builds the current graph.
-    The page is one file and needs no network.
+    Pointing at a dot marks its neighbors, and a lasso lists points with theirs. Below the slider
+    are the number of components and the error behind ``eps="auto"``. A button shows the code that
+    builds the current graph. The page is one file and needs no network.
 
     Parameters
     ----------
@@ -73,11 +80,20 @@ def explore(
         where the mean degree is about 3 to where it is about 60, or half of the other points.
     labels
         Group of each point, to color by; -1 and missing ones are gray.
+    columns
+        More to color by: names and values, one value per point, or a table. Numbers get a color
+        scale, everything else groups.
     names
         Name of each point, shown beside its row number.
     coordinates
         Where to draw the points, shape (n, 2), or an ``Embedding`` of two columns. By default
-        the first two principal components.
+        the `layout`.
+    layout
+        ``"pca"``, ``"force"``, ``"spectral"`` or ``"umap"``, of the graph that is shown first;
+        see :func:`otgraph.plots.layout`.
+    choice
+        Curve below the slider: from :func:`otgraph.choose_eps`, None for no curve. By default it is
+        computed if the graphs hold their points.
     title
         Heading of the page.
     source
@@ -111,13 +127,21 @@ def explore(
     scene = scene_of(
         graphs,
         coordinates=coordinates,
+        layout=layout,
+        columns={
+            str(name): one_per_point(values, f"columns[{name!r}]", n)
+            for name, values in (columns if columns is not None else {}).items()
+        },
+        curve=curve_of(graphs, choice),
         labels=None if labels is None else one_per_point(labels, "labels", n),
         names=None if names is None else one_per_point(names, "names", n),
         max_points=max_points,
         max_edges=max_edges,
-        source=source,
+        source=printable(source),
     )
-    html = page_html(scene, title or f"{n:,} points, {len(graphs)} values of ε")
+    html = page_html(
+        scene, printable(title) if title else f"{n:,} points, {len(graphs)} values of ε"
+    )
     if out is None:
         return Page(html)
     with replacing(os.fspath(out)) as file:

@@ -18,6 +18,10 @@ for (const name of ["x", "y", "rows", "degree", "component", "potential", "edge_
   scene[name] = plain(scene[name])
 }
 
+for (const each of scene.columns) {
+  if (each.values) each.values = plain(each.values)
+}
+
 const n_points = scene.rows.length
 const n_edges = scene.edge_i.length
 const by_id = (id) => document.getElementById(id)
@@ -88,6 +92,7 @@ function limits(values) {
   let low = Infinity
   let high = -Infinity
   for (const value of values) {
+    if (!Number.isFinite(value)) continue
     low = Math.min(low, value)
     high = Math.max(high, value)
   }
@@ -98,18 +103,27 @@ function mapped(values) {
   const [low, high] = limits(values)
   const last = palette.numbers.length - 1
   const scale = high > low ? last / (high - low) : 0
-  return Array.from(values, (value) => palette.numbers[Math.round((value - low) * scale)])
+  return Array.from(values, (value) => Number.isFinite(value)
+    ? palette.numbers[Math.round((value - low) * scale)]
+    : palette.others)
+}
+
+// The column to color by, unless it is a quantity of the graph.
+function chosen_column() {
+  return select.value.startsWith("column ") ? scene.columns[Number(select.value.slice(7))] : null
 }
 
 function colors_at(value) {
-  switch (select.value) {
-    case "label":
-      return Array.from(scene.groups.codes, (code) => scene.groups.colors[code])
-    case "component":
-      return Array.from(column(scene.component, value), (c) => palette.groups[c] ?? palette.others)
-    default:
-      return mapped(column(scene[select.value], value))
+  const chosen = chosen_column()
+  if (chosen) {
+    return chosen.values
+      ? mapped(chosen.values)
+      : Array.from(chosen.codes, (code) => chosen.colors[code])
   }
+  if (select.value == "component") {
+    return Array.from(column(scene.component, value), (c) => palette.groups[c] ?? palette.others)
+  }
+  return mapped(column(scene[select.value], value))
 }
 
 function draw_points(value) {
@@ -142,8 +156,11 @@ function draw_legend(value) {
   const {component_sizes, n_connected} = scene.values[value]
   const legend = by_id("legend")
   const most = 24
-  if (select.value == "label") {
-    const {names, colors} = scene.groups
+  const chosen = chosen_column()
+  if (chosen?.values) {
+    legend.replaceChildren(...scale_of(chosen.name, chosen.values))
+  } else if (chosen) {
+    const {names, colors} = chosen
     const entries = names.slice(0, most).map((name, k) => entry(colors[k], name))
     legend.replaceChildren(...entries, names.length > most ? `and ${names.length - most} more` : "")
   } else if (select.value == "component") {
@@ -227,6 +244,73 @@ function told_neighbors(marked) {
     `${degree} neighbors${drawn}: ${rows}${more}`
 }
 
+const SVG = "http://www.w3.org/2000/svg"
+
+function add_shape(kind, name, attributes) {
+  const shape = document.createElementNS(SVG, kind)
+  shape.classList.add(name)
+  for (const [key, value] of Object.entries(attributes)) shape.setAttribute(key, value)
+  by_id("curve").append(shape)
+  return shape
+}
+
+// A line through values at places between 0 and 1, from the bottom to the top of the strip.
+function add_curve(name, at, values) {
+  const [low, high] = limits(values)
+  const height = (value) => high > low ? 95 - 90 * (value - low) / (high - low) : 95
+  const points = at.map((place, k) => `${1000 * place},${height(values[k])}`).join(" ")
+  add_shape("polyline", name, {points})
+}
+
+function add_bar(name, place) {
+  return add_shape("line", name, {x1: 1000 * place, x2: 1000 * place, y1: 0, y2: 100})
+}
+
+function draw_curves() {
+  const {at, scores, best} = scene.curve
+  const last = scene.values.length - 1
+  if (last < 1) return null
+  const places = scene.values.map((_, k) => k / last)
+  add_curve("components", places, scene.values.map(({n_connected}) => Math.log(n_connected)))
+  if (at) add_curve("error", at, scores)
+  if (best != null) add_bar("best", best)
+  return add_bar("cursor", 0)
+}
+
+const strip_cursor = draw_curves()
+
+function move_strip_cursor(value) {
+  if (strip_cursor == null) return
+  const place = 1000 * value / (scene.values.length - 1)
+  strip_cursor.setAttribute("x1", place)
+  strip_cursor.setAttribute("x2", place)
+}
+
+const MOST_LISTED = 200 // selected points that are listed; a browser is slow with thousands of lines
+
+function list_selection() {
+  const selected = points.selected.indices
+  by_id("selection").hidden = selected.length == 0
+  if (selected.length == 0) return
+  const listed = selected.slice(0, MOST_LISTED)
+  const neighbors = new Map(listed.map((k) => [k, []]))
+  const strength = strength_at(current)
+  for (let e = 0; e < n_edges; e++) {
+    if (strength[e] == 0) continue
+    neighbors.get(scene.edge_i[e])?.push(scene.edge_j[e])
+    neighbors.get(scene.edge_j[e])?.push(scene.edge_i[e])
+  }
+  const lines = listed.map((k) => {
+    const rows = neighbors.get(k).map((other) => scene.rows[other]).sort((a, b) => a - b)
+    const degree = scene.degree[current * n_points + k]
+    const drawn = rows.length < degree ? `, ${rows.length} of them drawn` : ""
+    return `${scene.texts[k]}; ${degree} neighbors${drawn}: ${rows.join(", ")}`
+  })
+  if (selected.length > listed.length) lines.push(`and ${selected.length - listed.length} more`)
+  by_id("selected-count").textContent = `${grouped(selected.length)} selected`
+  by_id("selected-list").textContent = lines.join("\n")
+}
+
 function recolor() {
   draw_points(current)
   draw_legend(current)
@@ -238,7 +322,9 @@ function show(value) {
   current = value
   draw_edges(value)
   draw_readings(value)
+  move_strip_cursor(value)
   recolor()
+  list_selection()
 }
 
 async function copy(event) {
@@ -270,5 +356,7 @@ hover.properties.tags.change.connect(() => {
   hovered = nearest
   draw_neighbors()
 })
+points.selected.properties.indices.change.connect(list_selection)
+by_id("clear-selection").addEventListener("click", () => { points.selected.indices = [] })
 select.value = palette.first
 show(Number(slider.value))

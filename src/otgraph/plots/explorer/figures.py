@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,8 @@ EDGE_WIDTH = 0.8  # pixels
 # Range of the diameter of a dot in pixels; it shrinks as points increase.
 POINT_SIZE_RANGE = (3.5, 9.0)
 POINT_SIZE_OF_ALL = 250.0
+NOT_SELECTED = 0.2  # opacity of the other dots while some are selected
+MOST_TICKS = 5  # labels that fit on the short axes
 
 
 def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
@@ -26,8 +29,8 @@ def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
     models = require("bokeh.models", "plots")
     figure = require("bokeh.plotting", "plots").figure(
         name="graph", sizing_mode="stretch_both", match_aspect=True, min_border=8,
-        tools="pan,wheel_zoom,box_zoom,reset,save", active_scroll="wheel_zoom",
-        outline_line_color=None, toolbar_location="right",
+        tools="pan,wheel_zoom,box_zoom,lasso_select,box_select,reset,save",
+        active_scroll="wheel_zoom", outline_line_color=None, toolbar_location="right",
     )  # fmt: skip
     figure.toolbar.logo = None
     figure.axis.visible = figure.grid.visible = False
@@ -45,6 +48,7 @@ def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
     dots = figure.scatter(
         "x", "y", source=points, size=point_size(len(scene.x)), fill_color="color",
         line_color="white", line_width=0.5, level="overlay",
+        nonselection_fill_alpha=NOT_SELECTED, nonselection_line_alpha=NOT_SELECTED,
     )  # fmt: skip
     figure.scatter(
         "x", "y", source=rings, size="size", fill_color="color",
@@ -101,7 +105,26 @@ def path_figure(scene: Scene) -> tuple[Any, Any]:
     cursor = models.Span(location=eps[0], dimension="height", line_color=INK, name="cursor")
     figure.add_layout(cursor)
     figure.xaxis.axis_label = "ε"
+    for axis, values in ((figure.xaxis, eps), (figure.yaxis, degree + components)):
+        ticks = log_ticks(min(values), max(values))
+        axis.ticker = models.FixedTicker(ticks=ticks)
+        axis.major_label_overrides = {tick: f"{tick:g}" for tick in ticks}
     return figure, cursor
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """At most five round numbers within the limits, evenly spread on a logarithmic axis.
+
+    Where there is none, they are those around the limits.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for mantissas in ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        every = [float(f"{m}e{power}") for power in powers for m in mantissas]
+        ticks = [tick for tick in every if low <= tick <= high]
+        if len(ticks) <= MOST_TICKS:
+            break
+    step = -(-len(ticks) // MOST_TICKS) or 1
+    return ticks[::step] or [low]
 
 
 def _small_figure(name: str, **axes: str) -> Any:

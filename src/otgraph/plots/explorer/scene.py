@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph._text import printable
 from otgraph.methods import perplexity
 from otgraph.plots.colors import GROUPS, groups_of
 from otgraph.plots.degrees import common_bins
@@ -19,7 +20,7 @@ from otgraph.plots.graph import FULL_STRENGTH_QUANTILE
 from otgraph.plots.layouts import positions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,8 +44,9 @@ class Scene:
         Their row numbers in the data.
     texts
         Text of each point: its row, and its name and label if there are any.
-    groups
-        Names and colors of the labels, and ``codes``, the group of each point.
+    columns
+        What else colors can show, each with its ``name``: for numbers the ``values`` of the points,
+        for groups their ``names`` and ``colors``, and ``codes``, the group of each point.
     degree, component, potential
         One row per eps, one column per point. Component 0 is the largest.
     edge_i, edge_j
@@ -55,13 +57,15 @@ class Scene:
         Texts and numbers for each eps; see `readings`.
     start
         Which eps to show first.
+    curve
+        The choice of eps below the slider, as `curve_of` makes it.
     """
 
     x: FloatArray
     y: FloatArray
     rows: IntArray
     texts: list[str]
-    groups: dict[str, Any]
+    columns: list[dict[str, Any]]
     degree: IntArray
     component: IntArray
     potential: NDArray[np.float32]
@@ -70,35 +74,43 @@ class Scene:
     strength: NDArray[np.uint8]
     values: list[dict[str, Any]]
     start: int
+    curve: dict[str, Any]
 
 
 def scene_of(
     graphs: Sequence[TransportGraph],
     *,
     coordinates: Any,
+    layout: str,
     labels: Any,
+    columns: Mapping[str, Any],
     names: Any,
+    curve: dict[str, Any],
     max_points: int,
     max_edges: int,
     source: str,
 ) -> Scene:
     """The scene for graphs in the order of their eps."""
     n = graphs[0].n
-    positions = positions_of(graphs[0], coordinates)
+    start = int(np.argmin([abs(graph.mean_degree - START_DEGREE) for graph in graphs]))
+    positions = positions_of(graphs[start], coordinates, kind=layout)
     shown = _shown_points(n, max_points)
     pairs, strength = _edges(graphs, shown, n, max_edges)
-    texts = [f"row {row}" if names is None else f"row {row}: {names[row]}" for row in shown]
-    groups: dict[str, Any] = {}
+    texts = [f"row {row}" for row in shown]
+    if names is not None:
+        texts = [f"row {row}: {printable(names[row])}" for row in shown]
+    colorings = [_column(name, values, shown) for name, values in columns.items()]
     if labels is not None:
-        groups = _groups(labels, shown)
+        groups = _groups("label", labels, shown)
         of_point = [groups["names"][code] for code in groups["codes"]]
         texts = [f"{text} ({name})" for text, name in zip(texts, of_point, strict=True)]
+        colorings.insert(0, groups)
     return Scene(
         x=positions[shown, 0],
         y=positions[shown, 1],
         rows=shown.astype(np.int32),
         texts=texts,
-        groups=groups,
+        columns=colorings,
         degree=np.stack([graph.degrees[shown] for graph in graphs]),
         component=np.stack([_by_size(graph.component_labels)[shown] for graph in graphs]),
         potential=np.stack([_potentials(graph)[shown] for graph in graphs]),
@@ -113,7 +125,8 @@ def scene_of(
             }
             for graph, strength_of_one in zip(graphs, strength, strict=True)
         ],
-        start=int(np.argmin([abs(graph.mean_degree - START_DEGREE) for graph in graphs])),
+        start=start,
+        curve=curve,
     )
 
 
@@ -198,6 +211,13 @@ def _potentials(graph: TransportGraph) -> NDArray[np.float32]:
     return graph.potentials.astype(np.float32)
 
 
-def _groups(labels: Any, shown: LongArray) -> dict[str, Any]:
+def _column(name: str, values: Any, shown: LongArray) -> dict[str, Any]:
+    """A column of numbers, or of groups if it holds words, truth values or objects."""
+    if values.dtype.kind in "iuf":
+        return {"name": printable(name), "values": values[shown].astype(np.float32)}
+    return _groups(name, values, shown)
+
+
+def _groups(name: str, labels: Any, shown: LongArray) -> dict[str, Any]:
     names, hues, codes = groups_of(labels)
-    return {"names": names, "colors": hues, "codes": codes[shown]}
+    return {"name": printable(name), "names": names, "colors": hues, "codes": codes[shown]}
