@@ -185,7 +185,7 @@ class TestH5ad:
     @pytest.mark.parametrize("suffix", ["h5ad", "otg", "npz", "mtx", "csv", "parquet", "graphml"])
     def test_limit_of_the_size_of_files(self, tmp_path, rng, suffix):
         """As a full disk: writing fails in the middle, whoever writes."""
-        np.save(tmp_path / "x.npy", rng.standard_normal((300, 3)))
+        np.save(tmp_path / "x.npy", rng.standard_normal((2000, 3)))
         code = (
             "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000));"
