@@ -20,7 +20,7 @@ def test_points_come_back_as_float64_in_c_order(rng):
 
 
 def test_sparse_points_come_back_as_canonical_csr(rng):
-    X = sp.random_array((8, 5), density=0.5, rng=rng, format="csc")
+    X = sp.random_array((8, 5), density=0.5, random_state=rng, format="csc")
     checked = checks.check_points(X)
     assert checked.format == "csr"
     assert checked.has_canonical_format

@@ -536,7 +536,7 @@ def test_fault_25_sparse_points(rng, kind):
 
 
 def test_fault_25_wide_indices(rng):
-    X = sp.random_array((60, 40), density=0.3, rng=rng, format="csr")
+    X = sp.random_array((60, 40), density=0.3, random_state=rng, format="csr")
     wide = X.copy()
     wide.indices, wide.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     a, b = quadratic_ot_graph(X, 1.0), quadratic_ot_graph(wide, 1.0)
@@ -545,7 +545,7 @@ def test_fault_25_wide_indices(rng):
 
 def test_fault_25_wide_sparse_points_stay_sparse(rng):
     """Densified, these points alone would have 16 GB."""
-    X = sp.random_array((2000, 1_000_000), density=2e-5, rng=rng, format="csr")
+    X = sp.random_array((2000, 1_000_000), density=2e-5, random_state=rng, format="csr")
     X.data[:] = 1.0
     graph = quadratic_ot_graph(X, 1.0)
     assert graph.certificate.status == "exact"

@@ -344,7 +344,7 @@ class TestSlots:
         assert params["metric"] == "euclidean"  # what umap hands to scikit-learn
 
     def test_any_weights(self, adata, rng):
-        W = sp.random_array((90, 90), density=0.1, rng=rng)
+        W = sp.random_array((90, 90), density=0.1, random_state=rng)
         graph = otgraph.Graph.from_weights((W + W.T).tocsr())
         ogs.write_slots(adata, graph, "mine")
         assert adata.uns["mine"]["params"]["method"] == "weights"
