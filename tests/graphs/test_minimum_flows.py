@@ -145,6 +145,21 @@ def test_large_components_stay_apart(X):
     assert sizes_of(graph).min() > 0.2 * graph.n
 
 
+def test_fragments_do_not_become_a_component_by_joining_each_other():
+    """Twenty scattered points are in fragments; together they have more than 3 % of the points."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    X[:100] += (9, 3)
+    X[:20] += rng.normal(scale=3, size=(20, 2))
+    plain = quadratic_ot_graph(X, mean_degree=6, min_degree=0, connect=False)
+    sizes = sizes_of(plain)
+    large = np.flatnonzero(sizes >= SMALL_SHARE * plain.n)
+    assert len(large) < len(sizes)
+    graph = quadratic_ot_graph(X, mean_degree=6, connect=False)
+    core = np.isin(plain.component_labels, large)
+    assert set(graph.component_labels) == set(graph.component_labels[core])
+
+
 @pytest.mark.parametrize("degree", [3, 5, 10, 30])
 def test_mean_degree_counts_the_flows(X, degree):
     graph = quadratic_ot_graph(X, mean_degree=degree, connect=True)

@@ -109,8 +109,9 @@ def with_floors(screener: Screener, goal: Goal, plain: Solution, wish: Wish) -> 
     solution, floors = plain, NO_FLOORS
     if plain.certificate.status == Status.NOT_CONVERGED:
         return plain
+    core = _points_of_large_components(plain.plan.component_labels())
     while True:  # floors only grow, so this ends; one or two rounds are usual
-        more = _missing_floors(screener.cost, solution.plan, wish, floors)
+        more = _missing_floors(screener.cost, solution.plan, wish, floors, core)
         if len(more) == len(floors):
             return solution
         floors = _with_flows(more, goal.mass)
@@ -179,7 +180,9 @@ def _with_flows(floors: Floors, mass: FloatArray) -> Floors:
 # Which pairs get floors -----------------------------------------------------------------
 
 
-def _missing_floors(cost: Cost, plan: TransportPlan, wish: Wish, floors: Floors) -> Floors:
+def _missing_floors(
+    cost: Cost, plan: TransportPlan, wish: Wish, floors: Floors, core: BoolArray
+) -> Floors:
     """The floors, and those that the plan still needs."""
     n = cost.n
     wanted = min(wish.min_degree, n - 1)
@@ -193,7 +196,7 @@ def _missing_floors(cost: Cost, plan: TransportPlan, wish: Wish, floors: Floors)
     labels = plan.component_labels()
     while True:
         labels = _joined(labels, floors)
-        apart = _components_to_join(labels, wish)
+        apart = _components_to_join(labels, wish, core)
         rows = np.flatnonzero(apart[labels])
         if not len(rows):
             return floors
@@ -205,12 +208,21 @@ def _missing_floors(cost: Cost, plan: TransportPlan, wish: Wish, floors: Floors)
         floors = _united(floors, *found)
 
 
-def _components_to_join(labels: LongArray, wish: Wish) -> BoolArray:
-    """Which components get floors to the rest; the largest one never does."""
+def _points_of_large_components(labels: LongArray) -> BoolArray:
+    return np.asarray((np.bincount(labels) >= SMALL_SHARE * len(labels))[labels])
+
+
+def _components_to_join(labels: LongArray, wish: Wish, core: BoolArray) -> BoolArray:
+    """Which components get floors to the rest; the largest one never does.
+
+    ``core`` marks the points of components that were large without floors. Fragments that join
+    each other are still fragments, however many points they have together, until they reach one.
+    """
     sizes = np.bincount(labels)
-    apart = np.full(len(sizes), wish.connect) | (
-        (wish.min_degree > 0) & (sizes < SMALL_SHARE * len(labels))
-    )
+    small = sizes < SMALL_SHARE * len(labels)
+    if core.any():
+        small |= np.bincount(labels, core) == 0
+    apart = np.full(len(sizes), wish.connect) | ((wish.min_degree > 0) & small)
     apart[np.argmax(sizes)] = False
     return apart
 
