@@ -67,7 +67,7 @@ PASSING_ON = {
     "page": (
         otgraph.plots.explore,
         {"path", "out", "labels", "names", "coordinates", "title", "source"}
-        | {"max_points", "max_edges"},
+        | {"max_points", "max_edges", "layout", "columns", "choice"},
     ),
 }
 

@@ -110,12 +110,13 @@ def neighbors(
     chosen = representation(adata, use_rep, n_pcs)
     metric = options.get("metric")
     what = f"computing {method} graph on {chosen.use_rep!r}"
-    with logged(what, *keys.described()), advised(CONSEQUENCE):
-        graph = build_graph(
-            chosen.points, method, n_neighbors=n_neighbors, eps=eps,
-            mean_degree=mean_degree, mass=mass, u0=u0, progress=progress or None, n_jobs=n_jobs,
-            **options,
-        )  # fmt: skip
+    with logged(what, *keys.described()):
+        with advised(CONSEQUENCE):
+            graph = build_graph(
+                chosen.points, method, n_neighbors=n_neighbors, eps=eps,
+                mean_degree=mean_degree, mass=mass, u0=u0, progress=progress or None,
+                n_jobs=n_jobs, **options,
+            )  # fmt: skip
         write_slots(
             adata,
             graph,
