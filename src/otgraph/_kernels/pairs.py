@@ -176,3 +176,33 @@ def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, fi
                 c_out[count] = block[r, s]
                 count += 1
     return n_rows, count
+
+
+@njit
+def cheapest_partners(costs, groups, labels, inside, near, found, rows):
+    """The cheapest partners of some rows inside or outside their groups, in order of cost.
+
+    The number of columns of ``near`` and ``found`` says how many. Missing ones have infinite cost.
+    """
+    k = near.shape[1]
+    for r in range(rows[0], rows[1]):
+        count = 0
+        for j in range(costs.shape[1]):
+            cost = costs[r, j]
+            if (labels[j] == groups[r]) != inside or not cost < np.inf:
+                continue
+            if count == k:
+                if not cost < found[r, k - 1]:
+                    continue
+            else:
+                count += 1
+            place = count - 1
+            while place > 0 and found[r, place - 1] > cost:
+                found[r, place] = found[r, place - 1]
+                near[r, place] = near[r, place - 1]
+                place -= 1
+            found[r, place] = cost
+            near[r, place] = j
+        for place in range(count, k):
+            found[r, place] = np.inf
+            near[r, place] = 0

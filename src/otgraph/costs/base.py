@@ -21,10 +21,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from otgraph._kernels import pairs as kernels
 from otgraph._memory import available_bytes
 from otgraph._parallel import row_blocks
 from otgraph.costs.pairs import symmetric_pairs
@@ -38,6 +40,12 @@ if TYPE_CHECKING:
 
 # Sampled rows whose costs to all points are in memory at once: 64 MB for a million points.
 SAMPLE_ROWS = 8
+# Points of a group from which short pairs to the rest are looked for first, and how often both ends
+# of the pairs are then replaced by nearer points.
+TRIED_POINTS = 32
+IMPROVEMENTS = 2
+# Costs that are in memory at once while partners are looked for: 64 MB.
+PARTNER_ENTRIES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -135,24 +143,35 @@ class Cost(ABC):
         """The k cheapest pairs from each group of some points to points outside the group.
 
         ``labels`` are the groups of all points. Returns both ends and the costs; fewer than k
-        pairs if there are no more.
+        pairs if there are no more. Only some points of a large group are tried first. Then both
+        ends of its pairs are replaced in turns by nearer points, so that its pairs are short, but
+        not always the shortest.
         """
-        parts = []
-        for a, b in row_blocks(len(rows), SAMPLE_ROWS):
-            some = rows[a:b]
-            costs = self.sample(some)
-            costs[labels[some][:, None] == labels] = np.inf
-            near = np.argpartition(costs, min(k, self.n) - 1, axis=1)[:, :k]
-            parts.append((np.repeat(some, near.shape[1]), near, np.take_along_axis(costs, near, 1)))
-        i, j, c = (np.concatenate([part[p].ravel() for part in parts]) for p in range(3))
-        order = np.lexsort((j, i, c, labels[i]))
-        order = order[np.isfinite(c[order])]
-        group = labels[i[order]]
-        starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
-        rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-        chosen = order[rank < k]
-        i, j = i[chosen], j[chosen]
-        return i, j, self.refined(i, j, c[chosen])
+        rows, large = _tried_first(rows, labels)
+        i, j, costs = self._partners(rows, labels[rows], labels, k, inside=False)
+        i, j, costs = _cheapest_of_each(labels[i], i, j, costs, k)
+        for _ in range(IMPROVEMENTS if large.any() else 0):
+            again = large[labels[i]]
+            group = labels[i[again]]
+            _, nearer, _ = self._partners(j[again], group, labels, 1, inside=True)
+            nearer = np.unique(nearer)
+            found = self._partners(nearer, labels[nearer], labels, k, inside=False)
+            i, j, costs = (np.concatenate(pair) for pair in zip((i, j, costs), found, strict=True))
+            i, j, costs = _cheapest_of_each(labels[i], i, j, costs, k)
+        return i, j, self.refined(i, j, costs)
+
+    def _partners(
+        self, rows: LongArray, groups: LongArray, labels: LongArray, k: int, *, inside: bool
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """For every row, its k cheapest partners inside or outside a group."""
+        near = np.zeros((len(rows), k), dtype=np.int64)
+        found = np.empty((len(rows), k))
+        for a, b in row_blocks(len(rows), max(SAMPLE_ROWS, PARTNER_ENTRIES // self.n)):
+            block = (self.sample(rows[a:b]), groups[a:b], labels, inside)
+            fill = partial(kernels.cheapest_partners, *block, near[a:b], found[a:b])
+            self.workers.run(fill, row_blocks(b - a, SAMPLE_ROWS))
+        allowed = np.isfinite(found)
+        return np.repeat(rows, allowed.sum(axis=1)), near[allowed], found[allowed]
 
     def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
         """Sampled costs of listed pairs, as accurate as those of a screen."""
@@ -189,3 +208,29 @@ class Cost(ABC):
         rows = np.unique(np.linspace(0, self.n - 1, min(n_rows, self.n)).astype(np.int64))
         hits = int(self.count_below(rows, upper).sum())
         return 0.5 * hits * self.n / len(rows)
+
+
+def _tried_first(rows: LongArray, labels: LongArray) -> tuple[LongArray, BoolArray]:
+    """A few evenly spread points of every group, and which groups have more."""
+    order = rows[np.argsort(labels[rows], kind="stable")]
+    sizes = np.bincount(labels[rows], minlength=int(labels.max()) + 1)
+    size = sizes[labels[order]]
+    rank = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[labels[order]]
+    step = np.maximum(size / TRIED_POINTS, 1.0)
+    tried = np.floor(rank / step) != np.floor((rank - 1) / step)
+    return np.sort(order[tried]), sizes > TRIED_POINTS
+
+
+def _cheapest_of_each(
+    groups: LongArray, i: LongArray, j: LongArray, costs: FloatArray, k: int
+) -> tuple[LongArray, LongArray, FloatArray]:
+    """The k cheapest pairs of every group, each pair once."""
+    order = np.lexsort((j, i, costs, groups))
+    same = np.zeros(len(order), dtype=np.bool_)
+    same[1:] = (np.diff(i[order]) == 0) & (np.diff(j[order]) == 0)
+    order = order[~same]
+    group = groups[order]
+    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    chosen = order[rank < k]
+    return i[chosen], j[chosen], costs[chosen]

@@ -122,7 +122,7 @@ def with_floors(screener: Screener, goal: Goal, plain: Solution, wish: Wish) -> 
                 raise InfeasibleError(NO_ROOM)
             return plain
         floors = replace(floors, flows=share * floors.flows)
-        solution = _solve_with(screener, goal, plain, floors)
+        solution = _solve_with(screener, goal, solution, floors)
 
 
 def _affordable_share(floors: Floors, mass: FloatArray) -> float:
@@ -139,13 +139,13 @@ def _affordable_share(floors: Floors, mass: FloatArray) -> float:
     return float(min(1.0, AFFORDABLE * most))
 
 
-def _solve_with(screener: Screener, goal: Goal, plain: Solution, floors: Floors) -> Solution:
-    """Solve for rho = pi - l, and add l to the plan."""
+def _solve_with(screener: Screener, goal: Goal, start: Solution, floors: Floors) -> Solution:
+    """Solve for rho = pi - l, from a solution with fewer floors, and add l to the plan."""
     cost, n = screener.cost, screener.cost.n
     pairs = cost.pair_set(floors.i, floors.j, floors.costs + goal.eps * floors.flows)
     raised = screener.of(cost.with_raised(pairs))
     rest = replace(goal, mass=goal.mass - floors.sums(n), floors=floors)
-    state = plain.state
+    state = start.state
     assert state.screen is not None  # a solution that converged was screened
     problem = raised.cost.restrict(state.screen.pairs, state.problem.diagonal)
     solution = solve(raised, rest, replace(state, problem=problem))
@@ -161,9 +161,9 @@ def _solve_with(screener: Screener, goal: Goal, plain: Solution, floors: Floors)
         solution.certificate,
         marginal_error=plan_error(plan, goal),
         n_edges=int(np.sum(plan.degrees)) // 2,
-        n_steps=plain.certificate.n_steps + solution.certificate.n_steps,
-        n_screens=plain.certificate.n_screens + solution.certificate.n_screens,
-        history=plain.certificate.history + solution.certificate.history,
+        n_steps=start.certificate.n_steps + solution.certificate.n_steps,
+        n_screens=start.certificate.n_screens + solution.certificate.n_screens,
+        history=start.certificate.history + solution.certificate.history,
         n_floors=len(floors),
         floor_share=float(2.0 * np.sum(floors.flows) / np.sum(goal.mass)),
     )
