@@ -53,10 +53,12 @@ def solve_for_degree(
     eps: float | None = plain.certificate.eps
     limits = eps_limits(screener.cost, goal.mass, plain.state.problem.largest_costs())
     search, best = DegreeSearch(degree, limits=limits), plain
+    shift = None
     while eps is not None and search.n_trials < FLOORED_TRIALS:
         if eps != plain.certificate.eps:
             plain = solve(screener, goal.at(eps), plain.state)
-        solution = with_floors(screener, goal.at(eps), plain, wish)
+        solution = with_floors(screener, goal.at(eps), plain, wish, shift)
+        shift = solution.u - plain.u
         nearer = search.n_trials == 0 or search.miss(solution.mean_degree) < search.best_miss
         best = solution if nearer else best
         eps = search.propose(eps, solution.mean_degree)

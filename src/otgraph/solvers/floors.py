@@ -104,14 +104,22 @@ class Floors:
 NO_FLOORS = Floors(*np.empty((2, 0), dtype=np.int64), *np.empty((2, 0)))
 
 
-def with_floors(screener: Screener, goal: Goal, plain: Solution, wish: Wish) -> Solution:
-    """The solution with the floors that a wish needs; ``plain`` itself if it needs none."""
+def with_floors(
+    screener: Screener, goal: Goal, plain: Solution, wish: Wish, shift: FloatArray | None = None
+) -> Solution:
+    """The solution with the floors that a wish needs; ``plain`` itself if it needs none.
+
+    ``shift`` is how floors have changed the potentials for a similar eps.
+    """
     solution, floors = plain, NO_FLOORS
+    start = (
+        plain if shift is None else replace(plain, state=replace(plain.state, u=plain.u + shift))
+    )
     if plain.certificate.status == Status.NOT_CONVERGED:
         return plain
     core = _points_of_large_components(plain.plan.component_labels())
     while True:  # floors only grow, so this ends; one or two rounds are usual
-        more = _missing_floors(screener.cost, solution.plan, wish, floors, core)
+        more = _missing_floors(screener, solution.plan, wish, floors, core)
         if len(more) == len(floors):
             return solution
         floors = _with_flows(more, goal.mass)
@@ -122,7 +130,7 @@ def with_floors(screener: Screener, goal: Goal, plain: Solution, wish: Wish) -> 
                 raise InfeasibleError(NO_ROOM)
             return plain
         floors = replace(floors, flows=share * floors.flows)
-        solution = _solve_with(screener, goal, solution, floors)
+        solution = start = _solve_with(screener, goal, start, floors)
 
 
 def _affordable_share(floors: Floors, mass: FloatArray) -> float:
@@ -144,6 +152,7 @@ def _solve_with(screener: Screener, goal: Goal, start: Solution, floors: Floors)
     cost, n = screener.cost, screener.cost.n
     pairs = cost.pair_set(floors.i, floors.j, floors.costs + goal.eps * floors.flows)
     raised = screener.of(cost.with_raised(pairs))
+    raised.keep(start.state.screen)  # the last screen of all may be that of a larger eps
     rest = replace(goal, mass=goal.mass - floors.sums(n), floors=floors)
     state = start.state
     assert state.screen is not None  # a solution that converged was screened
@@ -181,14 +190,14 @@ def _with_flows(floors: Floors, mass: FloatArray) -> Floors:
 
 
 def _missing_floors(
-    cost: Cost, plan: TransportPlan, wish: Wish, floors: Floors, core: BoolArray
+    screener: Screener, plan: TransportPlan, wish: Wish, floors: Floors, core: BoolArray
 ) -> Floors:
     """The floors, and those that the plan still needs."""
-    n = cost.n
+    cost, n = screener.cost, screener.cost.n
     wanted = min(wish.min_degree, n - 1)
     lonely = np.flatnonzero(plan.degrees < wanted)
     if len(lonely):
-        found = cost.shortest_pairs(lonely, np.arange(n), wanted)
+        found = screener.nearest(lonely, wanted)
         if wish.strict and len(found[0]) < wanted * len(lonely):
             short = lonely[np.bincount(found[0], minlength=n)[lonely] < wanted]
             raise InfeasibleError(_too_few_message(cost, short, wish.min_degree))

@@ -39,6 +39,9 @@ logger = logging.getLogger("otgraph")
 # steps to reach it.
 LOOSE_TOL = 0.05
 LOOSE_STEPS = 20
+# The same with minimum flows, which start on the candidates of a solution without them: few pairs
+# are missing, and a screen far from the solution would return too many.
+FLOORED_STEPS = 100
 MAX_ROUNDS = 40
 # After this many rounds that do not reach the loose tolerance, the solver starts again from a
 # larger eps (`_descend`).
@@ -116,7 +119,8 @@ def _rounds(
 
 def _improved(cost: Cost, goal: Goal, state: State, effort: Effort, *, patient: bool) -> State:
     """Newton to the loose tolerance, then to the final one if no pair is missing."""
-    state = newton_on(cost, goal, state, effort, max(LOOSE_TOL, goal.tol), LOOSE_STEPS)
+    steps = LOOSE_STEPS if goal.floors is None else FLOORED_STEPS
+    state = newton_on(cost, goal, state, effort, max(LOOSE_TOL, goal.tol), steps)
     if state.complete(goal) and (patient or state.error(goal) <= LOOSE_TOL):
         state = newton_on(cost, goal, state, effort, goal.tol, goal.max_iter)
     return state

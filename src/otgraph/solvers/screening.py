@@ -23,6 +23,13 @@ class Screener:
         self.cost = cost
         self.n_passes = 0
         self._known: Screen | None = None
+        self._nearest: dict[int, _Nearest] = {}
+
+    def nearest(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs of some points, with both ends; they are remembered."""
+        if k not in self._nearest:
+            self._nearest[k] = _Nearest(self.cost, k)
+        return self._nearest[k].of(rows)
 
     def of(self, cost: Cost) -> Screener:
         """A screener of a cost with the same or higher costs; it knows the same pairs."""
@@ -81,3 +88,25 @@ class Screener:
             return False
         self._known = None
         return True
+
+
+class _Nearest:
+    """The k cheapest pairs of the points that were asked for."""
+
+    def __init__(self, cost: Cost, k: int) -> None:
+        self.cost = cost
+        self.known = np.zeros(cost.n, dtype=np.bool_)
+        self.partners = np.full((cost.n, k), -1, dtype=np.int64)
+        self.costs = np.full((cost.n, k), np.inf)
+
+    def of(self, rows: LongArray) -> tuple[LongArray, LongArray, FloatArray]:
+        new = rows[~self.known[rows]]
+        if len(new):
+            k = self.partners.shape[1]
+            i, j, costs = self.cost.shortest_pairs(new, np.arange(self.cost.n), k)
+            rank = np.arange(len(i)) - np.searchsorted(i, i)
+            self.partners[i, rank], self.costs[i, rank] = j, costs
+            self.known[new] = True
+        there = self.partners[rows] >= 0
+        ends = np.repeat(rows, there.sum(axis=1))
+        return ends, self.partners[rows][there], self.costs[rows][there]
