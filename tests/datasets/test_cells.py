@@ -253,7 +253,11 @@ def test_what_to_do_without_a_network(server, tmp_path, monkeypatch):
 LOGIN = b"\n<!DOCTYPE html><html><body>Log in</body></html>"
 
 
-@pytest.mark.parametrize("answer", [LOGIN, b"", b"plain words", gzip.compress(b"x" * 9999)[:-9]])
+@pytest.mark.parametrize(
+    "answer",
+    [LOGIN, b"", b"plain words", gzip.compress(b"x" * 9999)[:-9]],
+    ids=["login", "nothing", "words", "cut off"],  # compressed data contain the time
+)
 def test_what_is_not_the_file_is_never_trusted(server, tmp_path, answer):
     """A login page of the network, say; once it is gone, the file is loaded."""
     server.write_bytes(answer)
