@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 
@@ -60,7 +61,8 @@ def test_interruption_frees_the_cluster(client, X, monkeypatch, caplog):
     with caplog.at_level(logging.INFO, "otgraph.distributed"), pytest.raises(KeyboardInterrupt):
         quadratic_ot_graph(X, 0.1, client=client, block_rows=30)
     assert "giving up" in caplog.text
-    for _ in range(100):
+    for _ in range(200):
+        gc.collect()  # the traceback refers to results
         keys = client.run_on_scheduler(_keys)
         if not keys:
             break
