@@ -137,6 +137,10 @@ class Cost(ABC):
         other.raised = raised
         return other
 
+    def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs of each of some points, sorted by point and cost."""
+        return self.shortest_pairs(rows, np.arange(self.n), k)
+
     def shortest_pairs(
         self, rows: LongArray, labels: LongArray, k: int
     ) -> tuple[LongArray, LongArray, FloatArray]:
@@ -149,7 +153,7 @@ class Cost(ABC):
         """
         rows, large = _tried_first(rows, labels)
         i, j, costs = self._partners(rows, labels[rows], labels, k, inside=False)
-        i, j, costs = _cheapest_of_each(labels[i], i, j, costs, k)
+        i, j, costs = cheapest_of_each(labels[i], i, j, costs, k)
         for _ in range(IMPROVEMENTS if large.any() else 0):
             again = large[labels[i]]
             group = labels[i[again]]
@@ -157,7 +161,7 @@ class Cost(ABC):
             nearer = np.unique(nearer)
             found = self._partners(nearer, labels[nearer], labels, k, inside=False)
             i, j, costs = (np.concatenate(pair) for pair in zip((i, j, costs), found, strict=True))
-            i, j, costs = _cheapest_of_each(labels[i], i, j, costs, k)
+            i, j, costs = cheapest_of_each(labels[i], i, j, costs, k)
         return i, j, self.refined(i, j, costs)
 
     def _partners(
@@ -221,7 +225,7 @@ def _tried_first(rows: LongArray, labels: LongArray) -> tuple[LongArray, BoolArr
     return np.sort(order[tried]), sizes > TRIED_POINTS
 
 
-def _cheapest_of_each(
+def cheapest_of_each(
     groups: LongArray, i: LongArray, j: LongArray, costs: FloatArray, k: int
 ) -> tuple[LongArray, LongArray, FloatArray]:
     """The k cheapest pairs of every group, each pair once."""

@@ -8,7 +8,9 @@ import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph._parallel import Workers, row_blocks
+from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.direct import check_new_points
+from otgraph.costs.pairs import Pairs
 from otgraph.costs.search import SearchedCost
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import largest_entry, row_squares, square_distances, subtracted_squares
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 # If the distances of all neighbors found by matrix products are below this many units of rounding,
 # their order is unreliable. The row is searched again by subtraction.
 NOISE_UNITS = 1e4
+# Points beside a point in memory, which is sorted by cells or leaves, that bound its neighborhood.
+NEAR_IN_MEMORY = 64
+ABOVE = 1.0 + 1e-9  # so that a partner at the bound is found
 
 
 class DistancePowers(SearchedCost):
@@ -92,6 +97,39 @@ class DistancePowers(SearchedCost):
         queries = self.own if queries is None else queries
         squares = subtracted_squares(queries, self.own, rows, columns)
         return self._scaled(self._powered(squares))
+
+    def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs of each of some points, found by a screen of these points.
+
+        Points that are near in memory give a bound of the cost of the k-th partner.
+        """
+        upper = np.zeros(self.n)
+        upper[rows] = self._bounds_from_memory(rows, k)
+        pairs = self.screen(upper, rows).pairs
+        assert isinstance(pairs, Pairs)  # a cost in this process finds pairs in this process
+        sizes = pairs.indptr[rows + 1] - pairs.indptr[rows]
+        i = np.repeat(rows, sizes)
+        offsets = np.arange(len(i)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        entries = np.repeat(pairs.indptr[rows], sizes) + offsets
+        j, costs = pairs.indices[entries].astype(np.int64), pairs.costs[entries]
+        i, j, costs = cheapest_of_each(i, i, j, costs, k)
+        found = np.bincount(i, minlength=self.n)[rows]
+        short = rows[found < min(k, self.n - 1)]  # an approximate screen misses pairs
+        if not len(short):
+            return i, j, costs
+        more = super().nearest_pairs(short, k)
+        i, j, costs = (np.concatenate(both) for both in zip((i, j, costs), more, strict=True))
+        return cheapest_of_each(i, i, j, costs, k)
+
+    def _bounds_from_memory(self, rows: LongArray, k: int) -> FloatArray:
+        """A cost that at least k partners of each point do not exceed."""
+        width = min(NEAR_IN_MEMORY + k, self.n)
+        first = np.clip(rows - width // 2, 0, self.n - width)
+        columns = first[:, None] + np.arange(width)
+        costs = self.listed(np.repeat(rows, width), columns.ravel()).reshape(columns.shape)
+        costs[columns == rows[:, None]] = np.inf
+        bound = np.partition(costs, min(k, width - 1) - 1, axis=1)[:, min(k, width - 1) - 1]
+        return np.asarray(bound * ABOVE + np.finfo(np.float64).tiny)
 
     def among(self, rows: LongArray) -> FloatArray:
         """Costs of a few points with each other."""

@@ -102,6 +102,12 @@ class DistributedCost(Cost):
         refined: FloatArray = self.cluster.result(task)
         return refined
 
+    def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs of each of some points, found by one worker."""
+        task = self.cluster.submit("nearest", _nearest_pairs, self.future, rows, k)
+        found: tuple[LongArray, LongArray, FloatArray] = self.cluster.result(task)
+        return found
+
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""
         return self._of_rows(_count_below, rows, upper)
@@ -170,6 +176,12 @@ def _known(cost: SearchedCost) -> list[Any]:
 
 def _sample(cost: SearchedCost, rows: LongArray) -> FloatArray:
     return cost.sample(rows)
+
+
+def _nearest_pairs(
+    cost: SearchedCost, rows: LongArray, k: int
+) -> tuple[LongArray, LongArray, FloatArray]:
+    return cost.nearest_pairs(rows, k)
 
 
 def _refined(cost: SearchedCost, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:

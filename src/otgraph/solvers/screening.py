@@ -103,7 +103,7 @@ class _Nearest:
         new = rows[~self.known[rows]]
         if len(new):
             k = self.partners.shape[1]
-            i, j, costs = self.cost.shortest_pairs(new, np.arange(self.cost.n), k)
+            i, j, costs = self.cost.nearest_pairs(new, k)
             rank = np.arange(len(i)) - np.searchsorted(i, i)
             self.partners[i, rank], self.costs[i, rank] = j, costs
             self.known[new] = True
