@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -120,6 +121,7 @@ print("ready", flush=True)
         )
         with process:
             assert process.stdout.readline() == "ready\n"
+            time.sleep(1.0)  # until the compiled code runs
             process.send_signal(signal.SIGTERM)
             time.sleep(0.3)
             process.send_signal(signal.SIGTERM)
@@ -135,7 +137,7 @@ class TestStandardStreams:
 
         def call(command: str) -> subprocess.CompletedProcess:
             return subprocess.run(
-                ["bash", "-c", command.replace("otgraph", f"{sys.executable} -m otgraph")],
+                ["bash", "-c", command.replace("otgraph", f"{shlex.quote(sys.executable)} -m otgraph")],
                 cwd=tmp_path, env=environment(), capture_output=True, text=True,
             )  # fmt: skip
 
