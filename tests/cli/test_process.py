@@ -135,9 +135,11 @@ class TestStandardStreams:
     def shell(self, tmp_path, rng):
         np.save(tmp_path / "x.npy", rng.standard_normal((30, 3)))
 
+        program = f"{shlex.quote(sys.executable)} -m otgraph"
+
         def call(command: str) -> subprocess.CompletedProcess:
             return subprocess.run(
-                ["bash", "-c", command.replace("otgraph", f"{shlex.quote(sys.executable)} -m otgraph")],
+                ["bash", "-c", command.replace("otgraph", program)],
                 cwd=tmp_path, env=environment(), capture_output=True, text=True,
             )  # fmt: skip
 
