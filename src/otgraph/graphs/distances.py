@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Neighbors(NamedTuple):
     """The same number of neighbors for every point, by increasing distance.
 
-    Attributes
+    Parameters
     ----------
     indices
         Neighbors of every point, shape (n, k).
