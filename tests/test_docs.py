@@ -20,6 +20,8 @@ def test_examples_run(page):
         warnings.simplefilter("error")
         for example in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL):
             exec(example, names)
+    if page == "extending.md":
+        assert names["graph"].params["method"] == "mutual"  # the last example ran
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -137,8 +137,9 @@ def test_warnings_of_numpy_do_not_reach_the_caller(rng, eps, scale):
     points = scale * rng.normal(size=(60, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # convergence; numpy's are errors
-        quadratic_ot_graph(points, eps, normalize=False, max_iter=50)
-        quadratic_ot_graph(points, eps, max_iter=50)
+        for normalize in (False, True):
+            graph = quadratic_ot_graph(points, eps, normalize=normalize, max_iter=50)
+            assert np.isfinite(graph.weights.data).all()
 
 
 # Input ------------------------------------------------------------------------------------

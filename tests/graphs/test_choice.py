@@ -264,7 +264,8 @@ def test_both_goals_are_refused(manifold):
 def test_trials_leave_no_warnings(manifold):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        otgraph.choose_eps(manifold.X, max_iter=2)  # no trial converges
+        choice = otgraph.choose_eps(manifold.X, max_iter=2)  # no trial converges
+    assert choice.eps > 0.0
 
 
 def test_estimator_and_record(manifold):

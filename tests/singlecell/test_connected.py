@@ -139,6 +139,7 @@ class TestWarnings:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             ogs.pp.neighbors(apart, connect=connect)
+        assert (apart.uns["neighbors"]["params"]["n_connected"] == 1) == connect
 
     def test_tools_say_how_to_build_one_component(self, apart):
         ogs.pp.neighbors(apart, eps=0.01, connect=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator, clone
@@ -88,7 +89,7 @@ class OnGraph(BaseEstimator):
         return tags
 
 
-class OnGraphAlone(OnGraph):
+class OnGraphAlone(OnGraph, ABC):
     """Estimators whose results follow from the graph: neither features nor labels take part."""
 
     def fit(self, X: PointsLike, y: object = None) -> Self:
@@ -107,6 +108,6 @@ class OnGraphAlone(OnGraph):
             self.transformer_, self.graph_ = transformer, graph
         return self
 
+    @abstractmethod
     def _fit_graph(self, graph: Graph) -> None:
         """Set the attributes that are computed from the graph."""
-        raise NotImplementedError
