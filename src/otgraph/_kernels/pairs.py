@@ -179,30 +179,46 @@ def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, fi
 
 
 @njit
+def _insert(near, found, count, j, cost):
+    """Insert a partner into a sorted list of the cheapest ones.
+
+    Returns the new length, and the cost that the next partner must be below.
+    """
+    count = min(count + 1, len(found))
+    place = count - 1
+    while place > 0 and found[place - 1] > cost:
+        found[place] = found[place - 1]
+        near[place] = near[place - 1]
+        place -= 1
+    found[place] = cost
+    near[place] = j
+    return count, found[count - 1] if count == len(found) else np.inf
+
+
+@njit
 def cheapest_partners(costs, groups, labels, inside, near, found, rows):
     """The cheapest partners of some rows inside or outside their groups, in order of cost.
 
     The number of columns of ``near`` and ``found`` says how many. Missing ones have infinite cost.
     """
-    k = near.shape[1]
     for r in range(rows[0], rows[1]):
-        count = 0
+        row_near, row_found = near[r], found[r]
+        row_found[:] = np.inf
+        row_near[:] = 0
+        count, bound = 0, np.inf
         for j in range(costs.shape[1]):
-            cost = costs[r, j]
-            if (labels[j] == groups[r]) != inside or not cost < np.inf:
-                continue
-            if count == k:
-                if not cost < found[r, k - 1]:
-                    continue
-            else:
-                count += 1
-            place = count - 1
-            while place > 0 and found[r, place - 1] > cost:
-                found[r, place] = found[r, place - 1]
-                near[r, place] = near[r, place - 1]
-                place -= 1
-            found[r, place] = cost
-            near[r, place] = j
-        for place in range(count, k):
-            found[r, place] = np.inf
-            near[r, place] = 0
+            if costs[r, j] < bound and (labels[j] == groups[r]) == inside:
+                count, bound = _insert(row_near, row_found, count, j, costs[r, j])
+
+
+@njit
+def cheapest_entries(indptr, indices, costs, rows, near, found, block):
+    """The cheapest pairs of some rows, in order of cost; as `cheapest_partners`."""
+    for r in range(block[0], block[1]):
+        row_near, row_found = near[r], found[r]
+        row_found[:] = np.inf
+        row_near[:] = 0
+        count, bound = 0, np.inf
+        for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            if costs[p] < bound:
+                count, bound = _insert(row_near, row_found, count, indices[p], costs[p])

@@ -43,6 +43,18 @@ def evaluate(
 
 
 @njit
+def add_outer_squares(indptr, indices, cost, u, square_sums):
+    """Add the squares of (u_i + u_j - c_ij)_+ for columns j that are not rows."""
+    n = len(square_sums)
+    for i in range(n):
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if j >= n:
+                excess = max(u[i] + u[j] - cost[p], 0.0)
+                square_sums[i] += excess * excess
+
+
+@njit
 def count_active(indptr, indices, cost, u, start, stop, counts):
     """Number of pairs of a row with u_i + u_j > c_ij."""
     for i in range(start, stop):

@@ -15,7 +15,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import FloatArray, IntArray, LongArray
 
 
 class PairSet(ABC):
@@ -55,10 +55,27 @@ class Evaluation:
         return float(np.sum(self.square_sums))
 
 
-class Restricted(ABC):
-    """The transport problem on some pairs."""
+class Marginals(ABC):
+    """Row sums of (u_i + u_j - c_ij)_+ as functions of potentials: all that Newton needs."""
 
     n: int
+
+    @abstractmethod
+    def evaluate(self, u: FloatArray) -> Evaluation:
+        """Row sums and square sum at ``u``."""
+
+    @abstractmethod
+    def hessian(self, u: FloatArray) -> Curvature:
+        """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next call."""
+
+    @abstractmethod
+    def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
+        """Potentials of some rows that meet their targets while all others stay fixed."""
+
+
+class Restricted(Marginals):
+    """The transport problem on some pairs."""
+
     diagonal: FloatArray
 
     @property
@@ -75,10 +92,6 @@ class Restricted(ABC):
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
 
     @abstractmethod
-    def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
-        """Potentials of some rows that meet their targets while all others stay fixed."""
-
-    @abstractmethod
     def row_excess(self, rank: int) -> FloatArray:
         """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
 
@@ -87,12 +100,8 @@ class Restricted(ABC):
         """Largest candidate cost of every row, 0 for a row without candidates."""
 
     @abstractmethod
-    def evaluate(self, u: FloatArray) -> Evaluation:
-        """Row sums and square sum at ``u``."""
-
-    @abstractmethod
-    def hessian(self, u: FloatArray) -> Curvature:
-        """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next call."""
+    def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
+        """The pairs of some points, sorted: number per point, partners, costs."""
 
     @abstractmethod
     def plan(self, u: FloatArray, eps: float) -> TransportPlan:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from otgraph._blas import single_threaded_blas
+from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.direct import check_new_points
@@ -99,36 +101,40 @@ class DistancePowers(SearchedCost):
         return self._scaled(self._powered(squares))
 
     def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
-        """The k cheapest pairs of each of some points, found by a screen of these points.
-
-        Points that are near in memory give a bound of the cost of the k-th partner.
-        """
+        """The k cheapest pairs of each of some points, found by a screen of these points."""
         upper = np.zeros(self.n)
-        upper[rows] = self._bounds_from_memory(rows, k)
+        upper[rows] = self._partner_bounds(rows, k)
         pairs = self.screen(upper, rows).pairs
         assert isinstance(pairs, Pairs)  # a cost in this process finds pairs in this process
-        sizes = pairs.indptr[rows + 1] - pairs.indptr[rows]
-        i = np.repeat(rows, sizes)
-        offsets = np.arange(len(i)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        entries = np.repeat(pairs.indptr[rows], sizes) + offsets
-        j, costs = pairs.indices[entries].astype(np.int64), pairs.costs[entries]
-        i, j, costs = cheapest_of_each(i, i, j, costs, k)
-        found = np.bincount(i, minlength=self.n)[rows]
-        short = rows[found < min(k, self.n - 1)]  # an approximate screen misses pairs
+        near, found = np.empty((len(rows), k), dtype=np.int64), np.empty((len(rows), k))
+        source = (pairs.indptr, pairs.indices, pairs.costs, rows, near, found)
+        blocks = row_blocks(len(rows), self.sizes.block_rows)
+        self.workers.run(partial(kernels.cheapest_entries, *source), blocks)
+        there = np.isfinite(found)
+        i, j, costs = np.repeat(rows, there.sum(axis=1)), near[there], found[there]
+        short = rows[there.sum(axis=1) < min(k, self.n - 1)]  # an approximate screen misses pairs
         if not len(short):
             return i, j, costs
         more = super().nearest_pairs(short, k)
         i, j, costs = (np.concatenate(both) for both in zip((i, j, costs), more, strict=True))
         return cheapest_of_each(i, i, j, costs, k)
 
-    def _bounds_from_memory(self, rows: LongArray, k: int) -> FloatArray:
-        """A cost that at least k partners of each point do not exceed."""
+    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
+        """A cost that at least k partners of each point do not exceed.
+
+        Points that are near in memory are near in space.
+        """
         width = min(NEAR_IN_MEMORY + k, self.n)
         first = np.clip(rows - width // 2, 0, self.n - width)
-        columns = first[:, None] + np.arange(width)
-        costs = self.listed(np.repeat(rows, width), columns.ravel()).reshape(columns.shape)
+        return self._bounds_among(rows, first[:, None] + np.arange(width), k)
+
+    def _bounds_among(self, rows: LongArray, columns: IndexArray, k: int) -> FloatArray:
+        """The cost of the k-th nearest of some columns, a little increased."""
+        costs = self.listed(np.repeat(rows, columns.shape[1]), columns.ravel())
+        costs = costs.reshape(columns.shape)
         costs[columns == rows[:, None]] = np.inf
-        bound = np.partition(costs, min(k, width - 1) - 1, axis=1)[:, min(k, width - 1) - 1]
+        rank = min(k, columns.shape[1] - 1) - 1
+        bound = np.partition(costs, rank, axis=1)[:, rank]
         return np.asarray(bound * ABOVE + np.finfo(np.float64).tiny)
 
     def among(self, rows: LongArray) -> FloatArray:

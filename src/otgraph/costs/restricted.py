@@ -101,6 +101,15 @@ class RestrictedProblem(Restricted):
             out[filled] = np.maximum.reduceat(pairs.costs, pairs.indptr[filled])
         return out
 
+    def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
+        """The pairs of some points, sorted: number per point, partners, costs."""
+        pairs = self.pairs
+        starts = pairs.indptr[rows]
+        counts = pairs.indptr[rows + 1] - starts
+        before = np.cumsum(counts) - counts
+        entries = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
+        return counts, pairs.indices[entries], pairs.costs[entries]
+
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``; the last result is cached."""
         return self._at(u)[1]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from otgraph.distributed._blocks import Part
     from otgraph.distributed._forests import Edges
     from otgraph.distributed._shuffle import Entries
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import FloatArray, IntArray, LongArray
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,21 @@ class DistributedProblem(Restricted):
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
-        bounds = [first for first, _ in self._blocks.ranges] + [self.n]
-        cuts = np.searchsorted(rows, bounds)  # rows are sorted
-        own = (self._diagonals, [rows[a:b] for a, b in itertools.pairwise(cuts)])
+        own = (self._diagonals, self._by_block(rows))
         return self._blocks.answers("lift", _lift, *own, self._blocks.rows_of(target), vector=u)
+
+    def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
+        """The pairs of some points, sorted: number per point, partners, costs."""
+        own = (self._diagonals, self._by_block(rows))
+        found = self._blocks.cluster.gather(self._blocks.each("entries", _entries_of, *own))
+        counts, partners, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return counts, partners, costs
+
+    def _by_block(self, rows: LongArray) -> list[LongArray]:
+        """Sorted rows, divided into those of each block."""
+        bounds = [first for first, _ in self._blocks.ranges] + [self.n]
+        cuts = np.searchsorted(rows, bounds)
+        return [rows[a:b] for a, b in itertools.pairwise(cuts)]
 
     def row_excess(self, rank: int) -> FloatArray:
         """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
@@ -241,6 +252,14 @@ def _lift(
 ) -> FloatArray:
     local = block.columns.take(u)
     return block.problem(diagonal).lift(local, rows - block.columns.first, target)
+
+
+def _entries_of(
+    block: PairBlock, diagonal: FloatArray, rows: LongArray
+) -> tuple[LongArray, IntArray, FloatArray]:
+    local = rows - block.columns.first
+    counts, partners, costs = block.problem(diagonal).entries_of(local)
+    return counts, block.columns.to_global(partners), costs
 
 
 def _row_excess(block: PairBlock, diagonal: FloatArray, rank: int) -> FloatArray:

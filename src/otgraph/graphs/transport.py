@@ -28,18 +28,19 @@ from otgraph.exceptions import (
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
 from otgraph.solvers import (
+    Effort,
     Goal,
     Screener,
     Solution,
     State,
     Status,
     Wish,
+    finished,
     first_state,
     near_pairs,
     require_room_for_solution,
     solve,
     solve_for_degree,
-    with_floors,
 )
 
 if TYPE_CHECKING:
@@ -147,8 +148,10 @@ class TransportProblem:
         """The solution for one eps with the minimum flows that the options ask for."""
         if not self.wish:
             return solution
-        goal = self._goal(solution.certificate.eps)
-        return self._judged(with_floors(self.screener, goal, solution, self.wish))
+        goal, work = self._goal(solution.certificate.eps), Effort.behind(solution.certificate)
+        return self._judged(
+            finished(self.screener, goal, solution.state, work, self.wish, certified=solution)
+        )
 
     def solve(
         self, eps: float, *, u0: ArrayLike | None = None, start: State | None = None

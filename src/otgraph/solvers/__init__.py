@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.degree import solve_for_degree
-from otgraph.solvers.floors import Floors, Wish, with_floors
+from otgraph.solvers.floors import Floors, Wish, finished
 from otgraph.solvers.room import near_pairs, require_room_for_solution
 from otgraph.solvers.rounds import solve
 from otgraph.solvers.screening import Screener
-from otgraph.solvers.state import Goal, Solution, State, first_state
+from otgraph.solvers.state import Effort, Goal, Solution, State, first_state
 from otgraph.solvers.verification import Verification
 
 __all__ = [
     "Certificate",
+    "Effort",
     "Floors",
     "Goal",
     "Reason",
@@ -22,10 +23,10 @@ __all__ = [
     "Status",
     "Verification",
     "Wish",
+    "finished",
     "first_state",
     "near_pairs",
     "require_room_for_solution",
     "solve",
     "solve_for_degree",
-    "with_floors",
 ]

@@ -32,9 +32,7 @@ FEASIBLE_PRODUCTS = 300  # limit of products per solve
 FEASIBLE_SOLVES = 4  # limit of solves
 
 
-def certify(
-    screener: Screener, goal: Goal, state: State, effort: Effort, n_screens: int
-) -> Solution:
+def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Solution:
     """The plan of the final potentials, and what is proved about it."""
     if state.solved(goal):
         state, plan, gap = _polished(goal, state, effort)
@@ -58,7 +56,7 @@ def certify(
         violations=violations,
         n_steps=effort.steps,
         eps=goal.eps,
-        n_screens=n_screens,
+        n_screens=effort.screens,
         missing_pairs=missing.estimate,
         missing_pairs_bound=missing.bound,
         n_edges=int(np.sum(plan.degrees)) // 2,

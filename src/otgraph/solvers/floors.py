@@ -21,16 +21,19 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from otgraph.costs.local import LocalProblem
 from otgraph.exceptions import InfeasibleError
 from otgraph.solvers.certificate import Status
-from otgraph.solvers.certify import plan_error
-from otgraph.solvers.rounds import solve
+from otgraph.solvers.certify import certify, plan_error
+from otgraph.solvers.newton import newton
+from otgraph.solvers.rounds import approach, looking_further, pruned
+from otgraph.solvers.state import Effort
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
-    from otgraph.costs.interface import TransportPlan
+    from otgraph.costs.interface import PairSet, TransportPlan
     from otgraph.solvers.screening import Screener
-    from otgraph.solvers.state import Goal, Solution
+    from otgraph.solvers.state import Goal, Solution, State
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
 logger = logging.getLogger("otgraph")
@@ -45,6 +48,13 @@ LINKS = 5  # floors per component that is joined, if no `min_degree` says how ma
 # point would find too few partners.
 AFFORDABLE = 0.5
 LEAST_SHARE = 1e-3  # below, the masses leave no room for floors
+# Around points that miss their targets, the points within this many edges move with them. Beyond,
+# potentials change so little that a few Newton steps for all points correct the rest.
+NEARBY_HOPS = 3
+FAR_OFF = 0.01  # marginal error of such points
+NEARBY_TOL = 1e-3  # their marginal error after the solve; the others are not accurate either
+NEARBY_STEPS = 100
+NEARBY_SWEEPS = 8  # repetitions, each around the points that the last one has put out
 
 
 @dataclass(frozen=True)
@@ -104,33 +114,150 @@ class Floors:
 NO_FLOORS = Floors(*np.empty((2, 0), dtype=np.int64), *np.empty((2, 0)))
 
 
-def with_floors(
-    screener: Screener, goal: Goal, plain: Solution, wish: Wish, shift: FloatArray | None = None
+def finished(
+    screener: Screener,
+    goal: Goal,
+    state: State,
+    effort: Effort,
+    wish: Wish,
+    *,
+    shift: FloatArray | None = None,
+    certified: Solution | None = None,
 ) -> Solution:
-    """The solution with the floors that a wish needs; ``plain`` itself if it needs none.
+    """The certified solution from solved potentials, with the floors that a wish needs.
 
-    ``shift`` is how floors have changed the potentials for a similar eps.
+    ``shift`` is how floors have changed the potentials for a similar eps. ``certified`` is the
+    solution without floors, if it is known already.
     """
-    solution, floors = plain, NO_FLOORS
-    start = (
-        plain if shift is None else replace(plain, state=replace(plain.state, u=plain.u + shift))
-    )
-    if plain.certificate.status == Status.NOT_CONVERGED:
-        return plain
-    core = _points_of_large_components(plain.plan.component_labels())
-    while True:  # floors only grow, so this ends; one or two rounds are usual
-        more = _missing_floors(screener, solution.plan, wish, floors, core)
-        if len(more) == len(floors):
-            return solution
-        floors = _with_flows(more, goal.mass)
-        logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
-        share = 1.0 if goal.self_loops else _affordable_share(floors, goal.mass)
-        if share < LEAST_SHARE:
-            if wish.strict or wish.connect:
-                raise InfeasibleError(NO_ROOM)
-            return plain
-        floors = replace(floors, flows=share * floors.flows)
-        solution = start = _solve_with(screener, goal, start, floors)
+    if certified is None and not (wish and state.solved(goal)):
+        return certify(screener, goal, state, effort)
+    plain, problem = state, _WithFloors(screener, goal, NO_FLOORS)
+    plan = problem.plan(state) if certified is None else certified.plan
+    core = _points_of_large_components(plan.component_labels())
+    while certified is None or certified.certificate.status != Status.NOT_CONVERGED:
+        pairs = _missing_floors(screener, plan, wish, problem.floors, core)
+        if len(pairs) > len(problem.floors):
+            floors = _affordable(pairs, goal)
+            if floors is None:
+                if wish.strict or wish.connect:
+                    raise InfeasibleError(NO_ROOM)
+                return certify(screener, goal, plain, effort)
+            logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
+            if not len(problem.floors):
+                state = pruned(screener, goal, state)
+                state = replace(state, u=state.u + (0.0 if shift is None else shift))
+            problem = _WithFloors(screener, goal, floors)
+            state = problem.approach(state, effort)
+            plan, certified = problem.plan(state), None
+        elif certified is None:
+            # The last Newton steps may drop an edge of almost no weight: look again.
+            certified = problem.certify(state, effort)
+            state, plan = certified.state, certified.plan
+        else:
+            break
+    return certified
+
+
+class _WithFloors:
+    """The problem for rho = pi - l, whose plan is completed by l."""
+
+    def __init__(self, screener: Screener, goal: Goal, floors: Floors) -> None:
+        self.floors = floors
+        self._cost, self._whole_goal = screener.cost, goal
+        self._screener, self._goal = screener, goal
+        if len(floors):
+            raised = self._listed(floors.costs + goal.eps * floors.flows)
+            self._screener = screener.of(self._cost.with_raised(raised))
+            mass = goal.mass - floors.sums(self._cost.n)
+            self._goal = replace(goal, mass=mass, floors=floors)
+
+    def approach(self, start: State, effort: Effort) -> State:
+        """Solve loosely from the potentials of a problem with fewer floors."""
+        assert start.screen is not None  # a solution that converged was screened
+        self._screener.keep(start.screen)  # the last screen of all may be that of a larger eps
+        problem = self._screener.cost.restrict(start.screen.pairs, start.problem.diagonal)
+        state = replace(start, problem=problem)
+        work = Effort()
+        state = self._nearby(state, work)
+        loose = replace(self._goal, tol=max(NEARBY_TOL, self._goal.tol))
+        state = approach(self._screener, loose, state, work)
+        effort.add(work)
+        return state
+
+    def _nearby(self, state: State, effort: Effort) -> State:
+        """Solve for the points around those that miss their targets, with all others fixed.
+
+        Floors change few points. Newton steps for these alone cost a fraction of a step for all.
+        """
+        target = self._goal.target
+        for _ in range(NEARBY_SWEEPS):
+            sums = state.problem.evaluate(state.u).row_sums
+            moving = np.abs(sums - target) > FAR_OFF * target
+            if not moving.any():
+                break
+            hessian = state.problem.hessian(state.u)
+            for _ in range(NEARBY_HOPS):
+                moving |= hessian.product(moving.astype(np.float64)) > 0.0
+            rows = np.flatnonzero(moving)
+            local = LocalProblem(state.problem, rows, state.u, self._cost.workers)
+            result = newton(
+                local, target[rows], state.u[rows], tol=NEARBY_TOL, max_iter=NEARBY_STEPS
+            )
+            logger.debug(
+                "%d points nearby: %d steps, %d products, marginal error %.1e",
+                len(rows), result.n_steps, result.n_products, result.error,
+            )  # fmt: skip
+            effort.steps += result.n_steps
+            effort.history.append(result.errors)
+            u = state.u.copy()
+            u[rows] = result.u
+            state = replace(state, u=u)
+        return state
+
+    def plan(self, state: State) -> TransportPlan:
+        """The plan of the potentials, with the floors."""
+        return self._completed(state.problem.plan(state.u, self._goal.eps), state.u)
+
+    def certify(self, state: State, effort: Effort) -> Solution:
+        """The certified solution; an approximate search is widened if it must be."""
+        if not len(self.floors):
+            return certify(self._screener, self._goal, state, effort)
+
+        def attempt(state: State) -> Solution:
+            work, total = Effort(), replace(effort)
+            state = approach(self._screener, self._goal, state, work)
+            total.add(work)
+            return certify(self._screener, self._goal, state, total)
+
+        solution = looking_further(self._screener, self._goal, attempt, state)
+        plan = self._completed(solution.plan, solution.u)
+        goal, flows = self._whole_goal, self.floors.flows
+        certificate = replace(
+            solution.certificate,
+            marginal_error=plan_error(plan, goal),
+            n_edges=int(np.sum(plan.degrees)) // 2,
+            n_floors=len(flows),
+            floor_share=float(2.0 * np.sum(flows) / np.sum(goal.mass)),
+        )
+        return replace(solution, plan=plan, certificate=certificate, floors=self.floors)
+
+    def _completed(self, plan: TransportPlan, u: FloatArray) -> TransportPlan:
+        floors = self.floors
+        if not len(floors):
+            return plan
+        excess = u[floors.i] + u[floors.j] - floors.costs
+        weights = np.maximum(floors.flows, excess / self._goal.eps)
+        return plan.with_entries(self._listed(weights), self._listed(floors.costs))
+
+    def _listed(self, values: FloatArray) -> PairSet:
+        return self._cost.pair_set(self.floors.i, self.floors.j, values)
+
+
+def _affordable(pairs: Floors, goal: Goal) -> Floors | None:
+    """The flows of some pairs, or None if the masses leave no room for them."""
+    floors = _with_flows(pairs, goal.mass)
+    share = 1.0 if goal.self_loops else _affordable_share(floors, goal.mass)
+    return replace(floors, flows=share * floors.flows) if share >= LEAST_SHARE else None
 
 
 def _affordable_share(floors: Floors, mass: FloatArray) -> float:
@@ -145,38 +272,6 @@ def _affordable_share(floors: Floors, mass: FloatArray) -> float:
     tight = taken > 0.0
     most = np.min(spare[tight] / taken[tight], initial=np.inf)
     return float(min(1.0, AFFORDABLE * most))
-
-
-def _solve_with(screener: Screener, goal: Goal, start: Solution, floors: Floors) -> Solution:
-    """Solve for rho = pi - l, from a solution with fewer floors, and add l to the plan."""
-    cost, n = screener.cost, screener.cost.n
-    pairs = cost.pair_set(floors.i, floors.j, floors.costs + goal.eps * floors.flows)
-    raised = screener.of(cost.with_raised(pairs))
-    raised.keep(start.state.screen)  # the last screen of all may be that of a larger eps
-    rest = replace(goal, mass=goal.mass - floors.sums(n), floors=floors)
-    state = start.state
-    assert state.screen is not None  # a solution that converged was screened
-    problem = raised.cost.restrict(state.screen.pairs, state.problem.diagonal)
-    solution = solve(raised, rest, replace(state, problem=problem))
-    weights = np.maximum(
-        floors.flows,
-        (solution.u[floors.i] + solution.u[floors.j] - floors.costs) / goal.eps,
-    )
-    plan = solution.plan.with_entries(
-        cost.pair_set(floors.i, floors.j, weights),
-        cost.pair_set(floors.i, floors.j, floors.costs),
-    )
-    certificate = replace(
-        solution.certificate,
-        marginal_error=plan_error(plan, goal),
-        n_edges=int(np.sum(plan.degrees)) // 2,
-        n_steps=start.certificate.n_steps + solution.certificate.n_steps,
-        n_screens=start.certificate.n_screens + solution.certificate.n_screens,
-        history=start.certificate.history + solution.certificate.history,
-        n_floors=len(floors),
-        floor_share=float(2.0 * np.sum(floors.flows) / np.sum(goal.mass)),
-    )
-    return replace(solution, plan=plan, certificate=certificate, floors=floors)
 
 
 def _with_flows(floors: Floors, mass: FloatArray) -> Floors:

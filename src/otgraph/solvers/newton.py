@@ -19,7 +19,7 @@ from otgraph.solvers.cg import conjugate_gradients
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.costs.interface import Evaluation, Restricted
+    from otgraph.costs.interface import Evaluation, Marginals
     from otgraph.typing import FloatArray
 
 # Line search.
@@ -68,14 +68,14 @@ def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
     return float(np.max(np.abs(row_sums - target) / target))
 
 
-def rounding_level(problem: Restricted, u: FloatArray, target: FloatArray) -> float:
+def rounding_level(problem: Marginals, u: FloatArray, target: FloatArray) -> float:
     """Largest relative error of a row sum that rounding can cause; `tol` cannot be smaller."""
     sizes = problem.hessian(u).product(np.abs(u))  # sum of |u_i| + |u_j| over the active pairs
     return float(np.max(ROW_SUM_ROUNDING * sizes / target))
 
 
 def newton(
-    problem: Restricted,
+    problem: Marginals,
     target: FloatArray,
     u: FloatArray,
     *,
@@ -138,7 +138,7 @@ def _misplaced(at: Evaluation, target: FloatArray) -> float:
 
 
 def _direction(
-    problem: Restricted,
+    problem: Marginals,
     target: FloatArray,
     u: FloatArray,
     now: Evaluation,
@@ -175,7 +175,7 @@ class _Step:
 
 
 def _line_search(
-    problem: Restricted,
+    problem: Marginals,
     target: FloatArray,
     u: FloatArray,
     now: Evaluation,

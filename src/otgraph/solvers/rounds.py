@@ -61,9 +61,9 @@ def solve(screener: Screener, goal: Goal, start: State) -> Solution:
     """
 
     def attempt(state: State) -> Solution:
-        effort, first_pass = Effort(), screener.n_passes
+        effort = Effort()
         state = approach(screener, goal, state, effort)
-        return certify(screener, goal, state, effort, screener.n_passes - first_pass)
+        return certify(screener, goal, state, effort)
 
     return looking_further(screener, goal, attempt, start)
 
@@ -81,17 +81,23 @@ def looking_further(
 
 def approach(screener: Screener, goal: Goal, start: State, effort: Effort) -> State:
     """Like `solve`, but stop before the plan and the certificate are computed."""
-    state = start.priced(goal)
-    if state.covered and state.problem.n_pairs > 0.5 * IDLE_FACTOR * state.mean_degree * len(
-        state.u
-    ):
-        state = screened(screener, goal, state, prune=True)
+    passes_before = screener.n_passes
+    state = pruned(screener, goal, start.priced(goal))
     state = _rounds(screener, goal, state, effort, patient=False)
     if not state.solved(goal):
         refuse_infeasible(screener.cost, goal)
         if effort.steps < goal.max_iter:
             state = _descend(screener, goal, state, effort)
+    effort.screens += screener.n_passes - passes_before
     return state
+
+
+def pruned(screener: Screener, goal: Goal, state: State) -> State:
+    """The state without most of its idle pairs, if these are many."""
+    many = 0.5 * IDLE_FACTOR * state.mean_degree * state.problem.n
+    if not state.covered or state.problem.n_pairs <= many:
+        return state
+    return screened(screener, goal, state, prune=True)
 
 
 def _rounds(

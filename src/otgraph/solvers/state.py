@@ -130,11 +130,24 @@ class State:
 
 @dataclass
 class Effort:
-    """Newton steps and errors so far, and why the last Newton iteration ended."""
+    """Newton steps, errors and screens so far, and why the last Newton iteration ended."""
 
     steps: int = 0
     history: list[tuple[float, ...]] = field(default_factory=list)
+    screens: int = 0
     reason: Reason = Reason.NONE
+
+    @classmethod
+    def behind(cls, certificate: Certificate) -> Effort:
+        """The work that a certificate tells of."""
+        return cls(certificate.n_steps, list(certificate.history), certificate.n_screens)
+
+    def add(self, other: Effort) -> None:
+        """Count the work that followed, too."""
+        self.steps += other.steps
+        self.history = self.history + other.history
+        self.screens += other.screens
+        self.reason = other.reason
 
 
 @dataclass(frozen=True)

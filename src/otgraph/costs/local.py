@@ -1,0 +1,99 @@
+"""The transport problem for some points, while the potentials of all others stay fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph._kernels import restricted as kernels
+from otgraph.costs.interface import Curvature, Evaluation, Marginals
+from otgraph.costs.pairs import Pairs
+from otgraph.costs.restricted import RestrictedProblem
+
+if TYPE_CHECKING:
+    from otgraph._parallel import Workers
+    from otgraph.costs.interface import Restricted
+    from otgraph.typing import FloatArray, LongArray
+
+
+class LocalProblem(Marginals):
+    """Row sums of some points as functions of their own potentials.
+
+    Parameters
+    ----------
+    problem
+        The whole problem.
+    rows
+        The points, sorted.
+    u
+        Potentials of all points; those outside ``rows`` stay.
+    workers
+        Threads that share the rows.
+    """
+
+    def __init__(
+        self, problem: Restricted, rows: LongArray, u: FloatArray, workers: Workers
+    ) -> None:
+        counts, columns, costs = problem.entries_of(rows)
+        own = np.zeros(problem.n, dtype=np.bool_)
+        own[rows] = True
+        seen = np.zeros(problem.n, dtype=np.bool_)
+        seen[columns] = True
+        outside = np.flatnonzero(seen & ~own)
+        place = np.empty(problem.n, dtype=np.int32)
+        place[rows] = np.arange(len(rows), dtype=np.int32)
+        place[outside] = len(rows) + np.arange(len(outside), dtype=np.int32)
+        indptr = np.concatenate(([0], np.cumsum(counts)))
+        self.n = len(rows)
+        self._pairs = Pairs(indptr, place[columns], costs)
+        self._rows = RestrictedProblem(self._pairs, problem.diagonal[rows], workers)
+        self._fixed = u[outside]
+        self._last: tuple[FloatArray, FloatArray] = (np.empty(0), np.empty(0))
+
+    def evaluate(self, u: FloatArray) -> Evaluation:
+        """Row sums and square sum at ``u``.
+
+        A pair with one end outside is stored once, and counts twice in the square sum.
+        """
+        everyone = self._everyone(u)
+        here = self._rows.evaluate(everyone)
+        squares = here.square_sums.copy()
+        pairs = self._pairs
+        kernels.add_outer_squares(pairs.indptr, pairs.indices, pairs.costs, everyone, squares)
+        return Evaluation(here.row_sums, squares)
+
+    def hessian(self, u: FloatArray) -> _OwnCurvature:
+        """Generalized Hessian for the own potentials, valid until the next call."""
+        whole = self._rows.hessian(self._everyone(u))
+        return _OwnCurvature(whole, whole.degrees, whole.diagonal, np.zeros(len(self._fixed)))
+
+    def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
+        """Potentials of some rows that meet their targets while all others stay fixed."""
+        return self._rows.lift(self._everyone(u), rows, target)
+
+    def _everyone(self, u: FloatArray) -> FloatArray:
+        """Own potentials, then the fixed ones; the same array for the same ``u``."""
+        if self._last[0] is not u:
+            self._last = u, np.concatenate((u, self._fixed))
+        return self._last[1]
+
+
+@dataclass(frozen=True)
+class _OwnCurvature(Curvature):
+    """The Hessian of a local problem; fixed potentials do not move."""
+
+    whole: Curvature
+    degrees: FloatArray
+    diagonal: FloatArray
+    rest: FloatArray
+
+    @property
+    def n_active(self) -> int:
+        """Number of active entries, without the diagonal."""
+        return self.whole.n_active
+
+    def product(self, v: FloatArray) -> FloatArray:
+        """Hessian times ``v``."""
+        return self.whole.product(np.concatenate((v, self.rest)))
