@@ -156,6 +156,14 @@ def test_far_partners_are_reached(case):
     assert [name for name, _ in judged("problems", case)] == ["exact"]
 
 
+# Problems of the soak whose active pairs are a forest: Newton creeps to a feasible plan.
+@pytest.mark.parametrize(
+    ("case", "status"), [(5009549, "exact"), (5003522, "exact_on_candidates")]
+)
+def test_feasible_plans_on_forests_are_found(case, status):
+    assert [name for name, _ in judged("problems", case)] == [status]
+
+
 @pytest.mark.parametrize("part", ["degrees", "large"])
 def test_sample_of_the_soak_of_larger_graphs(part):
     for case in range(8 if part == "degrees" else 1):

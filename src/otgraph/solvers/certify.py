@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 # Largest relative error of a marginal of the feasible plan behind the duality gap. Where rounding
 # errors are larger, they are the limit.
 FEASIBLE_TOL = 1e-9
-# Limits of Newton steps toward that plan: a few are nearly always enough; the second limit is
-# for the rest.
-POLISH_STEPS = (3, 60)
+# Limits of Newton steps toward that plan: a few are nearly always enough. At tiny eps the active
+# pairs are a forest that changes in every step, and a few problems in 100 000 need hundreds.
+POLISH_STEPS = (3, 60, 600)
 # Linear system of the feasible plan. CG measures residuals in the Euclidean norm, in which one
 # row may dominate, so the system is solved again for what is left.
 FEASIBLE_CG = 0.1  # residual, as a share of the allowed error
