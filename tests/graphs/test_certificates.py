@@ -157,9 +157,7 @@ def test_far_partners_are_reached(case):
 
 
 # Problems of the soak whose active pairs are a forest: Newton creeps to a feasible plan.
-@pytest.mark.parametrize(
-    ("case", "status"), [(5009549, "exact"), (5003522, "exact_on_candidates")]
-)
+@pytest.mark.parametrize(("case", "status"), [(5009549, "exact"), (5003522, "exact_on_candidates")])
 def test_feasible_plans_on_forests_are_found(case, status):
     assert [name for name, _ in judged("problems", case)] == [status]
 
