@@ -126,32 +126,46 @@ def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, s
         square[i] = b
 
 
+FEW = 40  # entries of a row up to which insertion is the fastest sort
+PLACE_BITS = 31  # of a sort key, for the place of an entry in its row
+PLACE_MASK = (1 << PLACE_BITS) - 1
+
+
 @njit
 def reordered(
-    indptr, indices, weights, costs, loops, order, place,
+    indptr, indices, weights, costs, loops, order, place, start, stop,
     out_indptr, out_indices, out_weights, out_costs,
 ):  # fmt: skip
-    """The symmetric plan with its diagonal, in the order of the input, with sorted rows.
+    """Rows of the plan with its diagonal, in the order of the input, with sorted columns.
 
-    The rows r are read in increasing order, and each is written as a column of other rows. Rows
-    are therefore sorted without a sort.
+    A sort key holds the column and, in its last bits, the place of the entry in its row.
     """
-    cursor = out_indptr[:-1].copy()
-    for r in range(len(order)):
-        i = place[r]
-        for p in range(indptr[i], indptr[i + 1]):
-            c = order[indices[p]]
-            q = cursor[c]
-            out_indices[q] = r
-            out_weights[q] = weights[p]
-            out_costs[q] = costs[p]
-            cursor[c] = q + 1
-        if loops[i] > 0.0:
-            q = cursor[r]
-            out_indices[q] = r
-            out_weights[q] = loops[i]
-            out_costs[q] = 0.0
-            cursor[r] = q + 1
+    keys = np.empty(FEW, dtype=np.int64)
+    for r in range(start, stop):
+        first = indptr[place[r]]
+        degree = indptr[place[r] + 1] - first
+        if degree >= len(keys):
+            keys = np.empty(2 * degree, dtype=np.int64)
+        for s in range(degree):
+            keys[s] = (np.int64(order[indices[first + s]]) << PLACE_BITS) | s
+        keys[degree] = (np.int64(r) << PLACE_BITS) | degree
+        row = keys[: degree + (loops[place[r]] > 0.0)]
+        if len(row) > FEW:
+            row.sort()
+        else:
+            for s in range(1, len(row)):
+                key = row[s]
+                while s > 0 and row[s - 1] > key:
+                    row[s] = row[s - 1]
+                    s -= 1
+                row[s] = key
+        q = out_indptr[r]
+        for key in row:
+            p = key & PLACE_MASK
+            out_indices[q] = key >> PLACE_BITS
+            out_weights[q] = weights[first + p] if p < degree else loops[place[r]]
+            out_costs[q] = costs[first + p] if p < degree else 0.0
+            q += 1
 
 
 @njit

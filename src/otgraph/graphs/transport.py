@@ -318,10 +318,9 @@ def plan_weights(
     counts = (plan.degrees + (loops > 0.0))[place]
     indptr = np.concatenate(([0], np.cumsum(counts)))
     columns, (weights, costs) = np.empty(indptr[-1], dtype=np.int32), np.empty((2, indptr[-1]))
-    plan_kernels.reordered(
-        plan.indptr, plan.indices, plan.weights, plan.costs, loops, order, place,
-        indptr, columns, weights, costs,
-    )  # fmt: skip
+    source = (plan.indptr, plan.indices, plan.weights, plan.costs, loops, order, place)
+    target = (indptr, columns, weights, costs)
+    plan.rows.run(lambda a, b: plan_kernels.reordered(*source, a, b, *target))
     if len(columns) < np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
     matrix = sp.csr_matrix((weights, columns, indptr), shape=(n, n))
