@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from otgraph._parallel import Workers
-from otgraph.costs import as_cost, check_input
+from otgraph.costs import RestrictedProblem, as_cost, check_input
+from otgraph.costs.pairs import symmetric_pairs
 from otgraph.costs.sizes import SearchSizes
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
@@ -105,3 +106,11 @@ def as_mask(pairs, order=None):
         return mask
     inverse = np.argsort(order)
     return mask[np.ix_(inverse, inverse)]
+
+
+def restricted(C, n_jobs=1):
+    """The problem on the finite entries of a cost matrix."""
+    i, j = np.nonzero(np.triu(np.isfinite(C), 1))
+    chunk = (i.astype(np.int32), j.astype(np.int32), C[i, j])
+    workers = Workers(n_jobs)
+    return RestrictedProblem(symmetric_pairs(len(C), [chunk], workers), np.diag(C).copy(), workers)

@@ -11,7 +11,6 @@ import problems
 import reference
 from otgraph._parallel import Workers
 from otgraph.costs import RestrictedProblem
-from otgraph.costs.pairs import symmetric_pairs
 from otgraph.costs.restricted import BLOCK_ROWS
 
 N = 60
@@ -28,20 +27,13 @@ def dense(request, rng):
     return C
 
 
-def problem_of(C, n_jobs=1):
-    i, j = np.nonzero(np.triu(np.isfinite(C), 1))
-    chunk = (i.astype(np.int32), j.astype(np.int32), C[i, j])
-    workers = Workers(n_jobs)
-    return RestrictedProblem(symmetric_pairs(len(C), [chunk], workers), np.diag(C).copy(), workers)
-
-
 @pytest.fixture
 def u(rng):
     return rng.normal(0.2, 0.1, size=N)
 
 
 def test_evaluate(dense, u):
-    problem = problem_of(dense)
+    problem = problems.restricted(dense)
     at = problem.evaluate(u)
     np.testing.assert_allclose(at.row_sums, reference.row_sums(dense, u), rtol=1e-13, atol=1e-15)
     assert at.square_sum == pytest.approx(reference.square_sum(dense, u), rel=1e-13)
@@ -49,7 +41,7 @@ def test_evaluate(dense, u):
 
 
 def test_hessian(dense, u, rng):
-    hessian, v = problem_of(dense).hessian(u), rng.normal(size=N)
+    hessian, v = problems.restricted(dense).hessian(u), rng.normal(size=N)
     H = reference.hessian(dense, u)
     np.testing.assert_allclose(hessian.product(v), H @ v, rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(hessian.diagonal, np.diag(H))
@@ -57,13 +49,13 @@ def test_hessian(dense, u, rng):
 
 
 def test_hessian_is_the_derivative_of_the_row_sums(dense, u, rng):
-    problem, v, h = problem_of(dense), rng.normal(size=N), 1e-7
+    problem, v, h = problems.restricted(dense), rng.normal(size=N), 1e-7
     difference = problem.evaluate(u + h * v).row_sums - problem.evaluate(u - h * v).row_sums
     np.testing.assert_allclose(difference / (2 * h), problem.hessian(u).product(v), atol=1e-5)
 
 
 def test_plan(dense, u, rng):
-    eps, plan = 0.5, problem_of(dense).plan(u, 0.5)
+    eps, plan = 0.5, problems.restricted(dense).plan(u, 0.5)
     W = reference.plan(dense, u, eps)
     off = W - np.diag(np.diag(W))
     rows = np.repeat(np.arange(N), np.diff(plan.indptr))
@@ -79,7 +71,7 @@ def test_plan(dense, u, rng):
 
 
 def test_plan_is_symmetric_to_the_bit(dense, u):
-    plan = problem_of(dense).plan(u, 0.3)
+    plan = problems.restricted(dense).plan(u, 0.3)
     W = np.zeros((N, N))
     W[np.repeat(np.arange(N), np.diff(plan.indptr)), plan.indices] = plan.weights
     assert np.array_equal(W, W.T)
@@ -88,13 +80,13 @@ def test_plan_is_symmetric_to_the_bit(dense, u):
 def test_primal_value(dense, u, rng):
     eps, w = 0.5, rng.uniform(-0.2, 0.2, size=N)
     W = reference.plan(dense, u, eps) * (1.0 + w[:, None] + w)
-    value = problem_of(dense).plan(u, eps).primal_value(w, eps)
+    value = problems.restricted(dense).plan(u, eps).primal_value(w, eps)
     assert value == pytest.approx(reference.primal_value(dense, W, eps), rel=1e-12)
 
 
 def test_start_solves_every_row_by_itself(dense, rng):
     target = rng.uniform(0.1, 1.0, size=N)
-    u = problem_of(dense).start(target)
+    u = problems.restricted(dense).start(target)
     for i in range(N):
         assert 2.0 * u[i] == pytest.approx(reference.solve_row(dense[i], target[i]), rel=1e-12)
 
@@ -103,13 +95,13 @@ def test_lift_meets_the_target_of_a_row_alone(rng):
     C = reference.with_diagonal(reference.cost_matrix(rng.normal(size=(N, 2))), self_loops=False)
     u, target = rng.normal(0.2, 0.1, size=N), rng.uniform(0.1, 1.0, size=N)
     rows = np.array([3, 17, 40])
-    lifted = problem_of(C).lift(u, rows, target)
+    lifted = problems.restricted(C).lift(u, rows, target)
     for i, t in zip(rows, lifted, strict=True):
         assert np.maximum(t + u - C[i], 0.0).sum() == pytest.approx(target[i], rel=1e-12)
 
 
 def test_row_excess_and_largest_costs(dense):
-    problem = problem_of(dense)
+    problem = problems.restricted(dense)
     excess = problem.row_excess(4)
     largest = problem.largest_costs()
     for i in range(N):
@@ -122,7 +114,7 @@ def test_row_excess_and_largest_costs(dense):
 def test_rows_without_candidates():
     C = np.full((3, 3), np.inf)
     C[0, 1] = C[1, 0] = 0.5
-    problem, u = problem_of(C), np.array([0.4, 0.3, 9.0])
+    problem, u = problems.restricted(C), np.array([0.4, 0.3, 9.0])
     np.testing.assert_array_equal(problem.largest_costs(), [0.5, 0.5, 0.0])
     np.testing.assert_allclose(problem.evaluate(u).row_sums, [0.2, 0.2, 0.0])
     np.testing.assert_allclose(problem.plan(u, 1.0).row_sums, [0.2, 0.2, 0.0])
@@ -144,7 +136,7 @@ def test_threads_share_rows_without_changing_a_bit(rng):
 
 def test_hessian_and_plan_travel(dense, u):
     """A cluster keeps both on its workers, and moves them when it must."""
-    problem = problem_of(dense, n_jobs=2)
+    problem = problems.restricted(dense, n_jobs=2)
     hessian, plan = problem.hessian(u), problem.plan(u, 0.5)
     copy = pickle.loads(pickle.dumps(hessian))
     np.testing.assert_array_equal(copy.product(u), hessian.product(u))
