@@ -12,7 +12,14 @@ from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.floors import Wish, finished
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import near_pairs
-from otgraph.solvers.rounds import LOOSE_STEPS, LOOSE_TOL, approach, looking_further
+from otgraph.solvers.rounds import (
+    LOOSE_STEPS,
+    LOOSE_TOL,
+    approach,
+    looking_further,
+    more_neighbors,
+    too_few_neighbors,
+)
 from otgraph.solvers.state import Effort, first_state
 
 if TYPE_CHECKING:
@@ -52,14 +59,18 @@ def solve_for_degree(
     goes to the tolerance. Minimum flows add edges. If these are too many, a smaller eps makes
     room for them.
     """
-    cost = screener.cost
-    pairs = near_pairs(cost, n_candidates)
-    eps, slope = row_law(cost, pairs, degree, goal.mass)
-    first = first_state(cost, pairs, goal.at(eps))
-    del pairs
-    limits = eps_limits(cost, goal.mass, first.problem.largest_costs())
-    eps = min(max(eps, limits[0]), limits[1])
-    eps, first = _search_on_candidates(first, goal, eps, DegreeSearch(degree, slope, limits))
+    cost, k = screener.cost, n_candidates
+    while True:
+        pairs = near_pairs(cost, k)
+        eps, slope = row_law(cost, pairs, degree, goal.mass)
+        first = first_state(cost, pairs, goal.at(eps), k=k)
+        del pairs
+        limits = eps_limits(cost, goal.mass, first.problem.largest_costs())
+        eps = min(max(eps, limits[0]), limits[1])
+        eps, first = _search_on_candidates(first, goal, eps, DegreeSearch(degree, slope, limits))
+        if not too_few_neighbors(cost, goal.at(eps), first):
+            break
+        k = more_neighbors(cost, k)
     plain = first
 
     def reached_by(state: State, wish: Wish, effort: Effort) -> State:
@@ -88,6 +99,7 @@ def solve_for_degree(
     best = solution = looking_further(screener, goal, attempt, first)
     if solution.floors is None:
         return solution
+    limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
     search = DegreeSearch(degree, slope, limits)
     while search.n_trials < FLOORED_TRIALS:
         nearer = search.miss(solution.mean_degree) < search.best_miss

@@ -178,7 +178,7 @@ def _other_candidates(screener: Screener, goal: Goal, state: State, *, prune: bo
         if not screener.widen():
             return _with_higher_price(goal, state)
         state = replace(state, screen=None)
-    if _too_few_neighbors(screener.cost, goal, state):
+    if too_few_neighbors(screener.cost, goal, state):
         return _with_more_neighbors(screener.cost, goal, state)
     return screened(screener, goal, state, prune=prune)
 
@@ -192,7 +192,7 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
     return replace(state, problem=problem, screen=screen, k=None)
 
 
-def _too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
+def too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
     """Whether a screen at these potentials would return a large part of all pairs."""
     if state.k is None or state.k >= min(most_neighbors(cost), cost.n - 1):
         return False
@@ -200,9 +200,14 @@ def _too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
 
 
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
-    assert state.k is not None  # `_too_few_neighbors` has checked it
-    k = min(MORE_NEIGHBORS * state.k, most_neighbors(cost), cost.n - 1)
+    assert state.k is not None  # `too_few_neighbors` has checked it
+    k = more_neighbors(cost, state.k)
     return first_state(cost, near_pairs(cost, k), goal, k=k)
+
+
+def more_neighbors(cost: Cost, k: int) -> int:
+    """The next larger number of first candidates per point."""
+    return min(MORE_NEIGHBORS * k, most_neighbors(cost), cost.n - 1)
 
 
 def _with_higher_price(goal: Goal, state: State) -> State:
