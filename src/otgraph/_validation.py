@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from otgraph.exceptions import InfeasibleError, argument_error
+from otgraph.exceptions import InfeasibleError, argument_error, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,10 +67,10 @@ def check_kind(X: Any, name: str) -> None:
         masked = np.ma.getmaskarray(X)
         first = int(np.argwhere(masked)[0, 0])
         msg = (
-            f"`{name}` has {int(masked.sum())} masked value(s), the first in row {first}; they "
-            "count as missing. Drop or impute these rows first (sklearn.impute)."
+            f"has {int(masked.sum())} masked value(s), the first in row {first}; they count as "
+            "missing. Drop or impute these rows first (sklearn.impute)."
         )
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, msg)
     arrays: list[Any] = [X]
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         _check_column_names(list(X.columns), name)
@@ -80,8 +80,7 @@ def check_kind(X: Any, name: str) -> None:
             arrays = [np.asarray(X)]
     for array in arrays:
         if isinstance(array, np.ndarray) and (found := _no_numbers(array)):
-            msg = f"`{name}` must hold numbers, got {found}. Convert them to numbers first."
-            raise argument_error(ValueError, name, msg)
+            raise invalid(name, f"must hold numbers, got {found}. Convert them to numbers first.")
 
 
 def _check_column_names(columns: list[Any], name: str) -> None:
@@ -89,10 +88,10 @@ def _check_column_names(columns: list[Any], name: str) -> None:
     twice = [column for column, count in counts.items() if count > 1]
     if twice:
         msg = (
-            f"`{name}` must have columns of different names, got {counts[twice[0]]} columns "
-            f"{twice[0]!r}. Rename them, or pass `{name}.to_numpy()`."
+            f"must have columns of different names, got {counts[twice[0]]} columns {twice[0]!r}. "
+            f"Rename them, or pass `{name}.to_numpy()`."
         )
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, msg)
 
 
 def _has_text(frame: Any) -> bool:
@@ -129,10 +128,10 @@ def check_finite(X: Any, name: str) -> None:
     else:
         first = int(np.argwhere(bad)[0, 0])
     msg = (
-        f"`{name}` contains {kind}: {int(bad.sum())} value(s) that are not finite, the first "
-        f"in row {first}. Drop or impute these rows first (sklearn.impute)."
+        f"contains {kind}: {int(bad.sum())} value(s) that are not finite, the first in row "
+        f"{first}. Drop or impute these rows first (sklearn.impute)."
     )
-    raise argument_error(ValueError, name, msg)
+    raise invalid(name, msg)
 
 
 def check_csr(X: SparseMatrix, *, name: str) -> Any:
@@ -162,30 +161,27 @@ def _check_compressed_arrays(X: SparseMatrix, name: str) -> None:
     elif len(indices) and (indices.min() < 0 or indices.max() >= n_minor):
         fault = f"it has {along} indices outside 0..{n_minor - 1}"
     if fault:
-        msg = f"`{name}` must be a well-formed {kind} matrix, but {fault}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be a well-formed {kind} matrix, but {fault}.")
 
 
 def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
     """A precomputed cost: square, symmetric, non-negative; dense float64 or canonical CSR."""
     C = check_points(C, name=name)
     if C.shape[0] != C.shape[1]:
-        msg = (
-            f"`{name}` must be a square cost matrix with metric='precomputed', got shape {C.shape}."
-        )
-        raise argument_error(ValueError, name, msg)
+        msg = f"must be a square cost matrix with metric='precomputed', got shape {C.shape}."
+        raise invalid(name, msg)
     values = C.data if sp.issparse(C) else C
     if values.size and values.min() < 0:
-        msg = f"`{name}` must hold costs >= 0 with metric='precomputed', got {values.min():.6g}."
-        raise argument_error(ValueError, name, msg)
+        msg = f"must hold costs >= 0 with metric='precomputed', got {values.min():.6g}."
+        raise invalid(name, msg)
     largest = float(values.max()) if values.size else 0.0
     asymmetry = _asymmetry(C)
     if asymmetry > SYMMETRY_RTOL * largest:
         msg = (
-            f"`{name}` must be symmetric with metric='precomputed', but |C - C.T| reaches "
-            f"{asymmetry:.6g}. Pass (C + C.T) / 2, or for neighbor distances C.maximum(C.T)."
+            f"must be symmetric with metric='precomputed', but |C - C.T| reaches {asymmetry:.6g}. "
+            "Pass (C + C.T) / 2, or for neighbor distances C.maximum(C.T)."
         )
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, msg)
     return C
 
 
@@ -202,18 +198,15 @@ def _asymmetry(C: Any) -> float:
 def check_positive(value: object, name: str) -> float:
     """A positive, finite real number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        msg = f"`{name}` must be a positive number, got {value!r}."
-        raise argument_error(TypeError, name, msg)
+        raise invalid(name, f"must be a positive number, got {value!r}.", TypeError)
     try:
         number = float(value)
     except OverflowError:  # an integer
         number = np.inf
     if not np.isfinite(number) or number <= 0:
-        msg = f"`{name}` must be a positive, finite number, got {value!r}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be a positive, finite number, got {value!r}.")
     if not SMALLEST <= number <= LARGEST:
-        msg = f"`{name}` must be between {SMALLEST} and {LARGEST}, got {value!r}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be between {SMALLEST} and {LARGEST}, got {value!r}.")
     return number
 
 
@@ -221,8 +214,7 @@ def check_power(value: Any, name: str) -> float:
     """A power of distances that does not overflow for distances of usual size."""
     power = check_positive(value, name)
     if not POWERS[0] <= power <= POWERS[1]:
-        msg = f"`{name}` must be between {POWERS[0]} and {POWERS[1]:g}, got {value!r}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be between {POWERS[0]} and {POWERS[1]:g}, got {value!r}.")
     return power
 
 
@@ -233,11 +225,9 @@ def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        msg = f"`{name}` must be an integer, got {value!r}."
-        raise argument_error(TypeError, name, msg)
+        raise invalid(name, f"must be an integer, got {value!r}.", TypeError)
     if number < minimum:
-        msg = f"`{name}` must be an integer >= {minimum}, got {value!r}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be an integer >= {minimum}, got {value!r}.")
     return number
 
 
@@ -256,8 +246,7 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """One of the given strings."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        msg = f"`{name}` must be one of {listed}, got {value!r}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be one of {listed}, got {value!r}.")
     return value
 
 
@@ -276,8 +265,8 @@ def check_vector(value: object, name: str, n: int) -> FloatArray:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise argument_error(kind, name, msg) from error
     if vector.shape != (n,):
-        msg = f"`{name}` must hold one number per point, shape ({n},), got shape {vector.shape}."
-        raise argument_error(ValueError, name, msg)
+        msg = f"must hold one number per point, shape ({n},), got shape {vector.shape}."
+        raise invalid(name, msg)
     if not np.all(np.isfinite(vector)):
         msg = f"`{name}` must be finite, got {vector[~np.isfinite(vector)][0]} at point "
         msg += f"{int(np.flatnonzero(~np.isfinite(vector))[0])}."
@@ -292,14 +281,13 @@ def check_mass(mass: ArrayLike | None, n: int, *, self_loops: bool) -> FloatArra
     vector = check_vector(mass, "mass", n)
     if vector.min() <= 0:
         i = int(vector.argmin())
-        msg = f"`mass` must be positive, got {vector[i]!r} at point {i}."
-        raise argument_error(ValueError, "mass", msg)
+        raise invalid("mass", f"must be positive, got {vector[i]!r} at point {i}.")
     heaviest = int(vector.argmax())
     if not self_loops and vector[heaviest] > vector.sum() - vector[heaviest]:
         msg = (
-            f"`mass` of point {heaviest} ({vector[heaviest]:.6g}) exceeds that of all the others "
+            f"of point {heaviest} ({vector[heaviest]:.6g}) exceeds that of all the others "
             "together, and without self-loops it can only be shared with them. Lower it, or pass "
             "`self_loops=True`."
         )
-        raise argument_error(InfeasibleError, "mass", msg)
+        raise invalid("mass", msg, InfeasibleError)
     return vector

@@ -34,6 +34,11 @@ def argument_error(kind: type[Kind], argument: str, message: str) -> Kind:
     return error
 
 
+def invalid(argument: str, text: str, kind: type[Exception] = ValueError) -> Exception:
+    """An error about an argument whose message is its name and what it must be."""
+    return argument_error(kind, argument, f"`{argument}` {text}")
+
+
 class InfeasibleError(ValueError):
     """No plan has the wanted masses on the pairs that are allowed."""
 

@@ -12,7 +12,7 @@ from otgraph.cli.options import GraphOptions, RunOptions, SolverOptions
 from otgraph.cli.preparation import RECORD, warn_of_doubts
 from otgraph.cli.reading import is_graph_file, read_graph, read_points, read_vector
 from otgraph.cli.report import blaming, one_line
-from otgraph.cli.terminal import compilation_noted
+from otgraph.cli.terminal import compilation_noted, refuse
 from otgraph.graphs.constructions import CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.options import QuadraticOptions
 
@@ -40,8 +40,7 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
     what = f"--method {method}"
     if address is not None:
         if method != QUADRATIC:
-            msg = f"--dask computes quadratic graphs only, not --method {method}."
-            raise ValueError(msg)
+            refuse(f"--dask computes quadratic graphs only, not --method {method}.")
         from otgraph.distributed import quadratic_ot_graph as function
 
         what = "--dask"
@@ -49,11 +48,9 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
     unknown = [name for name in given if name not in known]
     if unknown:
         there = [name for name in GraphOptions.__dataclass_fields__ if name in known]
-        msg = f"{what} has no {as_options(unknown)}; it knows {as_options(there)}."
-        raise ValueError(msg)
+        refuse(f"{what} has no {as_options(unknown)}; it knows {as_options(there)}.")
     if options.chooses_eps and method != QUADRATIC:
-        msg = f"--eps auto chooses for quadratic graphs only, not for --method {method}."
-        raise ValueError(msg)
+        refuse(f"--eps auto chooses for quadratic graphs only, not for --method {method}.")
     construction.options(**{n: v for n, v in given.items() if n in construction.options.names()})
     if method == QUADRATIC:
         from otgraph.graphs.quadratic import check_goal
@@ -108,8 +105,7 @@ def graph_from(
         with report.stage("build"):
             return build(points, **changes), points
     if aside:
-        msg = f"{path}: is a graph and has no column {aside[0]!r}; give the points instead."
-        raise ValueError(msg)
+        refuse(f"{path}: is a graph and has no column {aside[0]!r}; give the points instead.")
     with report.stage("read"):
         return finished_graph(path, building), None
 
@@ -118,8 +114,9 @@ def finished_graph(path: str, building: GraphOptions) -> Graph:
     """The graph in a file; options for building a graph are an error."""
     given = building.given()
     if given:
-        msg = f"{path}: is a graph already; {as_options(list(given))} would build one from points."
-        raise ValueError(msg)
+        refuse(
+            f"{path}: is a graph already; {as_options(list(given))} would build one from points."
+        )
     return read_graph(path)
 
 
@@ -154,8 +151,7 @@ def _potentials(path: str) -> Any:
         return read_vector(path, what="--u0")
     potentials = getattr(read_graph(path), "potentials", None)
     if potentials is None:
-        msg = f"{path}: has no potentials for --u0; only optimal transport graphs have them."
-        raise ValueError(msg)
+        refuse(f"{path}: has no potentials for --u0; only optimal transport graphs have them.")
     return potentials
 
 
@@ -167,8 +163,7 @@ def _dask_client(address: str) -> Iterator[Any]:
     try:
         client = distributed.Client(address)
     except (OSError, ValueError, TimeoutError) as error:
-        msg = f"--dask {address}: no scheduler answers there ({one_line(error)})."
-        raise ValueError(msg) from error
+        refuse(f"--dask {address}: no scheduler answers there ({one_line(error)}).")
     try:
         yield client
     finally:

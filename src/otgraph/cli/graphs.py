@@ -35,7 +35,7 @@ from otgraph.cli.reading import (
     unprepared_points,
 )
 from otgraph.cli.report import Report, blaming
-from otgraph.cli.terminal import compilation_noted
+from otgraph.cli.terminal import compilation_noted, refuse
 from otgraph.cli.writing import (
     GRAPHS,
     PICTURES,
@@ -157,9 +157,8 @@ def listed_eps(given: list[str] | None) -> list[float] | None:
         return None
     try:
         return [float(word) for word in words]
-    except ValueError as error:
-        msg = f"--eps must be numbers with commas between them, got {','.join(words)!r}."
-        raise ValueError(msg) from error
+    except ValueError:
+        refuse(f"--eps must be numbers with commas between them, got {','.join(words)!r}.")
 
 
 def _eps_values(given: list[str] | None, low: float, high: float, steps: int) -> Any:
@@ -168,11 +167,10 @@ def _eps_values(given: list[str] | None, low: float, high: float, steps: int) ->
     if values is not None:
         return values
     if not (0 < low <= high < np.inf) or steps < 1:
-        msg = (
-            "--eps-min, --eps-max and --steps must be a range of positive numbers, got "
-            f"{low:g} to {high:g} in {steps} steps."
+        refuse(
+            f"--eps-min, --eps-max and --steps must be a range of positive numbers, got {low:g} to "
+            f"{high:g} in {steps} steps."
         )
-        raise ValueError(msg)
     return np.geomspace(low, high, steps)
 
 
@@ -221,8 +219,7 @@ def info(
         if verify is not None:
             _verify(report, graph, read_points(verify, reading))
     elif verify is not None:
-        msg = f"--verify checks a graph file, and {file} holds points. Name the graph file."
-        raise ValueError(msg)
+        refuse(f"--verify checks a graph file, and {file} holds points. Name the graph file.")
     else:
         _describe_points(report, file, reading)
     report.description, report.rows = report.rows, []
@@ -250,12 +247,10 @@ def _verify(report: Report, graph: Graph, points: Points) -> None:
     """Compare the graph with its points; a graph that does not pass is an error."""
     certificate = getattr(graph, "certificate", None)
     if certificate is None:
-        msg = "--verify needs a transport graph: other graphs have no certificate."
-        raise ValueError(msg)
+        refuse("--verify needs a transport graph: other graphs have no certificate.")
     result = certificate.verify(points.values)
     if not result:
-        msg = f"{result}{_hint_at_preparation(graph, points)}"
-        raise ValueError(msg)
+        refuse(f"{result}{_hint_at_preparation(graph, points)}")
     report.row("verified", str(result).removeprefix("verified: "))
     report.facts["verified"] = bool(result)
 

@@ -35,6 +35,7 @@ from otgraph.cli.reading import (
     split_list,
 )
 from otgraph.cli.report import Report, blaming
+from otgraph.cli.terminal import refuse
 from otgraph.cli.writing import (
     ARRAYS,
     PICTURES,
@@ -80,11 +81,9 @@ def embed(
     place = target(output, (*TABLES, *ARRAYS, *PICTURES), what="an embedding", run=run)
     places = [place, *picture_target(picture, run)]
     if n_components < 2 and any(each.suffix in PICTURES for each in places):
-        msg = f"--n-components must be at least 2 for a picture, got {n_components}."
-        raise ValueError(msg)
+        refuse(f"--n-components must be at least 2 for a picture, got {n_components}.")
     if color is not None and label_column is not None:
-        msg = "Give one of --color and --label-column, got both."
-        raise ValueError(msg)
+        refuse("Give one of --color and --label-column, got both.")
     import otgraph
 
     report = Report("embed", streamed=place.streamed)
@@ -119,12 +118,10 @@ def _paint(
     if color == "potential":
         potentials = getattr(graph, "potentials", None)
         if potentials is None:
-            msg = "--color potential: only optimal transport graphs have potentials."
-            raise ValueError(msg)
+            refuse("--color potential: only optimal transport graphs have potentials.")
         return {"color": potentials, "color_label": "potential"}
     if data is None:
-        msg = f"--color {color}: a graph file has no columns; color by degree or component."
-        raise ValueError(msg)
+        refuse(f"--color {color}: a graph file has no columns; color by degree or component.")
     features = data.original
     names = range(features.shape[1]) if data.column_names is None else data.column_names
     column = features[:, pick(names, [color], data.source)]
@@ -226,8 +223,7 @@ def labels(
     place = target(output, TABLES, what="a table of labels", run=run)
     if (labels is None) == (label_column is None):
         came = "neither" if labels is None else "both"
-        msg = f"Give exactly one of --labels and --label-column, got {came}."
-        raise ValueError(msg)
+        refuse(f"Give exactly one of --labels and --label-column, got {came}.")
     if labels is not None and labels != STDIN:
         check_file(labels)
     import otgraph
@@ -319,8 +315,7 @@ def denoise(
     """
     place = target(output, (*TABLES, *ARRAYS), what="an array", run=run)
     if t != "auto" and not t.isdecimal():
-        msg = f"--t must be a number of steps or auto, got {t!r}."
-        raise ValueError(msg)
+        refuse(f"--t must be a number of steps or auto, got {t!r}.")
     steps: Any = t if t == "auto" else int(t)
     import otgraph
 
@@ -342,8 +337,7 @@ def denoise(
         names = np.array([f"x{i}" for i in range(values.shape[1])])
     columns = chosen(names, split_list(genes), None, data.source)
     if built.n != values.shape[0]:
-        msg = f"{features}: has {values.shape[0]} rows, but the graph has {built.n} points."
-        raise ValueError(msg)
+        refuse(f"{features}: has {values.shape[0]} rows, but the graph has {built.n} points.")
     with report.stage("denoise"), blaming(X=f"{data.source}:"):
         smooth = otgraph.denoise(built, values, steps, columns=columns, rescale=rescale)
     with report.stage("write"):

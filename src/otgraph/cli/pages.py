@@ -27,7 +27,7 @@ from otgraph.cli.options import (
 from otgraph.cli.preparation import warn_of_doubts
 from otgraph.cli.reading import STDIN, TABLES, group_names, read_labels, read_points, split_list
 from otgraph.cli.report import Report, blaming
-from otgraph.cli.terminal import compilation_noted
+from otgraph.cli.terminal import compilation_noted, refuse
 from otgraph.cli.writing import ARRAYS, PICTURES, target, write_array, write_figure
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def explore(
     """
     place = target(output, PAGES, what="a page", run=run)
     if labels is not None and label_column is not None:
-        msg = "Give one of --labels and --label-column, got both."
-        raise ValueError(msg)
+        refuse("Give one of --labels and --label-column, got both.")
     values, keywords = listed_eps(eps), path_keywords(solving, run)
     from otgraph.plots import explore as page_of
 

@@ -18,6 +18,7 @@ from otgraph._unpacked import check_fits, check_gzip, check_mtx, check_npz
 from otgraph.cli.columns import WordColumn, handles, word_columns
 from otgraph.cli.options import ReadOptions
 from otgraph.cli.preparation import Doubt, Preparation, prepared
+from otgraph.cli.terminal import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -117,8 +118,7 @@ def read_points(
 def unprepared_points(path: str, options: ReadOptions, *, aside: Sequence[str] = ()) -> Points:
     """Points as they are in the file, with missing values, and beside columns of words."""
     if is_graph_file(path):
-        msg = f"{path}: is a graph, and points are needed here."
-        raise ValueError(msg)
+        refuse(f"{path}: is a graph, and points are needed here.")
     suffix = ".csv" if path == STDIN else suffix_of(path, POINTS, what="file of points")
     if suffix in READ_TABLES:
         points = _read_table(path, options, aside)
@@ -127,11 +127,10 @@ def unprepared_points(path: str, options: ReadOptions, *, aside: Sequence[str] =
     else:
         points = _read_array(path, suffix, options, aside)
     if points.values.ndim != 2 or (0 in points.values.shape and not points.words):
-        msg = (
+        refuse(
             f"{path}: must hold a table with one row per point, got an array of shape "
             f"{points.values.shape}."
         )
-        raise ValueError(msg)
     return points
 
 
@@ -141,8 +140,9 @@ def read_vector(path: str, *, what: str) -> Any:
     values = _read(path, _npy) if path.lower().endswith(".npy") else read_points(path).values
     values = np.squeeze(values.toarray() if hasattr(values, "toarray") else values)
     if values.ndim != 1:
-        msg = f"{path}: {what} must be one number per point, got an array of shape {values.shape}."
-        raise ValueError(msg)
+        refuse(
+            f"{path}: {what} must be one number per point, got an array of shape {values.shape}."
+        )
     return values
 
 
@@ -160,8 +160,7 @@ def read_graph(path: str) -> Graph:
         return graph
     weights = read_points(path).values
     if weights.shape[0] != weights.shape[1]:
-        msg = f"{path}: weights of a graph must be a square matrix, got shape {weights.shape}."
-        raise ValueError(msg)
+        refuse(f"{path}: weights of a graph must be a square matrix, got shape {weights.shape}.")
     return otgraph.Graph.from_weights(weights)
 
 
@@ -189,8 +188,7 @@ def read_frame(
         try:
             return read_table(sys.stdin.buffer.read() if content is None else content, **text)
         except ValueError as error:
-            msg = f"standard input: cannot be read: {' '.join(str(error).split())}"
-            raise ValueError(msg) from error
+            refuse(f"standard input: cannot be read: {' '.join(str(error).split())}")
     suffix = suffix_of(path, READ_TABLES, what="table")
     if suffix == ".parquet":
         return _read(path, _parquet), False
@@ -206,8 +204,7 @@ def _sheet(path: str, name: str | None) -> bytes:
 
     with pd.ExcelFile(path, engine="openpyxl") as book:
         if name is not None and name not in book.sheet_names:
-            msg = f"it has no sheet {name!r}; choose one with --key: {listed(book.sheet_names)}."
-            raise ValueError(msg)
+            refuse(f"it has no sheet {name!r}; choose one with --key: {listed(book.sheet_names)}.")
         frame = book.parse(name or 0, header=None, dtype=object)
     return frame.to_csv(header=False, index=False).encode()
 
@@ -234,11 +231,10 @@ def _labels_of_rows(path: str, names: NDArray[Any] | None, n: int) -> NDArray[An
     if not _is_counted(frame):
         frame = frame.reset_index()
     if frame.shape[1] > 2:
-        msg = (
+        refuse(
             f"{path}: must hold one column of labels, or names of the rows and labels, got "
             f"{frame.shape[1]} columns."
         )
-        raise ValueError(msg)
     labels = frame.iloc[:, -1]
     if frame.shape[1] == 2 and names is not None:
         return _by_name(frame.iloc[:, 0], labels.to_numpy(), names, path)
@@ -246,8 +242,7 @@ def _labels_of_rows(path: str, names: NDArray[Any] | None, n: int) -> NDArray[An
     if fitting is None:
         n_blank = int(labels.isna().sum())
         blank = f", {n_blank} of them empty" if n_blank else ""
-        msg = f"{path}: must hold one label for each of the {n} points, got {len(labels)}{blank}."
-        raise ValueError(msg)
+        refuse(f"{path}: must hold one label for each of the {n} points, got {len(labels)}{blank}.")
     return group_names(fitting.to_numpy())
 
 
@@ -296,8 +291,7 @@ def chosen(
     left_out = set(pick(names, drop or (), source))
     kept = [index for index in kept if index not in left_out]
     if not kept:
-        msg = f"{source}: no column is left to use."
-        raise ValueError(msg)
+        refuse(f"{source}: no column is left to use.")
     return kept
 
 
@@ -315,8 +309,7 @@ def pick(names: Any, wanted: Sequence[str], source: str) -> list[int]:
         else:
             near = difflib.get_close_matches(name, position, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are {listed(position)}."
-            msg = f"{source}: no column {name!r}{hint}"
-            raise ValueError(msg)
+            refuse(f"{source}: no column {name!r}{hint}")
     return found
 
 
@@ -330,11 +323,9 @@ def split_list(given: Sequence[str] | None) -> list[str] | None:
 def check_file(path: str) -> None:
     """Raise unless this is a file."""
     if not os.path.exists(path):
-        msg = f"{path}: no such file."
-        raise ValueError(msg)
+        refuse(f"{path}: no such file.")
     if os.path.isdir(path):
-        msg = f"{path}: is a directory; give a file."
-        raise ValueError(msg)
+        refuse(f"{path}: is a directory; give a file.")
 
 
 def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
@@ -344,8 +335,7 @@ def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
     for suffix in (*known, *packed):
         if name.endswith(suffix):
             return packed.get(suffix, suffix)
-    msg = f"{path}: unknown kind of {what}; the name must end in {', '.join((*known, *packed))}."
-    raise ValueError(msg)
+    refuse(f"{path}: unknown kind of {what}; the name must end in {', '.join((*known, *packed))}.")
 
 
 def _read(path: str, read: Callable[[str], Any]) -> Any:
@@ -364,8 +354,7 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
         raise MemoryLimitError(msg) from error
     except Exception as error:  # libraries raise different errors for damaged files
         reason = " ".join(str(error).split()) or type(error).__name__
-        msg = f"{path}: cannot be read: {reason}"
-        raise ValueError(msg) from error
+        refuse(f"{path}: cannot be read: {reason}")
 
 
 def _read_table(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
@@ -413,13 +402,11 @@ def _is_counted(frame: Any) -> bool:
 
 def _read_array(path: str, suffix: str, options: ReadOptions, aside: Sequence[str]) -> Points:
     if aside:
-        msg = f"{path}: has no column {aside[0]!r}; only tables and .h5ad have named columns."
-        raise ValueError(msg)
+        refuse(f"{path}: has no column {aside[0]!r}; only tables and .h5ad have named columns.")
     readers = {".npy": _npy, ".npz": lambda file: _npz(file, options.key), ".mtx": _mtx}
     values = _read(path, readers[suffix])
     if values.dtype.kind not in NUMERIC:
-        msg = f"{path}: must hold real numbers, got dtype {values.dtype}."
-        raise ValueError(msg)
+        refuse(f"{path}: must hold real numbers, got dtype {values.dtype}.")
     if options.transpose:
         values = values.T.tocsr() if hasattr(values, "tocsr") else values.T
     columns, drop = split_list(options.columns), split_list(options.drop)
@@ -449,8 +436,7 @@ def _npz(path: str, key: str | None) -> Any:
             key = "X"
         if key is None or key not in names:
             wanted = "several arrays" if key is None else f"no array {key!r}"
-            msg = f"it holds {wanted}; choose one with --key: {listed(names)}."
-            raise ValueError(msg)
+            refuse(f"it holds {wanted}; choose one with --key: {listed(names)}.")
         check_npz(archive.zip, [key])
         return archive[key]
 
@@ -486,8 +472,7 @@ def _read_h5ad(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
         values, names = values[:, indices], None if names is None else names[indices]
     for name in aside:
         if name not in adata.obs:
-            msg = f"{path}: obs has no column {name!r}; there are {listed(adata.obs.columns)}."
-            raise ValueError(msg)
+            refuse(f"{path}: obs has no column {name!r}; there are {listed(adata.obs.columns)}.")
     return Points(
         values,
         path,
@@ -506,8 +491,7 @@ def _by_name(given: Any, labels: NDArray[Any], names: NDArray[Any], path: str) -
     placed = np.full(len(names), None, dtype=object)
     for name, label in zip(given.astype(str), labels, strict=True):
         if name not in position:
-            msg = f"{path}: labels a row {name!r}, which the points do not have."
-            raise ValueError(msg)
+            refuse(f"{path}: labels a row {name!r}, which the points do not have.")
         placed[position[name]] = label
     return group_names(placed)
 
@@ -515,8 +499,7 @@ def _by_name(given: Any, labels: NDArray[Any], names: NDArray[Any], path: str) -
 def _check_unique(names: Any, complaint: str) -> None:
     found, counts = np.unique(np.asarray(names, str), return_counts=True)
     if (counts > 1).any():
-        msg = f"{complaint} {str(found[counts > 1][0])!r}; names must differ."
-        raise ValueError(msg)
+        refuse(f"{complaint} {str(found[counts > 1][0])!r}; names must differ.")
 
 
 def _whole_number(word: str | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 ERROR, WARNING, LABEL, NOTE = "red", "yellow", "bold", "dim"
 COMPILING = "otgraph: compiling, once: later runs start at once"
 GAP = 2  # spaces between the columns of a table
+
+
+def refuse(message: str) -> NoReturn:
+    """Give up: the message names the file or the option at fault, and a way out."""
+    raise ValueError(message)
 
 
 def say(text: str, stream: IO[str] | None = None, *, style: str = "") -> None:

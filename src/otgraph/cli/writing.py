@@ -17,6 +17,7 @@ import numpy as np
 from otgraph._atomic import check_replaceable, replacing
 from otgraph._optional import require
 from otgraph.cli.reading import TABLES, suffix_of
+from otgraph.cli.terminal import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -90,11 +91,9 @@ def target(path: str, known: Collection[str], *, what: str, run: RunOptions) -> 
         _check_place(path, force=run.force)
         return Target(path, suffix, run.force)
     if run.json:
-        msg = "--json and -o - cannot both have standard output; write to a file."
-        raise ValueError(msg)
+        refuse("--json and -o - cannot both have standard output; write to a file.")
     if ".csv" not in known:
-        msg = f"standard output takes CSV only; {what} needs a file: {', '.join(known)}."
-        raise ValueError(msg)
+        refuse(f"standard output takes CSV only; {what} needs a file: {', '.join(known)}.")
     return Target(path, ".csv")
 
 
@@ -179,16 +178,14 @@ def write_figure(place: Target, figure: Any) -> None:
 def _check_place(path: str, *, force: bool) -> None:
     """Raise unless a file of this name may and can be written."""
     if os.path.lexists(path) and not force:
-        msg = f"{path}: exists already; --force replaces it."
-        raise ValueError(msg)
+        refuse(f"{path}: exists already; --force replaces it.")
     check_replaceable(path)
     directory = os.path.dirname(os.path.realpath(path))
     try:
         with tempfile.TemporaryFile(dir=directory):
             pass  # permissions are not enough: the disk may be full or read-only
     except OSError as error:
-        msg = f"{path}: cannot write into {directory}: {error.strerror}."
-        raise ValueError(msg) from error
+        refuse(f"{path}: cannot write into {directory}: {error.strerror}.")
 
 
 def _edge_list(graph: Graph, points: Points) -> dict[str, Any]:

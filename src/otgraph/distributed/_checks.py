@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from otgraph._memory import available_bytes, format_bytes
 from otgraph._optional import require
 from otgraph._validation import check_count
-from otgraph.exceptions import ClusterError, MemoryLimitError, argument_error
+from otgraph.exceptions import ClusterError, MemoryLimitError, argument_error, invalid
 
 if TYPE_CHECKING:
     from otgraph.distributed._cluster import Cluster
@@ -60,8 +60,8 @@ def find_client(client: Any) -> Any:
             msg += f" Pass `Client({client!r})`."
         raise argument_error(TypeError, "client", msg)
     if client.asynchronous:
-        msg = "`client` must not be asynchronous: the solver waits for each result."
-        raise argument_error(TypeError, "client", msg)
+        msg = "must not be asynchronous: the solver waits for each result."
+        raise invalid("client", msg, TypeError)
     if client.status != "running":
         msg = f"`client` is {client.status}; connect a new one to the cluster."
         raise ClusterError(msg)

@@ -26,7 +26,7 @@ from otgraph.costs.partition import ASSIGN_ROWS, cell_centers, nearest_center
 from otgraph.costs.points import cell_count
 from otgraph.costs.scaling import scaled_points
 from otgraph.costs.sizes import DEFAULT_SIZES
-from otgraph.exceptions import ClusterError, argument_error
+from otgraph.exceptions import ClusterError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,10 +160,10 @@ def _checked(
     X = _joined(pieces) if path is None else open_points(path)[...]
     if X.shape != shape:
         msg = (
-            f"`X` must have the shape {shape} that it declares, but its chunks together have "
+            f"must have the shape {shape} that it declares, but its chunks together have "
             f"{X.shape}. If they may be shorter, call `X.compute_chunk_sizes()` first."
         )
-        raise argument_error(ValueError, "X", msg)
+        raise invalid("X", msg)
     return check_input(X, metric)
 
 
@@ -231,11 +231,11 @@ def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
 
 def _of_dask_array(X: Any) -> Source:
     if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
-        msg = f"`X` must be {FORMATS}, got {type(X).__name__}; `.to_dask_array()` may help."
-        raise argument_error(TypeError, "X", msg)
+        msg = f"must be {FORMATS}, got {type(X).__name__}; `.to_dask_array()` may help."
+        raise invalid("X", msg, TypeError)
     if any(np.isnan(length) for length in X.shape):
-        msg = "`X` is a Dask array of unknown length; call `X.compute_chunk_sizes()` first."
-        raise argument_error(ValueError, "X", msg)
+        msg = "is a Dask array of unknown length; call `X.compute_chunk_sizes()` first."
+        raise invalid("X", msg)
     shape = _two_dimensional(X.shape)
     return Source(shape, pieces=X.rechunk({1: -1}).to_delayed().ravel().tolist(), delayed=True)
 
@@ -247,10 +247,10 @@ def _is_dask(X: object) -> bool:
 def _two_dimensional(shape: Sequence[int]) -> tuple[int, int]:
     if len(shape) != 2 or shape[0] < 2 or shape[1] < 1:
         msg = (
-            f"`X` must hold at least two points, one per row with one or more features, got shape "
+            "must hold at least two points, one per row with one or more features, got shape "
             f"{tuple(shape)}."
         )
-        raise argument_error(ValueError, "X", msg)
+        raise invalid("X", msg)
     return int(shape[0]), int(shape[1])
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from otgraph._optional import require
 from otgraph.distributed._blocks import Vector
 from otgraph.distributed._weights import row_bounds
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +37,7 @@ def write_graph(graph: DistributedGraph, rows: Blocks, path: str | os.PathLike[s
     target = os.path.abspath(os.fspath(path))
     suffix = Path(target).suffix
     if suffix not in FORMATS:
-        msg = f"`path` must end in {' or '.join(FORMATS)}, got {os.fspath(path)!r}."
-        raise argument_error(ValueError, "path", msg)
+        raise invalid("path", f"must end in {' or '.join(FORMATS)}, got {os.fspath(path)!r}.")
     cluster = rows.cluster
     cluster.result(cluster.submit("write", _begin, target))
     if suffix == ".zarr":

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import SYMMETRY_RTOL, check_csr
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import argument_error, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,13 +30,13 @@ def canonical_weights(weights: Any) -> SparseMatrix:
     else:
         csr = sp.csr_matrix(np.asarray(weights, dtype=np.float64))
     if csr.shape[0] != csr.shape[1] or csr.shape[0] == 0:
-        msg = f"`weights` must be a square matrix with at least one row, got shape {csr.shape}."
-        raise argument_error(ValueError, "weights", msg)
+        msg = f"must be a square matrix with at least one row, got shape {csr.shape}."
+        raise invalid("weights", msg)
     csr = csr.astype(np.float64, copy=True)
     if csr.nnz and not (np.isfinite(csr.data).all() and csr.data.min() >= 0.0):
         bad = csr.data[~(np.isfinite(csr.data) & (csr.data >= 0.0))]
-        msg = f"`weights` must be finite and >= 0, got {len(bad)} other value(s) such as {bad[0]}."
-        raise argument_error(ValueError, "weights", msg)
+        msg = f"must be finite and >= 0, got {len(bad)} other value(s) such as {bad[0]}."
+        raise invalid("weights", msg)
     return with_small_indices(_exactly_symmetric(csr))
 
 
@@ -61,10 +61,10 @@ def _exactly_symmetric(csr: SparseMatrix) -> SparseMatrix:
     largest = float(csr.data.max())
     if not asymmetry <= SYMMETRY_RTOL * largest or math.isinf(largest):
         msg = (
-            f"`weights` must be symmetric, but |W - W.T| reaches {asymmetry:.6g}. "
-            "Pass (W + W.T) / 2, or W.maximum(W.T)."
+            f"must be symmetric, but |W - W.T| reaches {asymmetry:.6g}. Pass (W + W.T) / 2, or "
+            "W.maximum(W.T)."
         )
-        raise argument_error(ValueError, "weights", msg)
+        raise invalid("weights", msg)
     return (csr + transposed) * 0.5
 
 

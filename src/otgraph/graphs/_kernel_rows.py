@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count
 from otgraph.costs.metrics import is_precomputed
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs._canonical import with_small_indices
 
 if TYPE_CHECKING:
@@ -89,14 +89,14 @@ def _fitted_pca(
 ) -> tuple[Any, FloatArray]:
     n_pca = check_count(n_pca, "n_pca")
     if is_precomputed(metric):
-        msg = "`n_pca` must be None with metric='precomputed': distances have no components."
-        raise argument_error(ValueError, "n_pca", msg)
+        msg = "must be None with metric='precomputed': distances have no components."
+        raise invalid("n_pca", msg)
     if n_pca >= min(points.shape):
         msg = (
-            f"`n_pca` must be less than both numbers of points and features, {points.shape}, got "
-            f"{n_pca}. Pass None to compute distances between the points themselves."
+            f"must be less than both numbers of points and features, {points.shape}, got {n_pca}. "
+            "Pass None to compute distances between the points themselves."
         )
-        raise argument_error(ValueError, "n_pca", msg)
+        raise invalid("n_pca", msg)
     solver = "arpack" if sp.issparse(points) else "randomized"
     pca = PCA(n_pca, svd_solver=solver, random_state=random_state)
     # Not fit_transform, whose last digits differ: a point passed again must be at distance zero.

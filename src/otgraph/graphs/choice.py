@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from otgraph._validation import check_mass, check_seed
 from otgraph.costs import check_input
 from otgraph.costs.restricted import Plan
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE
 from otgraph.graphs.path import WarmPath
 from otgraph.graphs.splits import Prepare, View, count_halves, feature_halves, obstacle, prepared
@@ -150,8 +150,8 @@ class EpsChoice:
             Parameters of a graph that was built with ``eps="auto"``.
         """
         if "choice" not in params:
-            msg = "`params` hold no choice of eps; only graphs built with eps='auto' have one."
-            raise argument_error(ValueError, "params", msg)
+            msg = "hold no choice of eps; only graphs built with eps='auto' have one."
+            raise invalid("params", msg)
         values = json.loads(str(params["choice"]))
         for name in ("grid", "scores", "standard_errors"):
             values[name] = np.array(values[name], dtype=np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_count
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.extension import metric_cost
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def to_knn(
     n_neighbors = check_count(n_neighbors, "n_neighbors")
     most = graph.n - 1 + include_self
     if n_neighbors > most:
-        msg = f"`n_neighbors` must be at most {most} for {graph.n} points, got {n_neighbors}."
-        raise argument_error(ValueError, "n_neighbors", msg)
+        msg = f"must be at most {most} for {graph.n} points, got {n_neighbors}."
+        raise invalid("n_neighbors", msg)
     found = _filled(graph, n_neighbors - include_self, metric)
     if include_self:
         found = found.joined(_loops(graph.n))
@@ -148,10 +148,10 @@ def _filled(graph: Graph, k: int, metric: Metric) -> Listed:
         return edges
     if graph.points is None:
         msg = (
-            f"`n_neighbors` must be at most {graph.degrees.min()}, the smallest degree, got {k}: "
-            "this graph has no points among which more neighbors could be found."
+            f"must be at most {graph.degrees.min()}, the smallest degree, got {k}: this graph has "
+            "no points among which more neighbors could be found."
         )
-        raise argument_error(ValueError, "n_neighbors", msg)
+        raise invalid("n_neighbors", msg)
     cost, own = metric_cost(graph, metric)
     return edges.joined(_others(cost.nearest(k, own[short], short), short, edges, graph.n))
 

@@ -19,7 +19,7 @@ from otgraph.costs import check_input, direct_cost
 from otgraph.costs.blocks import MatrixCost
 from otgraph.costs.direct import check_new_points
 from otgraph.costs.metrics import is_metric_name
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs._dense import csr_from_dense
 from otgraph.graphs._kernel_rows import project
 from otgraph.graphs.constructions import CONSTRUCTIONS
@@ -53,8 +53,7 @@ def extend(
         msg = f"Only graphs built by one of {known} can be extended; this one is {method!r}."
         raise ValueError(msg)
     if mass is not None and not hasattr(graph, "potentials"):
-        msg = f"`mass` must be None for a {method!r} graph: kernels have no masses."
-        raise argument_error(ValueError, "mass", msg)
+        raise invalid("mass", f"must be None for a {method!r} graph: kernels have no masses.")
     if graph.points is None and graph.params.get("metric") != "precomputed":
         msg = "This graph has no points to extend from; save it with `include_points=True`."
         raise ValueError(msg)
@@ -148,12 +147,11 @@ def metric_of(graph: Graph, metric: Metric | None) -> Any:
     recorded = str(graph.params.get("metric", "euclidean"))
     if is_metric_name(recorded):
         if metric is not None:
-            msg = f"`metric` must be None for a graph built with metric={recorded!r}."
-            raise argument_error(ValueError, "metric", msg)
+            raise invalid("metric", f"must be None for a graph built with metric={recorded!r}.")
         return recorded
     if metric is None:
-        msg = f"`metric` must be the function that the graph was built with ({recorded}), got None."
-        raise argument_error(ValueError, "metric", msg)
+        msg = f"must be the function that the graph was built with ({recorded}), got None."
+        raise invalid("metric", msg)
     return metric
 
 
@@ -164,6 +162,5 @@ def _new_masses(mass: ArrayLike | None, n_new: int) -> FloatArray:
         return np.full(n_new, check_positive(mass, "mass"))
     masses = check_vector(mass, "mass", n_new)
     if masses.min() <= 0.0:
-        msg = f"`mass` must be positive, got {masses.min()!r}."
-        raise argument_error(ValueError, "mass", msg)
+        raise invalid("mass", f"must be positive, got {masses.min()!r}.")
     return masses

@@ -136,13 +136,13 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], of: str, hint: st
     for name in given:
         if name not in known:
             from otgraph._text import listed
-            from otgraph.exceptions import argument_error
+            from otgraph.exceptions import invalid
 
             alike = difflib.get_close_matches(name, known)
             guess = f" Did you mean {' or '.join(f'`{each}`' for each in alike)}?" if alike else ""
             takes = listed(map(repr, known), len(known))
-            msg = f"`{name}` is not a keyword of {of}; it takes {takes}.{guess}{hint}"
-            raise argument_error(TypeError, name, msg)
+            msg = f"is not a keyword of {of}; it takes {takes}.{guess}{hint}"
+            raise invalid(name, msg, TypeError)
 
 
 @dataclass(frozen=True)

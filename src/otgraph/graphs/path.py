@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from otgraph._validation import check_positive
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
@@ -66,8 +66,8 @@ def eps_path(
     """
     values = np.atleast_1d(np.asarray(eps, dtype=np.float64))
     if values.ndim != 1 or not len(values):
-        msg = f"`eps` must be a list of positive numbers, got an array of shape {values.shape}."
-        raise argument_error(ValueError, "eps", msg)
+        msg = f"must be a list of positive numbers, got an array of shape {values.shape}."
+        raise invalid("eps", msg)
     for value in values:
         check_positive(float(value), "eps")
     chosen = QuadraticOptions.of(eps_path, options)

@@ -17,7 +17,7 @@ from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_points
 from otgraph.costs.metrics import is_euclidean, is_precomputed
 from otgraph.costs.squares import unit_rows
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from otgraph.graphs.options import QuadraticOptions
@@ -82,8 +82,7 @@ def count_halves(
     """
     counts = sp.csr_matrix(check_points(counts))
     if counts.nnz and not (counts.data.min() >= 0 and np.all(counts.data % 1 == 0)):
-        msg = "`X` must hold counts, whole numbers >= 0, with split='counts'."
-        raise argument_error(ValueError, "X", msg)
+        raise invalid("X", "must hold counts, whole numbers >= 0, with split='counts'.")
     first, second = counts.copy(), counts.copy()
     first.data = rng.binomial(counts.data.astype(np.int64), 0.5).astype(np.float64)
     second.data = counts.data - first.data

@@ -23,7 +23,7 @@ from otgraph.exceptions import (
     ConvergenceWarning,
     DisconnectedWarning,
     MissingPairsWarning,
-    argument_error,
+    invalid,
 )
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
@@ -119,10 +119,10 @@ class TransportProblem:
         """The solver squares costs."""
         if LARGEST < self.cost.largest < np.inf:
             msg = (
-                f"`X` has costs up to {self.cost.largest:.3g}, whose squares overflow; rescale it, "
-                "or pass `normalize=True`."
+                f"has costs up to {self.cost.largest:.3g}, whose squares overflow; rescale it, or "
+                "pass `normalize=True`."
             )
-            raise argument_error(ValueError, "X", msg)
+            raise invalid("X", msg)
 
     def solve_goal(
         self,
@@ -169,15 +169,12 @@ class TransportProblem:
     def solve_for_degree(self, mean_degree: float) -> Solution:
         """The solution with a wanted mean degree."""
         if mean_degree > self.cost.n - 1:
-            msg = f"`mean_degree` must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
-            raise argument_error(ValueError, "mean_degree", msg)
+            msg = f"must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
+            raise invalid("mean_degree", msg)
         enough = max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
         if self.wish.min_degree > mean_degree:
-            msg = (
-                f"`min_degree` must be at most `mean_degree`={mean_degree:g}, got "
-                f"{self.wish.min_degree!r}."
-            )
-            raise argument_error(ValueError, "min_degree", msg)
+            msg = f"must be at most `mean_degree`={mean_degree:g}, got {self.wish.min_degree!r}."
+            raise invalid("min_degree", msg)
         solution = solve_for_degree(
             self.screener,
             mean_degree,

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_csr, check_finite
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +31,10 @@ class ColumnReader:
         self._X = _sliceable(X)
         if len(self._X.shape) != 2 or self._X.shape[0] != n:
             msg = (
-                f"`X` must be a matrix with one row for each of the {n} points of the graph, got "
-                f"shape {tuple(self._X.shape)}."
+                f"must be a matrix with one row for each of the {n} points of the graph, got shape "
+                f"{tuple(self._X.shape)}."
             )
-            raise argument_error(ValueError, "X", msg)
+            raise invalid("X", msg)
         self.n = n
         self._block_entries = block_entries
         self.indices = _column_indices(columns, X, int(self._X.shape[1]))
@@ -76,8 +76,7 @@ def _sliceable(X: Any) -> Any:
         X = np.asarray(X)
     kind = np.dtype(getattr(X, "dtype", np.float64)).kind
     if kind not in "biufO":
-        msg = f"`X` must hold real numbers, got dtype {X.dtype}."
-        raise argument_error(TypeError, "X", msg)
+        raise invalid("X", f"must hold real numbers, got dtype {X.dtype}.", TypeError)
     return X.astype(np.float64) if kind == "O" else X
 
 
@@ -94,13 +93,12 @@ def _column_indices(columns: Any, X: PointsLike, m: int) -> LongArray:
         return np.flatnonzero(wanted)
     if wanted.dtype.kind not in "iu" or wanted.ndim != 1 or not wanted.size:
         msg = (
-            f"`columns` must be column numbers, a mask of length {m}, a slice, or names if `X` is "
-            f"a data frame; got {columns!r}."
+            f"must be column numbers, a mask of length {m}, a slice, or names if `X` is a data "
+            f"frame; got {columns!r}."
         )
-        raise argument_error(TypeError, "columns", msg)
+        raise invalid("columns", msg, TypeError)
     if wanted.min() < -m or wanted.max() >= m:
-        msg = f"`columns` must lie in 0..{m - 1}, got {wanted.min()} to {wanted.max()}."
-        raise argument_error(ValueError, "columns", msg)
+        raise invalid("columns", f"must lie in 0..{m - 1}, got {wanted.min()} to {wanted.max()}.")
     return np.asarray(wanted % m, dtype=np.int64)
 
 
@@ -108,8 +106,7 @@ def _named(wanted: list[Any], names: list[Any]) -> LongArray:
     position = {name: i for i, name in enumerate(names)}
     unknown = [name for name in wanted if name not in position]
     if unknown:
-        msg = f"`columns` must be names of columns of `X`; it has no {unknown[0]!r}."
-        raise argument_error(ValueError, "columns", msg)
+        raise invalid("columns", f"must be names of columns of `X`; it has no {unknown[0]!r}.")
     return np.array([position[name] for name in wanted], dtype=np.int64)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_csr, check_finite
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs import Graph
 
 if TYPE_CHECKING:
@@ -24,11 +24,8 @@ def as_graph(graph: Any) -> Graph:
     hint = "Graph.from_weights makes one of a dense array."
     if hasattr(graph, "to_graph"):
         hint = "Pass `graph.to_graph()`, if it fits into memory."
-    msg = (
-        "`graph` must be a Graph or a symmetric scipy sparse matrix, got "
-        f"{type(graph).__name__}. {hint}"
-    )
-    raise argument_error(TypeError, "graph", msg)
+    msg = f"must be a Graph or a symmetric scipy sparse matrix, got {type(graph).__name__}. {hint}"
+    raise invalid("graph", msg, TypeError)
 
 
 def as_product_graph(graph: Any) -> Graph | ProductGraph:
@@ -41,15 +38,14 @@ def transition_rows(rows: Any, n: int) -> tuple[SparseMatrix, BoolArray]:
     csr = check_csr(rows, name="rows") if sp.issparse(rows) else sp.csr_matrix(rows)
     if csr.shape[1] != n:
         msg = (
-            f"`rows` must have one column for each of the {n} points of the graph, got shape "
-            f"{csr.shape}. `graph.extend(X_new)` gives such rows."
+            f"must have one column for each of the {n} points of the graph, got shape {csr.shape}. "
+            "`graph.extend(X_new)` gives such rows."
         )
-        raise argument_error(ValueError, "rows", msg)
+        raise invalid("rows", msg)
     csr = csr.astype(np.float64, copy=True)
     check_finite(csr, "rows")
     if csr.nnz and csr.data.min() < 0.0:
-        msg = f"`rows` must hold weights >= 0, got {csr.data.min():.6g}."
-        raise argument_error(ValueError, "rows", msg)
+        raise invalid("rows", f"must hold weights >= 0, got {csr.data.min():.6g}.")
     sums = np.asarray(csr.sum(axis=1), dtype=np.float64).ravel()
     empty = sums == 0.0
     csr.data /= np.repeat(np.where(empty, 1.0, sums), np.diff(csr.indptr))

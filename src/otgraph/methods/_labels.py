@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from otgraph._text import UNKNOWN_LABEL, is_missing, is_unknown
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,12 +36,11 @@ def encode_labels(labels: Any, n: int) -> EncodedLabels:
     """Check labels of n points and number their classes."""
     array = np.asarray(labels)
     if array.shape != (n,):
-        msg = f"`labels` must hold one label per point, shape ({n},), got shape {array.shape}."
-        raise argument_error(ValueError, "labels", msg)
+        msg = f"must hold one label per point, shape ({n},), got shape {array.shape}."
+        raise invalid("labels", msg)
     known = _known(array)
     if not known.any():
-        msg = "`labels` must hold at least one known label, got only unknown ones (-1)."
-        raise argument_error(ValueError, "labels", msg)
+        raise invalid("labels", "must hold at least one known label, got only unknown ones (-1).")
     values = array[known]
     if array.dtype.kind == "O":  # strings with -1 among them; the known labels have one type
         values = np.array(values.tolist())
@@ -70,33 +69,31 @@ def _known(array: NDArray[Any]) -> BoolArray:
     if kind in "US":
         if np.any(array == ("-1" if kind == "U" else b"-1")):
             msg = (
-                "`labels` are strings and some are '-1', which would be a class of that name. "
-                "Mark unknown labels in an array of dtype object, with -1 or None."
+                "are strings and some are '-1', which would be a class of that name. Mark unknown "
+                "labels in an array of dtype object, with -1 or None."
             )
-            raise argument_error(ValueError, "labels", msg)
+            raise invalid("labels", msg)
         return np.ones(len(array), dtype=bool)
     if kind in "iufb":
         if kind == "f" and not np.isfinite(array).all():
             bad = int(np.count_nonzero(~np.isfinite(array)))
-            msg = f"`labels` hold {bad} NaN or infinite value(s). Mark unknown labels with -1."
-            raise argument_error(ValueError, "labels", msg)
+            msg = f"hold {bad} NaN or infinite value(s). Mark unknown labels with -1."
+            raise invalid("labels", msg)
         return np.ones(len(array), dtype=bool) if kind == "b" else array != UNKNOWN_LABEL
     if kind == "O":
         return _known_objects(array)
-    msg = f"`labels` must be numbers or strings, got dtype {array.dtype}."
-    raise argument_error(TypeError, "labels", msg)
+    raise invalid("labels", f"must be numbers or strings, got dtype {array.dtype}.", TypeError)
 
 
 def _known_objects(array: NDArray[Any]) -> BoolArray:
     known = np.array([not is_unknown(label) for label in array], dtype=bool)
     if any(label is not None and is_missing(label) for label in array[~known]):
-        msg = "`labels` hold NaN or missing values. Mark unknown labels with -1 or None."
-        raise argument_error(ValueError, "labels", msg)
+        raise invalid("labels", "hold NaN or missing values. Mark unknown labels with -1 or None.")
     strings = [isinstance(label, str) for label in array[known]]
     if any(strings) and not all(strings):
-        msg = "`labels` must be all strings or all numbers, apart from unknown ones; got both."
-        raise argument_error(TypeError, "labels", msg)
+        msg = "must be all strings or all numbers, apart from unknown ones; got both."
+        raise invalid("labels", msg, TypeError)
     if any(strings) and np.any(array[known] == "-1"):
-        msg = "`labels` hold the string '-1'. Mark unknown labels with the number -1 or None."
-        raise argument_error(ValueError, "labels", msg)
+        msg = "hold the string '-1'. Mark unknown labels with the number -1 or None."
+        raise invalid("labels", msg)
     return known

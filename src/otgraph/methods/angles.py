@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import subspace_angles
 
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -37,20 +37,16 @@ def subspace_angle(A: ArrayLike | Embedding, B: ArrayLike | Embedding) -> float:
     """
     A, B = _columns(A, "A"), _columns(B, "B")
     if len(A) != len(B):
-        msg = f"`A` and `B` must have the same rows, got {len(A)} and {len(B)}."
-        raise argument_error(ValueError, "A", msg)
+        raise invalid("A", f"and `B` must have the same rows, got {len(A)} and {len(B)}.")
     return float(subspace_angles(A, B).mean())
 
 
 def _columns(value: object, name: str) -> FloatArray:
     columns = np.asarray(getattr(value, "coordinates", value), dtype=np.float64)
     if columns.ndim != 2 or not columns.size:
-        msg = f"`{name}` must be a matrix with one row per point, got shape {columns.shape}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be a matrix with one row per point, got shape {columns.shape}.")
     if not np.isfinite(columns).all():
-        msg = f"`{name}` must be finite, got {columns[~np.isfinite(columns)][0]}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be finite, got {columns[~np.isfinite(columns)][0]}.")
     if not columns.any():
-        msg = f"`{name}` must have a column that is not zero, got zeros only."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, "must have a column that is not zero, got zeros only.")
     return columns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._validation import check_choice, check_count, check_points, check_positive, check_seed
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs import eps_path
 from otgraph.graphs.choice import (
     CLEAR,
@@ -119,12 +119,11 @@ def choose_eps(
     check_choice(split, "split", SPLITS)
     values = None if eps is None else _checked_values(eps)
     if prepare is not None and split != "counts":
-        msg = "`prepare` makes points of counts: pass split='counts', or the points themselves."
-        raise argument_error(ValueError, "prepare", msg)
+        msg = "makes points of counts: pass split='counts', or the points themselves."
+        raise invalid("prepare", msg)
     if labels is not None:
         if split == "counts":
-            msg = "`labels` and split='counts' are two ways to choose: pass one of them."
-            raise argument_error(ValueError, "labels", msg)
+            raise invalid("labels", "and split='counts' are two ways to choose: pass one of them.")
         return _by_labels(
             X, labels, values, chosen, mass=mass, mu=mu, n_folds=n_folds, n_jobs=n_jobs
         )
@@ -132,8 +131,8 @@ def choose_eps(
     n, n_features = X.shape
     reason = too_few(n) or (obstacle(n_features, chosen) if split == "features" else None)
     if reason is not None:
-        msg = f"`X` does not allow to choose `eps`: {reason}. Pass labels, or choose it yourself."
-        raise argument_error(ValueError, "X", msg)
+        msg = f"does not allow to choose `eps`: {reason}. Pass labels, or choose it yourself."
+        raise invalid("X", msg)
     return choose_by_prediction(
         n, lambda rows: X[rows], chosen,
         split=split, prepare=prepare, mass=mass, eps=values, n_jobs=n_jobs,
@@ -143,8 +142,7 @@ def choose_eps(
 def _checked_values(eps: object) -> list[float]:
     values = np.unique(np.asarray(eps, dtype=np.float64))
     if len(values) < 2:
-        msg = f"`eps` must hold at least two values to try, got {eps!r}."
-        raise argument_error(ValueError, "eps", msg)
+        raise invalid("eps", f"must hold at least two values to try, got {eps!r}.")
     return [check_positive(float(value), "eps") for value in values]
 
 
@@ -198,8 +196,8 @@ def _folds(codes: LongArray, n_folds: int, seed: int) -> list[LongArray]:
     """The labeled points in parts that hold all classes as evenly as possible."""
     known = np.flatnonzero(codes >= 0)
     if len(known) < 2:
-        msg = "`labels` must hold at least two known labels: one to hide, one to find it by."
-        raise argument_error(ValueError, "labels", msg)
+        msg = "must hold at least two known labels: one to hide, one to find it by."
+        raise invalid("labels", msg)
     shuffled = np.random.default_rng(seed).permutation(known)
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     n_folds = min(n_folds, len(known))

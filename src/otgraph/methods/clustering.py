@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive, check_seed
-from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, argument_error
+from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
 from otgraph.graphs import Graph
 from otgraph.methods._graphs import as_graph
 from otgraph.methods.spectral import components_of, walk_modes
@@ -169,8 +169,7 @@ class _Modes(list[_Mode]):
 def _checked_number(n_clusters: int, name: str, n: int) -> int:
     k = check_count(n_clusters, name)
     if k > n:
-        msg = f"`{name}` must be at most the number of points, {n}, got {k}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be at most the number of points, {n}, got {k}.")
     return k
 
 

@@ -11,7 +11,7 @@ from scipy.linalg import svdvals
 
 from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive, check_seed
-from otgraph.exceptions import ConvergenceWarning, argument_error
+from otgraph.exceptions import ConvergenceWarning, argument_error, invalid
 from otgraph.methods._columns import ColumnReader
 from otgraph.methods._graphs import as_product_graph
 from otgraph.methods._operators import transition_matrix
@@ -99,15 +99,12 @@ def denoise(
     if out is None:
         out = np.empty(shape)
     elif not hasattr(out, "shape") or not hasattr(out, "__setitem__"):
-        msg = f"`out` must be an array of shape {shape}, got {out!r}."
-        raise argument_error(TypeError, "out", msg)
+        raise invalid("out", f"must be an array of shape {shape}, got {out!r}.", TypeError)
     elif tuple(out.shape) != shape:
-        msg = f"`out` must have shape {shape}, got {tuple(out.shape)}."
-        raise argument_error(ValueError, "out", msg)
+        raise invalid("out", f"must have shape {shape}, got {tuple(out.shape)}.")
     if isinstance(t, str):
         if t != "auto":
-            msg = f"`t` must be a number of steps or 'auto', got {t!r}."
-            raise argument_error(ValueError, "t", msg)
+            raise invalid("t", f"must be a number of steps or 'auto', got {t!r}.")
         t = _time_to_rest(P, reader)
     t = check_count(t, "t", minimum=0)
     for place, block in reader.blocks():

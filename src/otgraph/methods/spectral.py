@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive
-from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, argument_error
+from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
 from otgraph.methods._eigensolvers import Eigenpairs, leading_eigenpairs
 from otgraph.methods._graphs import as_graph, transition_rows
 
@@ -129,8 +129,7 @@ def eigenmaps(
     tol = check_positive(tol, "tol")
     max_restarts = check_count(max_restarts, "max_restarts")
     if k > graph.n - 1:
-        msg = f"`n_components` must be at most n - 1 = {graph.n - 1}, got {k}."
-        raise argument_error(ValueError, "n_components", msg)
+        raise invalid("n_components", f"must be at most n - 1 = {graph.n - 1}, got {k}.")
     coordinates = np.zeros((graph.n, k))
     values = np.zeros((graph.n_connected, k))
     missing = 0
