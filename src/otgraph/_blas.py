@@ -15,13 +15,15 @@ import os
 import threading
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+
+    from threadpoolctl import LibController
 
 # Affixes of the functions of OpenBLAS, as it is built for numpy, for scipy and by distributions.
 OPENBLAS_AFFIXES = [(prefix, suffix) for prefix in ("scipy_", "") for suffix in ("64_", "_64", "")]
@@ -123,7 +125,7 @@ def _libraries() -> list[_Library]:
     return [_library(controller) for controller in found]
 
 
-def _library(controller: Any) -> _Library:
+def _library(controller: LibController) -> _Library:
     per_thread = getattr(controller, "threading_layer", None) == "openmp"
     if controller.internal_api == "openblas" and not per_thread:
         for prefix, suffix in OPENBLAS_AFFIXES:

@@ -31,6 +31,13 @@ from otgraph._optional import require
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anndata import AnnData
+
+    from otgraph.typing import Array, Keywords, SparseMatrix
+
+    # Kind of the answer, the value or the message, and warnings.
+    Answer = tuple[str, Any, list[Warning]]
+
 # Time to start the process and import the reader, on a busy machine and from a slow disk, ...
 START_SECONDS = 60.0
 # ... and to read: ten times slower than a compressed file from a network disk.
@@ -100,21 +107,21 @@ def read_isolated(reader: str, path: str, *, meanwhile: Callable[[], object] | N
     return value
 
 
-def read_h5ad(path: str) -> Any:
+def read_h5ad(path: str) -> AnnData:
     """Annotated data from a file; HDF5 crashes on some damaged files and hangs on others."""
     return read_isolated(
         "anndata:read_h5ad", path, meanwhile=lambda: require("anndata", "singlecell")
     )
 
 
-def read_mtx(path: str) -> Any:
+def read_mtx(path: str) -> Array | SparseMatrix:
     """A Matrix Market file; scipy's reader crashes on some damaged ones."""
     return read_isolated(
         "otgraph._isolated:mmread", path, meanwhile=lambda: importlib.import_module("scipy.sparse")
     )
 
 
-def mmread(path: str) -> Any:
+def mmread(path: str) -> Array | SparseMatrix:
     """scipy's reader, whose sparse matrices are of the same class in every version."""
     from scipy import io
 
@@ -134,7 +141,7 @@ def _death(code: int | None) -> str:
     return f"its reader crashed ({names.get(-code, -code)}{lack}); it must be damaged"
 
 
-def _received(file: IO[bytes]) -> Any:
+def _received(file: IO[bytes]) -> Answer:
     # Private and writable: the arrays of the result are these pages.
     content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     start, length = FOOTER.unpack(content[-FOOTER.size :])
@@ -145,7 +152,7 @@ def _received(file: IO[bytes]) -> Any:
 # In the other process -----------------------------------------------------------------------
 
 
-def serve(request: dict[str, Any]) -> None:
+def serve(request: Keywords) -> None:
     """Read, and write the result to standard output."""
     # What the reader prints must not get between.
     with os.fdopen(os.dup(1), "wb") as result:
@@ -153,7 +160,7 @@ def serve(request: dict[str, Any]) -> None:
         _send(_answer(request), result)
 
 
-def _answer(request: dict[str, Any]) -> Any:
+def _answer(request: Keywords) -> Answer:
     module, _, name = request["reader"].partition(":")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -191,7 +198,7 @@ def _limit_processor(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (most, most))
 
 
-def _send(answer: Any, file: IO[bytes]) -> None:
+def _send(answer: Answer, file: IO[bytes]) -> None:
     buffers: list[pickle.PickleBuffer] = []
     body = pickle.dumps(answer, protocol=5, buffer_callback=buffers.append)
     places, end = [], 0

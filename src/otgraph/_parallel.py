@@ -11,7 +11,7 @@ import math
 import operator
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from joblib import cpu_count
 from tqdm.auto import tqdm
@@ -148,7 +148,7 @@ class ErrorBar:
     """Progress of an iteration: the decimal digits reached, out of the digits wanted."""
 
     def __init__(self, label: str, goal: float, *, shown: bool) -> None:
-        self._bar: Any = None
+        self._bar: tqdm | None = None
         if shown:  # even a disabled bar would start the monitor thread of tqdm
             digits = max(1.0, -math.log10(goal)) if goal > 0 else 16.0
             self._bar = tqdm(

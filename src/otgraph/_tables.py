@@ -18,6 +18,9 @@ from otgraph._optional import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import ModuleType
+
+    import pandas as pd
 
 GZIP_MAGIC = b"\x1f\x8b"
 SPACES = " "  # any number of spaces, as numpy.savetxt writes
@@ -51,7 +54,7 @@ class Layout:
         return self.separator != ","
 
 
-def read_table(source: str | bytes, **options: Any) -> tuple[Any, bool]:
+def read_table(source: str | bytes, **options: Any) -> tuple[pd.DataFrame, bool]:
     """A whole table; see :func:`table_chunks`."""
     return next(table_chunks(source, **options))
 
@@ -63,7 +66,7 @@ def table_chunks(
     header: bool | None = None,
     rows: int | None = None,
     blank_rows: bool = False,
-) -> Iterator[tuple[Any, bool]]:
+) -> Iterator[tuple[pd.DataFrame, bool]]:
     """Data frames of all columns, and whether the header says that the first column names rows.
 
     Columns of a table without a header are numbered.
@@ -125,7 +128,7 @@ def table_chunks(
             raise ValueError(msg) from error
 
 
-def has_row_names(frame: Any, *, indexed: bool) -> bool:
+def has_row_names(frame: pd.DataFrame, *, indexed: bool) -> bool:
     """Whether the first column names the rows.
 
     It does if its header is empty (`indexed`), if it holds words that all differ, or if it holds
@@ -144,7 +147,7 @@ def has_row_names(frame: Any, *, indexed: bool) -> bool:
     return bool(numbers.mean() <= MOSTLY)
 
 
-def first_word(column: Any) -> tuple[int, Any]:
+def first_word(column: pd.Series) -> tuple[int, object]:
     """Row and content of the first cell that is not a number; row 0 if all are numbers."""
     numbers = require("pandas", "data").to_numeric(column, errors="coerce")
     words = (numbers.isna() & column.notna()).to_numpy()
@@ -152,14 +155,14 @@ def first_word(column: Any) -> tuple[int, Any]:
     return row, column.iloc[row]
 
 
-def has_thousands(column: Any) -> bool:
+def has_thousands(column: pd.Series) -> bool:
     """Whether a column that is not numeric is so because of thousands separators."""
     cells = column.dropna().astype(str).str.strip()
     grouped = cells.str.fullmatch(THOUSANDS)
     return bool(grouped.any() and cells[~grouped].map(_is_number).all())
 
 
-def _exact_numbers(pandas: Any) -> dict[str, Any]:
+def _exact_numbers(pandas: ModuleType) -> dict[str, str]:
     """The option with which pandas reads exactly the numbers that were written."""
     major, minor = map(int, pandas.__version__.split(".")[:2])
     # From 3.1 on it always does, and the option is deprecated.
@@ -171,7 +174,7 @@ def _with_line_number(message: str, before: int) -> str:
     return re.sub(r"(?<=line )\d+", lambda found: str(int(found[0]) + before), message)
 
 
-def _typed(frame: Any, layout: Layout) -> Any:
+def _typed(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     """The table with numbers in columns that pandas takes for words.
 
     These are truth values with missing ones between them, and decimal commas that begin after the
@@ -189,7 +192,7 @@ def _typed(frame: Any, layout: Layout) -> Any:
     return frame
 
 
-def _hidden_numbers(column: Any, layout: Layout) -> Any:
+def _hidden_numbers(column: pd.Series, layout: Layout) -> pd.Series | None:
     present = column.dropna()
     if present.empty:
         return None
@@ -219,7 +222,7 @@ def _is_decimal_comma(cell: str, separator: str) -> bool:
     return separator == ";" or THOUSANDS.fullmatch(cell) is None
 
 
-def _columns(frame: Any, names: list[str] | None) -> list[Any]:
+def _columns(frame: pd.DataFrame, names: list[str] | None) -> list[str] | list[int]:
     """Names of the columns to keep, or their numbers."""
     width = frame.shape[1]
     if (names is None or names[-1] == "") and frame.iloc[:, -1].isna().all():

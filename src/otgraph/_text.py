@@ -13,7 +13,7 @@ MOST_LISTED = 8  # more names than this make a message hard to read
 UNKNOWN_LABEL = -1  # scikit-learn's mark of a label that is to be found
 
 
-def listed(names: Iterable[Any], most: int = MOST_LISTED) -> str:
+def listed(names: Iterable[object], most: int = MOST_LISTED) -> str:
     """The first names of many, with the number of the others; ``"none"`` if there are none."""
     words = [str(name) for name in names]
     more = f" and {len(words) - most} more" if len(words) > most else ""

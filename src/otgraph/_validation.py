@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
+    from pandas import DataFrame
 
-    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
+    from otgraph.typing import Array, FloatArray, Points, PointsLike, SparseMatrix, Values
 
 # Bounds of positive numbers as arguments: their squares and inverses neither over- nor underflow.
 SMALLEST, LARGEST = 1e-150, 1e150
@@ -58,7 +59,7 @@ def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any
     return checked
 
 
-def check_kind(X: Any, name: str) -> None:
+def check_kind(X: object, name: str) -> None:
     """Refuse what converts to numbers but is none: text, dates, records, masked values.
 
     In a data frame also two columns of the same name.
@@ -71,10 +72,11 @@ def check_kind(X: Any, name: str) -> None:
             "missing. Drop or impute these rows first (sklearn.impute)."
         )
         raise invalid(name, msg)
-    arrays: list[Any] = [X]
+    arrays: list[object] = [X]
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        _check_column_names(list(X.columns), name)
-        arrays = [np.asarray(X[column]) for column in X.columns] if _has_text(X) else []
+        frame: DataFrame = X
+        _check_column_names(list(frame.columns), name)
+        arrays = [np.asarray(frame[label]) for label in frame.columns] if _has_text(frame) else []
     elif isinstance(X, list | tuple):
         with suppress(ValueError, OverflowError):  # ragged: scikit-learn's words are better
             arrays = [np.asarray(X)]
@@ -83,7 +85,7 @@ def check_kind(X: Any, name: str) -> None:
             raise invalid(name, f"must hold numbers, got {found}. Convert them to numbers first.")
 
 
-def _check_column_names(columns: list[Any], name: str) -> None:
+def _check_column_names(columns: list[object], name: str) -> None:
     counts = Counter(columns)
     twice = [column for column, count in counts.items() if count > 1]
     if twice:
@@ -94,14 +96,14 @@ def _check_column_names(columns: list[Any], name: str) -> None:
         raise invalid(name, msg)
 
 
-def _has_text(frame: Any) -> bool:
+def _has_text(frame: DataFrame) -> bool:
     """Whether some columns of a data frame are not numbers by their type."""
     numbers = ("float", "int", "uint", "bool", "double", "sparse", "decimal", "complex")
     kinds = [str(kind).lower() for kind in list(frame.dtypes)]
     return any(not kind.startswith(numbers) for kind in kinds)
 
 
-def _no_numbers(array: np.ndarray[Any, Any]) -> str | None:
+def _no_numbers(array: Array) -> str | None:
     """What an array holds, if that is not numbers."""
     if array.dtype.kind in NOT_NUMBERS:
         return NOT_NUMBERS[array.dtype.kind]
@@ -114,19 +116,18 @@ def _no_numbers(array: np.ndarray[Any, Any]) -> str | None:
     )
 
 
-def check_finite(X: Any, name: str) -> None:
+def check_finite(X: Values, name: str) -> None:
     """Raise with the count and the first row of what is not finite."""
-    values = X.data if sp.issparse(X) else X
+    values: Array = X if isinstance(X, np.ndarray) else X.data
     with np.errstate(over="ignore"):
         total = np.sum(values)
     if np.isfinite(total) or np.all(np.isfinite(values)):
         return
     bad = ~np.isfinite(values)
     kind = "NaN" if np.isnan(values[bad]).any() else "infinity"
-    if sp.issparse(X):
-        first = int(np.searchsorted(X.indptr, np.flatnonzero(bad)[0], side="right")) - 1
-    else:
-        first = int(np.argwhere(bad)[0, 0])
+    first = int(np.argwhere(bad)[0, 0])
+    if not isinstance(X, np.ndarray):  # the row of the entry
+        first = int(np.searchsorted(X.indptr, first, side="right")) - 1
     msg = (
         f"contains {kind}: {int(bad.sum())} value(s) that are not finite, the first in row "
         f"{first}. Drop or impute these rows first (sklearn.impute)."
@@ -134,8 +135,8 @@ def check_finite(X: Any, name: str) -> None:
     raise invalid(name, msg)
 
 
-def check_csr(X: SparseMatrix, *, name: str) -> Any:
-    """Any scipy sparse matrix as canonical CSR; a broken one is refused, never read.
+def check_csr(X: SparseMatrix, *, name: str) -> SparseMatrix:
+    """A scipy sparse matrix as canonical CSR; a broken one is refused, never read.
 
     Compiled code trusts the index arrays, so they are checked here. The caller's matrix is not
     changed.
@@ -185,8 +186,8 @@ def check_cost_matrix(C: PointsLike, *, name: str = "X") -> Any:
     return C
 
 
-def _asymmetry(C: Any) -> float:
-    if sp.issparse(C):
+def _asymmetry(C: Points) -> float:
+    if not isinstance(C, np.ndarray):
         difference = (C - C.T).tocsr()
         return float(np.abs(difference.data).max()) if difference.nnz else 0.0
     n, block = C.shape[0], 1024  # 1024 rows at a time: no second n x n array
@@ -210,7 +211,7 @@ def check_positive(value: object, name: str) -> float:
     return number
 
 
-def check_power(value: Any, name: str) -> float:
+def check_power(value: object, name: str) -> float:
     """A power of distances that does not overflow for distances of usual size."""
     power = check_positive(value, name)
     if not POWERS[0] <= power <= POWERS[1]:
@@ -248,11 +249,6 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise invalid(name, f"must be one of {listed}, got {value!r}.")
     return value
-
-
-def check_on_failure(value: object) -> str:
-    """What to do if a solver does not converge: warn or raise."""
-    return check_choice(value, "on_failure", ("warn", "raise"))
 
 
 def check_vector(value: object, name: str, n: int) -> FloatArray:

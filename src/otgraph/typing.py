@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,10 @@ LongArray: TypeAlias = NDArray[np.int64]
 # Row numbers, of whichever width they come.
 IndexArray: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+# Elements of any type, such as names and labels.
+Array: TypeAlias = NDArray[Any]
+# Keywords to be passed on: ``function(**keywords)``.
+Keywords: TypeAlias = dict[str, Any]
 
 # Without scipy-stubs, type checkers know nothing about it.
 SparseMatrix: TypeAlias = "sp.csr_matrix"
@@ -27,6 +31,8 @@ Metric: TypeAlias = str | Callable[..., float]
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 # Points after the checks: dense, or sparse in canonical form.
 Points: TypeAlias = "FloatArray | sp.csr_matrix"
+# Numbers of a file before the checks: of any type, and with missing values.
+Values: TypeAlias = "Array | sp.csr_matrix"
 # What users may hand over as points: dense array, data frame, scipy sparse matrix.
 PointsLike: TypeAlias = "ArrayLike | sp.spmatrix | sp.sparray"
 

@@ -263,7 +263,7 @@ def test_a_slip_of_ours_is_called_one(cli, points, monkeypatch):
     def slip(*_, **__):
         return {}["key"]
 
-    monkeypatch.setattr("otgraph.cli.graphs.builder", slip)
+    monkeypatch.setattr("otgraph.cli.building.builder", slip)
     assert_refused(cli(*graph(points, "--eps", 1)), r"unexpected KeyError: key \(--debug")
 
 

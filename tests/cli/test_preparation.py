@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import otgraph
 from otgraph.cli.columns import describe_columns, handles, identifiers, unequal_spread
-from otgraph.cli.options import Missing, ReadOptions
+from otgraph.cli.options import ReadOptions
 from otgraph.cli.preparation import RECORD
 from otgraph.cli.reading import read_labels, read_points
 
@@ -133,10 +133,10 @@ class TestMissing:
     def test_dropped_rows_keep_names_and_labels_aligned(self, tmp_path):
         path = tmp_path / "t.csv"
         path.write_text(self.TEXT)
-        points = read_points(str(path), ReadOptions(missing=Missing.drop_rows), aside=["kind"])
+        points = read_points(str(path), ReadOptions(missing="drop-rows"), aside="kind")
         np.testing.assert_array_equal(points.values, [[1, 2], [5, 7], [6, 1]])
         assert list(points.row_names) == ["r", "t", "u"]
-        assert list(points.aside["kind"]) == ["x", "x", "y"]
+        assert list(points.aside) == ["x", "x", "y"]
         labels = tmp_path / "labels.csv"
         labels.write_text("k\nl\nm\nn\n")  # for the rows of the file
         assert list(read_labels(str(labels), points, 3)) == ["k", "m", "n"]
@@ -167,7 +167,7 @@ class TestMissing:
             sp.save_npz(tmp_path / "x.npz", sp.csr_matrix(X))
         else:
             np.savez(tmp_path / "x.npz", X)
-        points = read_points(str(tmp_path / "x.npz"), ReadOptions(missing=Missing.mean))
+        points = read_points(str(tmp_path / "x.npz"), ReadOptions(missing="mean"))
         values = points.values.toarray() if sparse else points.values
         np.testing.assert_allclose(values, SimpleImputer().fit_transform(X), rtol=1e-15)
 

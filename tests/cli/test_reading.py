@@ -159,8 +159,8 @@ class TestColumns:
             read_points(path, ReadOptions(drop=["specie"]))
 
     def test_set_aside(self, tmp_path):
-        found = read_points(write(tmp_path / "pets.csv", self.TEXT), aside=["species"])
-        assert list(found.aside["species"]) == ["cat", "dog", "cat"]
+        found = read_points(write(tmp_path / "pets.csv", self.TEXT), aside="species")
+        assert list(found.aside) == ["cat", "dog", "cat"]
         assert list(found.column_names) == ["a", "b"]
 
     def test_of_arrays_go_by_number(self, tmp_path, X):
@@ -244,11 +244,11 @@ class TestH5ad:
         return str(tmp_path / "cells.h5ad")
 
     def test_genes(self, path, X):
-        found = read_points(path, ReadOptions(columns=["i,g"]), aside=["kind"])
+        found = read_points(path, ReadOptions(columns=["i,g"]), aside="kind")
         np.testing.assert_array_equal(found.values, np.abs(X).astype(np.float32)[:, [2, 0]])
         assert list(found.column_names) == ["i", "g"]
         assert list(found.row_names[:2]) == ["cell0", "cell1"]
-        assert list(found.aside["kind"][:3]) == ["a", "b", "a"]
+        assert list(found.aside[:3]) == ["a", "b", "a"]
 
     def test_representation(self, path, X):
         found = read_points(path, ReadOptions(use_rep="X_umap"))

@@ -132,8 +132,7 @@ def test_workers_too_small_for_their_own_process_are_refused_before_any_task(rng
 
 def test_workers_that_all_pause_end_the_computation_with_an_error(client, monkeypatch):
     monkeypatch.setattr(_cluster, "_is_stuck", lambda worker: True)
-    monkeypatch.setattr(_cluster, "PAUSE_SECONDS", 0.05)
-    cluster = Cluster(client)
+    cluster = Cluster(client, pause_seconds=0.05)
     began = time.perf_counter()
     with pytest.raises(MemoryLimitError, match="All 2 workers are paused"), cluster.running():
         cluster.result(cluster.submit("nap", time.sleep, 20))

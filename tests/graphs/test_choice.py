@@ -12,8 +12,7 @@ import scipy.sparse as sp
 import otgraph
 from otgraph import datasets
 from otgraph.graphs import choice as module
-from otgraph.graphs import splits
-from otgraph.graphs.choice import Doubt, EpsChoice, lowest_point
+from otgraph.graphs.choice import Doubt, EpsChoice, choose_by_prediction, lowest_point
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, QuadraticOptions
 from otgraph.graphs.splits import count_halves, feature_halves
 
@@ -96,11 +95,11 @@ def test_halves_keep_all_distances(rng):
     )
 
 
-def test_halves_of_other_metrics_and_large_sparse_points_are_columns(rng, monkeypatch):
-    monkeypatch.setattr(splits, "DENSE_ENTRIES", 100)
+def test_halves_of_other_metrics_and_large_sparse_points_are_columns(rng):
     X = rng.normal(size=(30, 6))
     for points, metric in ((X, "manhattan"), (sp.csr_matrix(X), "euclidean")):
-        (a, b), _ = feature_halves(points, QuadraticOptions(metric=metric), rng)
+        options = QuadraticOptions(metric=metric)
+        (a, b), _ = feature_halves(points, options, rng, dense_entries=100)
         halves = [h.toarray() if sp.issparse(h) else h for h in (a.points, b.points)]
         np.testing.assert_allclose(np.sort(np.hstack(halves), axis=1), np.sort(X, axis=1))
 
@@ -204,12 +203,19 @@ def test_largest_eps_is_used_with_a_warning(manifold, monkeypatch):
     assert graph.params["eps"] == 1.0
 
 
-def test_sample_of_many_points(monkeypatch):
+def chosen_on_sample(X, all_points, *, random_state=0, **options):
+    """The choice for X where all of up to so many points would be used."""
+    chosen = QuadraticOptions(random_state=random_state)
+    return choose_by_prediction(
+        len(X), lambda rows: X[rows], chosen, all_points=all_points, **options
+    )
+
+
+def test_sample_of_many_points():
     X = datasets.noisy_manifold(1200, intrinsic_dim=1, dim=20).X
     everything = otgraph.choose_eps(X)
     assert (everything.n_points, everything.growth) == (1200, 1.0)
-    monkeypatch.setattr(module, "ALL_POINTS", 400)
-    some = otgraph.choose_eps(X)
+    some = chosen_on_sample(X, 400)
     assert some.n_points == 400
     assert 1.0 < some.growth <= 3.0**0.5
     assert abs(np.log(some.eps / everything.eps)) < abs(
@@ -218,19 +224,17 @@ def test_sample_of_many_points(monkeypatch):
     assert 0.5 < some.eps / everything.eps < 2.0
 
 
-def test_given_values_are_tried_on_all_points(monkeypatch, manifold):
-    monkeypatch.setattr(module, "ALL_POINTS", 100)
-    found = otgraph.choose_eps(manifold.X, eps=[0.3, 3.0, 30.0])
+def test_given_values_are_tried_on_all_points(manifold):
+    found = chosen_on_sample(manifold.X, 100, eps=[0.3, 3.0, 30.0])
     assert (found.n_points, found.growth, list(found.grid)) == (400, 1.0, [0.3, 3.0, 30.0])
 
 
-def test_heavy_point_in_a_sample(monkeypatch, manifold):
+def test_heavy_point_in_a_sample(manifold):
     """A mass that the others can take together may be too heavy for those of a sample."""
-    monkeypatch.setattr(module, "ALL_POINTS", 200)
     mass = np.ones(400)
     mass[7] = 390.0
     for seed in range(3):  # the point is in some of the samples
-        assert otgraph.choose_eps(manifold.X, mass=mass, random_state=seed).eps > 0
+        assert chosen_on_sample(manifold.X, 200, mass=mass, random_state=seed).eps > 0
 
 
 def test_growth_is_that_of_the_theory():

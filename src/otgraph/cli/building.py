@@ -6,8 +6,6 @@ import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from otgraph.cli.options import GraphOptions, RunOptions, SolverOptions
 from otgraph.cli.preparation import RECORD, warn_of_doubts
 from otgraph.cli.reading import is_graph_file, read_graph, read_points, read_vector
@@ -19,10 +17,13 @@ from otgraph.graphs.options import QuadraticOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from distributed import Client
+
     from otgraph.cli.options import ReadOptions
     from otgraph.cli.reading import Points
     from otgraph.cli.report import Report
     from otgraph.graphs import Graph
+    from otgraph.typing import Array, Keywords
 
 QUADRATIC = "quadratic"  # the construction that chooses its eps and runs on a cluster
 
@@ -61,22 +62,51 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
         keywords["progress"] = run.shows_progress
 
     def build(points: Points, **changes: Any) -> Graph:
-        warn_of_doubts(points, keywords.get("metric"))
         chosen = points.aligned({**keywords, **changes})
-        with compilation_noted(run.shows_progress), blaming(X=f"{points.source}:"):
-            graph = computed(points.values, chosen)
+        if address is None:
+            graph: Graph = function(points.values, **chosen)
+        else:
+            with _dask_client(address) as client:
+                graph = function(points.values, client=client, **chosen).to_graph()
         if points.preparation is not None:
             graph.params[RECORD] = points.preparation.record()
         return graph
 
-    def computed(values: Any, chosen: dict[str, Any]) -> Graph:
-        if address is None:
-            return function(values, **chosen)
-        values = values if hasattr(values, "tocsr") else np.asarray(values)
-        with _dask_client(address) as client:
-            return function(values, client=client, **chosen).to_graph()
-
     return build
+
+
+@contextlib.contextmanager
+def computing(report: Report, stage: str, points: Points, run: RunOptions) -> Iterator[None]:
+    """A stage that computes with points: errors name their file, compilation is announced."""
+    source = f"{points.source}:"
+    with report.stage(stage), compilation_noted(run.shows_progress), blaming(X=source):
+        yield
+
+
+def built_graph(
+    path: str,
+    reading: ReadOptions,
+    building: GraphOptions,
+    run: RunOptions,
+    report: Report,
+    *,
+    aside: str | None = None,
+    choose: Callable[[Points], Keywords] | None = None,
+) -> tuple[Graph, Points]:
+    """A graph built from a file of points, with these points.
+
+    ``choose`` returns keywords that replace options when the points are known.
+    """
+    build = builder(building, run)
+    with report.stage("read"):
+        points = read_points(path, reading, aside=aside)
+    changes = {}
+    if choose is not None:
+        with computing(report, "choose", points, run):
+            changes = choose(points)
+    warn_of_doubts(points, building.given().get("metric"))
+    with computing(report, "build", points, run):
+        return build(points, **changes), points
 
 
 def graph_from(
@@ -87,25 +117,14 @@ def graph_from(
     report: Report,
     *,
     weights: bool = False,
-    aside: tuple[str, ...] = (),
-    choose: Callable[[Points], dict[str, Any]] | None = None,
+    aside: str | None = None,
+    choose: Callable[[Points], Keywords] | None = None,
 ) -> tuple[Graph, Points | None]:
-    """A graph from a graph file, or built from a file of points, with these points.
-
-    ``choose`` returns keywords that replace options when the points are known.
-    """
+    """A graph from a graph file, or else :func:`built_graph`."""
     if not (weights or is_graph_file(path)):
-        build = builder(building, run)
-        with report.stage("read"):
-            points = read_points(path, reading, aside=aside)
-        changes = {}
-        if choose is not None:
-            with report.stage("choose"), compilation_noted(run.shows_progress):
-                changes = choose(points)
-        with report.stage("build"):
-            return build(points, **changes), points
-    if aside:
-        refuse(f"{path}: is a graph and has no column {aside[0]!r}; give the points instead.")
+        return built_graph(path, reading, building, run, report, aside=aside, choose=choose)
+    if aside is not None:
+        refuse(f"{path}: is a graph and has no column {aside!r}; give the points instead.")
     with report.stage("read"):
         return finished_graph(path, building), None
 
@@ -120,12 +139,12 @@ def finished_graph(path: str, building: GraphOptions) -> Graph:
     return read_graph(path)
 
 
-def path_keywords(options: SolverOptions, run: RunOptions) -> dict[str, Any]:
+def path_keywords(options: SolverOptions, run: RunOptions) -> Keywords:
     """Keywords of :func:`otgraph.eps_path`."""
     return {**_with_files_read(options.given()), "progress": run.shows_progress}
 
 
-def choice_keywords(options: GraphOptions) -> dict[str, Any]:
+def choice_keywords(options: GraphOptions) -> Keywords:
     """Keywords of :func:`otgraph.choose_eps` among the options of a graph."""
     known = (*QuadraticOptions.names(), "mass", "n_jobs")
     given = {name: value for name, value in options.given().items() if name in known}
@@ -137,7 +156,7 @@ def as_options(names: list[str]) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
-def _with_files_read(given: dict[str, Any]) -> dict[str, Any]:
+def _with_files_read(given: Keywords) -> Keywords:
     keywords = dict(given)
     if "mass" in keywords:
         keywords["mass"] = read_vector(keywords["mass"], what="--mass")
@@ -146,7 +165,7 @@ def _with_files_read(given: dict[str, Any]) -> dict[str, Any]:
     return keywords
 
 
-def _potentials(path: str) -> Any:
+def _potentials(path: str) -> Array:
     if not is_graph_file(path):
         return read_vector(path, what="--u0")
     potentials = getattr(read_graph(path), "potentials", None)
@@ -156,7 +175,7 @@ def _potentials(path: str) -> Any:
 
 
 @contextlib.contextmanager
-def _dask_client(address: str) -> Iterator[Any]:
+def _dask_client(address: str) -> Iterator[Client]:
     from otgraph._optional import require
 
     distributed = require("distributed", "distributed")

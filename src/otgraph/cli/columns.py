@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from otgraph._text import listed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    import pandas as pd
+
+    from otgraph.typing import Array
 
 # Words at the end of a name that say that the column numbers the rows: patient_id, CellID, nr.
 IDENTIFIER = re.compile(
@@ -40,7 +42,7 @@ class WordColumn:
     name: str
     handle: str  # for --drop
     row: int
-    cell: Any
+    cell: object
     thousands: bool
 
     def __str__(self) -> str:
@@ -51,7 +53,7 @@ class WordColumn:
         return f"column {self.name!r} is not numeric: {cell} in row {self.row}"
 
 
-def word_columns(frame: Any, handles: Sequence[str]) -> dict[int, WordColumn]:
+def word_columns(frame: pd.DataFrame, handles: Sequence[str]) -> dict[int, WordColumn]:
     """Columns that are not numeric, by their position."""
     found = {}
     for i, dtype in enumerate(frame.dtypes):
@@ -62,7 +64,7 @@ def word_columns(frame: Any, handles: Sequence[str]) -> dict[int, WordColumn]:
     return found
 
 
-def identifiers(values: NDArray[Any], names: Sequence[str]) -> list[int]:
+def identifiers(values: Array, names: Sequence[str]) -> list[int]:
     """Positions of columns that are named like an identifier and hold different whole numbers."""
     return [
         i
@@ -71,7 +73,7 @@ def identifiers(values: NDArray[Any], names: Sequence[str]) -> list[int]:
     ]
 
 
-def unequal_spread(values: NDArray[Any]) -> tuple[float, int, int] | None:
+def unequal_spread(values: Array) -> tuple[float, int, int] | None:
     """Whether half of the columns hardly count beside the one with the largest spread.
 
     Returns
@@ -92,7 +94,7 @@ def unequal_spread(values: NDArray[Any]) -> tuple[float, int, int] | None:
     return None if factor < UNEQUAL or falling else (factor, int(largest), int(smallest))
 
 
-def handles(names: Sequence[Any]) -> list[str]:
+def handles(names: Sequence[object]) -> list[str]:
     """What to write after ``--drop`` for each column: its name, or its number.
 
     A number stands for a name that has a comma, or that an earlier column has, too.
@@ -112,8 +114,8 @@ class Column:
 
     name: str
     type: str  # integer, number, boolean, date or words
-    low: Any  # smallest and largest number
-    high: Any
+    low: float | None  # smallest and largest number
+    high: float | None
     words: list[str]  # examples
     missing: int
     distinct: int
@@ -124,16 +126,12 @@ class Column:
         if self.type in ("date", "words"):
             more = ", …" if self.distinct > len(self.words) else ""
             return ", ".join(shortened(word) for word in self.words) + more
-        if self.low is None:
+        if self.low is None or self.high is None:
             return ""
         return f"{self.low:.6g} to {self.high:.6g}"
 
-    def record(self) -> dict[str, Any]:
-        """All fields, for JSON."""
-        return asdict(self)
 
-
-def describe_columns(frame: Any) -> list[Column]:
+def describe_columns(frame: pd.DataFrame) -> list[Column]:
     """Name, type, range, missing and distinct values of every column."""
     return [
         _described(str(frame.columns[i]), frame.iloc[:, i], dtype)
@@ -151,7 +149,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= CELL_WIDTH else f"{text[: CELL_WIDTH - 1]}…"
 
 
-def _described(name: str, column: Any, dtype: Any) -> Column:
+def _described(name: str, column: pd.Series, dtype: np.dtype[np.generic]) -> Column:
     present = column.dropna()
     missing, distinct = len(column) - len(present), int(present.nunique())
     if dtype.kind in NUMERIC:
@@ -170,16 +168,16 @@ def _lowered(name: str) -> str:
     return name if re.search(r"[a-z](ID|Id|Idx|Index)$", name) else name.lower()
 
 
-def _numbers_rows(column: NDArray[Any]) -> bool:
+def _numbers_rows(column: Array) -> bool:
     present = column[~np.isnan(column)]
     return present.size > 1 and _is_whole(present) and np.unique(present).size == present.size
 
 
-def _is_whole(numbers: NDArray[Any]) -> bool:
+def _is_whole(numbers: Array) -> bool:
     return bool(np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all())
 
 
-def _spreads(values: NDArray[Any]) -> NDArray[Any]:
+def _spreads(values: Array) -> Array:
     """Standard deviations of the columns without their missing values, from a sample of rows."""
     n, d = values.shape
     rows = max(FEWEST_ROWS, SAMPLE_ENTRIES // d)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
 from otgraph._text import listed, plain
-from otgraph.cli.building import builder, path_keywords
+from otgraph.cli import options
+from otgraph.cli.building import built_graph, computing, path_keywords
 from otgraph.cli.columns import describe_columns
 from otgraph.cli.options import (
-    EPS_VALUES,
-    PICTURE,
-    POINTS,
+    EpsValues,
     GraphOptions,
+    Picture,
+    PointsFile,
     ReadOptions,
     RunOptions,
     SolverOptions,
+    argument,
     option,
 )
 from otgraph.cli.preparation import RECORD, prepared, recorded_preparation, warn_of_doubts
-from otgraph.cli.reading import POINTS as POINTS_SUFFIXES
 from otgraph.cli.reading import (
+    POINTS,
     READ_TABLES,
     TABLES,
     is_graph_file,
@@ -34,8 +37,8 @@ from otgraph.cli.reading import (
     suffix_of,
     unprepared_points,
 )
-from otgraph.cli.report import Report, blaming
-from otgraph.cli.terminal import compilation_noted, refuse
+from otgraph.cli.report import Report
+from otgraph.cli.terminal import refuse
 from otgraph.cli.writing import (
     GRAPHS,
     PICTURES,
@@ -48,8 +51,11 @@ from otgraph.cli.writing import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from otgraph.cli.reading import Points
     from otgraph.graphs import EpsPath, Graph
+    from otgraph.typing import Array
 
 # Default range of eps: from a few neighbors to very many, on most data.
 EPS_MIN, EPS_MAX, EPS_STEPS = 0.03, 30.0, 25
@@ -59,9 +65,9 @@ ELSEWHERE = ("method", "choice", RECORD)
 
 
 def graph(
-    points: Annotated[str, POINTS],
-    output: Annotated[str, typer.Option("-o", "--output", help="Graph to write: .otg, …")],
-    picture: Annotated[str | None, PICTURE] = None,
+    points: PointsFile,
+    output: Annotated[str, options.output("Graph to write: .otg, …")],
+    picture: Picture = None,
     *,
     building: GraphOptions,
     reading: ReadOptions,
@@ -75,13 +81,9 @@ def graph(
     """
     place = target(output, GRAPHS, what="a graph", run=run)
     pictures = picture_target(picture, run)
-    build = builder(building, run)
     report = Report("graph", streamed=place.streamed)
-    with report.stage("read"):
-        data = read_points(points, reading)
-    with report.stage("build"):
-        built = build(data)
-    with report.stage("write"):
+    built, data = built_graph(points, reading, building, run, report)
+    with report.writing(place, *pictures):
         write_graph(place, built, data)
         for drawing in pictures:
             from otgraph.plots import draw_graph
@@ -89,7 +91,6 @@ def graph(
             write_picture(
                 drawing, lambda ax: draw_graph(built, X=data.values, color="degree", ax=ax)
             )
-    report.written += [each.path for each in (place, *pictures)]
     report.row("points", str(data))
     report.facts |= {"points": data.source, "n_features": data.values.shape[1]}
     report.describe(built)
@@ -97,16 +98,15 @@ def graph(
 
 
 def path(
-    points: Annotated[str, POINTS],
+    points: PointsFile,
     output: Annotated[
-        str | None,
-        option("Table or picture: .csv, .json, .png, …; printed by default.", "-o", "--output"),
+        str | None, options.output("Table or picture: .csv, .json, .png, …; printed by default.")
     ] = None,
-    eps: Annotated[list[str] | None, EPS_VALUES] = None,
+    eps: EpsValues = None,
     eps_min: Annotated[float, typer.Option(help="Smallest of a geometric range.")] = EPS_MIN,
     eps_max: Annotated[float, typer.Option(help="Largest of it.")] = EPS_MAX,
     steps: Annotated[int, typer.Option(help="Number of values in it.")] = EPS_STEPS,
-    picture: Annotated[str | None, PICTURE] = None,
+    picture: Picture = None,
     *,
     solving: SolverOptions,
     reading: ReadOptions,
@@ -129,18 +129,13 @@ def path(
     with report.stage("read"):
         data = read_points(points, reading)
     warn_of_doubts(data, keywords.get("metric"))
-    with (
-        report.stage("build"),
-        compilation_noted(run.shows_progress),
-        blaming(X=f"{data.source}:"),
-    ):
+    with computing(report, "build", data, run):
         built = otgraph.eps_path(data.values, values, **data.aligned(keywords))
     table = built.table()
     report.not_converged = bool(np.any(table["status"] == "not_converged"))
-    with report.stage("write"):
+    with report.writing(*places):
         for place in places:
             _write_path(place, built, table)
-            report.written.append(place.path)
     report.describe_points(data)
     report.row("graphs", repr(built))
     report.brief.append(repr(built))
@@ -161,7 +156,7 @@ def listed_eps(given: list[str] | None) -> list[float] | None:
         refuse(f"--eps must be numbers with commas between them, got {','.join(words)!r}.")
 
 
-def _eps_values(given: list[str] | None, low: float, high: float, steps: int) -> Any:
+def _eps_values(given: list[str] | None, low: float, high: float, steps: int) -> list[float]:
     """The listed values, or a geometric range."""
     values = listed_eps(given)
     if values is not None:
@@ -171,14 +166,15 @@ def _eps_values(given: list[str] | None, low: float, high: float, steps: int) ->
             f"--eps-min, --eps-max and --steps must be a range of positive numbers, got {low:g} to "
             f"{high:g} in {steps} steps."
         )
-    return np.geomspace(low, high, steps)
+    return np.geomspace(low, high, steps).tolist()
 
 
-def _records(table: Any) -> list[dict[str, Any]]:
-    return [dict(zip(table.dtype.names, plain(row.item()), strict=True)) for row in table]
+def _records(table: NDArray[np.void]) -> list[dict[str, object]]:
+    names = table.dtype.names or ()
+    return [dict(zip(names, plain(row.item()), strict=True)) for row in table]
 
 
-def _path_text(table: Any) -> str:
+def _path_text(table: NDArray[np.void]) -> str:
     """The most important columns, aligned."""
     lines = [f"{'eps':>10} {'mean':>9} {'min':>6} {'max':>6} {'components':>11}  status"]
     lines += [
@@ -189,7 +185,7 @@ def _path_text(table: Any) -> str:
     return "\n".join(lines)
 
 
-def _write_path(place: Target, built: EpsPath, table: Any) -> None:
+def _write_path(place: Target, built: EpsPath, table: NDArray[np.void]) -> None:
     if place.suffix in PICTURES:
         from otgraph.plots import plot_path
 
@@ -198,11 +194,11 @@ def _write_path(place: Target, built: EpsPath, table: Any) -> None:
         with place.open() as file:
             file.write(f"{json.dumps(_records(table), indent=1)}\n".encode())
     else:
-        write_table(place, {name: table[name] for name in table.dtype.names})
+        write_table(place, {name: table[name] for name in table.dtype.names or ()})
 
 
 def info(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A graph file, or a file of points.")],
+    file: Annotated[str, argument("FILE", "A graph file, or a file of points.")],
     *,
     verify: Annotated[
         str | None,
@@ -266,7 +262,7 @@ def _hint_at_preparation(graph: Graph, points: Points) -> str:
 
 def _describe_points(report: Report, file: str, reading: ReadOptions) -> None:
     report.facts["kind"] = "points"
-    if suffix_of(file, POINTS_SUFFIXES, what="file") in READ_TABLES:
+    if suffix_of(file, POINTS, what="file") in READ_TABLES:
         _describe_table(report, file, reading)
     found = unprepared_points(file, reading)
     if not found.words:
@@ -293,7 +289,7 @@ def _describe_table(report: Report, file: str, reading: ReadOptions) -> None:
     report.columns += columns
     report.facts |= {
         "shape": list(frame.shape),
-        "columns": [column.record() for column in columns],
+        "columns": [asdict(column) for column in columns],
         "n_missing": n_missing,
     }
 
@@ -301,8 +297,8 @@ def _describe_table(report: Report, file: str, reading: ReadOptions) -> None:
 def _describe_array(report: Report, data: Points) -> None:
     values = data.values
     report.row("as points", str(data))
-    stored = values.data if hasattr(values, "nnz") else values
-    density = values.nnz / np.prod(values.shape) if hasattr(values, "nnz") else 1.0
+    stored: Array = values if isinstance(values, np.ndarray) else values.data
+    density = stored.size / np.prod(values.shape)
     report.row("type", f"{values.dtype}" + (f", {density:.1%} stored" if density < 1 else ""))
     finite = np.isfinite(stored)
     n_not_finite = int(finite.size - np.count_nonzero(finite))

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from otgraph.cli.building import builder, choice_keywords, finished_graph, graph_from
+from otgraph.cli import options
+from otgraph.cli.building import built_graph, choice_keywords, finished_graph, graph_from
 from otgraph.cli.options import (
-    FEATURES,
-    LABEL_COLUMN,
-    LABELS,
-    PICTURE,
-    POINTS_OR_GRAPH,
-    WEIGHTS,
+    EigenTol,
     GraphOptions,
+    LabelColumn,
+    Labels,
+    MaxRestarts,
+    Picture,
+    PointsOrGraph,
     ReadOptions,
     RunOptions,
+    Weights,
+    argument,
     given,
     option,
 )
@@ -28,9 +31,8 @@ from otgraph.cli.reading import (
     TABLES,
     check_file,
     chosen,
-    group_names,
+    known_labels,
     pick,
-    read_labels,
     read_points,
     split_list,
 )
@@ -51,24 +53,23 @@ if TYPE_CHECKING:
     from otgraph.cli.reading import Points
     from otgraph.graphs import Graph
     from otgraph.methods.spectral import Embedding
+    from otgraph.typing import Array, Keywords
 
 
 def embed(
-    points: Annotated[str, POINTS_OR_GRAPH],
-    output: Annotated[
-        str, typer.Option("-o", "--output", help="Coordinates (.csv, .npy, …) or picture (.png, …)")
-    ],
+    points: PointsOrGraph,
+    output: Annotated[str, options.output("Coordinates (.csv, .npy, …) or picture (.png, …)")],
     n_components: Annotated[
         int, typer.Option("--n-components", "--dims", "-d", help="Number of coordinates.")
     ] = 2,
-    picture: Annotated[str | None, PICTURE] = None,
+    picture: Picture = None,
     color: Annotated[
         str | None, option("Color by degree, component, potential or a feature.", default="degree")
     ] = None,
-    label_column: Annotated[str | None, LABEL_COLUMN] = None,
-    eigen_tol: Annotated[float | None, option("Accuracy of the eigenvectors.")] = None,
-    max_restarts: Annotated[int | None, option("Limit of Lanczos restarts.")] = None,
-    weights: Annotated[bool, WEIGHTS] = False,
+    label_column: LabelColumn = None,
+    eigen_tol: EigenTol = None,
+    max_restarts: MaxRestarts = None,
+    weights: Weights = False,
     *,
     building: GraphOptions,
     reading: ReadOptions,
@@ -87,16 +88,17 @@ def embed(
     import otgraph
 
     report = Report("embed", streamed=place.streamed)
-    aside = () if label_column is None else (label_column,)
-    graph, data = graph_from(points, reading, building, run, report, weights=weights, aside=aside)
+    graph, data = graph_from(
+        points, reading, building, run, report, weights=weights, aside=label_column
+    )
     with report.stage("embed"), blaming(tol="--eigen-tol"):
         keywords = given(tol=eigen_tol, max_restarts=max_restarts)
         embedding = otgraph.eigenmaps(graph, n_components, **keywords)
     paint = _paint(graph, data, color, label_column)
-    with report.stage("write"):
+    names = None if data is None else data.row_names
+    with report.writing(*places):
         for each in places:
-            _write_embedding(each, embedding, None if data is None else data.row_names, paint)
-            report.written.append(each.path)
+            _write_embedding(each, embedding, names, paint)
     report.describe(graph)
     report.row("eigenvalues", ", ".join(f"{value:.6g}" for value in embedding.eigenvalues))
     report.facts |= {"points": points, "eigenvalues": embedding.eigenvalues}
@@ -105,12 +107,12 @@ def embed(
 
 def _paint(
     graph: Graph, data: Points | None, color: str | None, label_column: str | None
-) -> dict[str, Any]:
+) -> Keywords:
     """Keywords for the colors of the picture."""
     from otgraph.plots.colors import component_colors
 
     if label_column is not None and data is not None:
-        return {"labels": group_names(data.aside[label_column]), "color_label": label_column}
+        return {"labels": known_labels(None, data, graph.n), "color_label": label_column}
     if color == "component":
         return {"color": component_colors(graph.component_labels)}
     if color is None or color == "degree":
@@ -130,7 +132,7 @@ def _paint(
 
 
 def _write_embedding(
-    place: Target, embedding: Embedding, names: Any, paint: dict[str, Any]
+    place: Target, embedding: Embedding, names: Array | None, paint: Keywords
 ) -> None:
     if place.suffix not in PICTURES:
         columns = [f"eigenmap_{i + 1}" for i in range(embedding.coordinates.shape[1])]
@@ -142,17 +144,17 @@ def _write_embedding(
 
 
 def cluster(
-    points: Annotated[str, POINTS_OR_GRAPH],
-    output: Annotated[str, typer.Option("-o", "--output", help="Table: .csv, .tsv, .parquet")],
+    points: PointsOrGraph,
+    output: Annotated[str, options.output("Table: .csv, .tsv, .parquet")],
     n_clusters: Annotated[
         int | None, option("Number of clusters.", default="by the gap of the eigenvalues")
     ] = None,
     max_clusters: Annotated[int | None, option("Largest number by the gap.", default="20")] = None,
-    picture: Annotated[str | None, PICTURE] = None,
-    eigen_tol: Annotated[float | None, option("Accuracy of the eigenvectors.")] = None,
-    max_restarts: Annotated[int | None, option("Limit of Lanczos restarts.")] = None,
+    picture: Picture = None,
+    eigen_tol: EigenTol = None,
+    max_restarts: MaxRestarts = None,
     cluster_seed: Annotated[int | None, option("Seed of k-means.", default="0")] = None,
-    weights: Annotated[bool, WEIGHTS] = False,
+    weights: Weights = False,
     *,
     building: GraphOptions,
     reading: ReadOptions,
@@ -169,23 +171,20 @@ def cluster(
 
     report = Report("cluster", streamed=place.streamed)
     graph, data = graph_from(points, reading, building, run, report, weights=weights)
-    with (
-        report.stage("cluster"),
-        blaming(tol="--eigen-tol", random_state="--cluster-seed"),
-    ):
+    typed = {"tol": "--eigen-tol", "random_state": "--cluster-seed"}
+    with report.stage("cluster"), blaming(**typed):
         keywords = given(
             max_clusters=max_clusters, tol=eigen_tol, max_restarts=max_restarts,
             random_state=cluster_seed,
         )  # fmt: skip
         found = otgraph.cluster(graph, n_clusters, **keywords)
-    with report.stage("write"):
-        write_table(place, {"cluster": found.labels}, None if data is None else data.row_names)
-        report.written.append(place.path)
+    names = None if data is None else data.row_names
+    with report.writing(place, *pictures):
+        write_table(place, {"cluster": found.labels}, names)
         for each in pictures:
             from otgraph.plots import plot_eigenvalues
 
             write_picture(each, lambda ax: plot_eigenvalues(found, ax=ax))
-            report.written.append(each.path)
     report.describe(graph)
     sizes = np.bincount(found.labels[found.labels >= 0], minlength=found.n_clusters).tolist()
     n_outside = int(np.count_nonzero(found.labels < 0))
@@ -199,16 +198,16 @@ def cluster(
 
 
 def labels(
-    points: Annotated[str, POINTS_OR_GRAPH],
-    output: Annotated[str, typer.Option("-o", "--output", help="Table: .csv, .tsv, .parquet")],
-    labels: Annotated[str | None, LABELS] = None,
-    label_column: Annotated[str | None, LABEL_COLUMN] = None,
+    points: PointsOrGraph,
+    output: Annotated[str, options.output("Table: .csv, .tsv, .parquet")],
+    labels: Labels = None,
+    label_column: LabelColumn = None,
     mu: Annotated[float | None, option("Weight of the known labels.", default="1")] = None,
     spread_tol: Annotated[
         float | None, option("Largest error of a probability.", default="1e-4")
     ] = None,
     spread_steps: Annotated[int | None, option("Limit of iterations.")] = None,
-    weights: Annotated[bool, WEIGHTS] = False,
+    weights: Weights = False,
     *,
     building: GraphOptions,
     reading: ReadOptions,
@@ -229,26 +228,19 @@ def labels(
     import otgraph
 
     report = Report("labels", streamed=place.streamed)
-    aside = () if label_column is None else (label_column,)
-    known: Any = None
+    known: Array | None = None
 
-    def read_known(data: Points | None, n: int) -> None:
-        nonlocal known
-        if known is None:  # standard input can be read only once
-            known = (
-                read_labels(labels, data, n) if labels is not None
-                else group_names(data.aside[label_column])  # type: ignore[union-attr, index]
-            )  # fmt: skip
-
-    def choose(data: Points) -> dict[str, Any]:
-        read_known(data, data.values.shape[0])
+    def choose(data: Points) -> Keywords:
+        nonlocal known  # standard input can be read only once
+        known = known_labels(labels, data, data.values.shape[0])
         return _chosen_by_labels(report, data, known, **choice_keywords(building), **given(mu=mu))
 
     graph, data = graph_from(
-        points, reading, building, run, report, weights=weights, aside=aside,
+        points, reading, building, run, report, weights=weights, aside=label_column,
         choose=choose if building.chooses_eps else None,
     )  # fmt: skip
-    read_known(data, graph.n)
+    if known is None:
+        known = known_labels(labels, data, graph.n)
     with report.stage("spread"), blaming(tol="--spread-tol", max_iter="--spread-steps"):
         keywords = given(mu=mu, tol=spread_tol, max_iter=spread_steps)
         spread = otgraph.spread_labels(graph, known, **keywords)
@@ -257,9 +249,9 @@ def labels(
         **{f"p_{name}": spread.probabilities[:, i] for i, name in enumerate(spread.classes)},
         "unreachable": spread.unreachable,
     }
-    with report.stage("write"):
-        write_table(place, columns, None if data is None else data.row_names)
-    report.written.append(place.path)
+    names = None if data is None else data.row_names
+    with report.writing(place):
+        write_table(place, columns, names)
     report.describe(graph)
     counts = {str(name): int(np.count_nonzero(spread.labels == name)) for name in spread.classes}
     n_unreachable = int(np.count_nonzero(spread.unreachable))
@@ -272,13 +264,12 @@ def labels(
     return report
 
 
-def _chosen_by_labels(report: Report, data: Points, known: Any, **keywords: Any) -> dict[str, Any]:
+def _chosen_by_labels(report: Report, data: Points, known: Array, **keywords: Any) -> Keywords:
     """The eps that finds hidden labels best; nothing if they do not tell."""
     import otgraph
     from otgraph.graphs.choice import GRAVE
 
-    with blaming(X=f"{data.source}:"):
-        choice = otgraph.choose_eps(data.values, known, **keywords)
+    choice = otgraph.choose_eps(data.values, known, **keywords)
     if choice.doubt:
         msg = f"--eps auto: labels do not tell the best eps, {choice.doubt.value}."
         warnings.warn(msg, UserWarning, stacklevel=2)
@@ -289,10 +280,8 @@ def _chosen_by_labels(report: Report, data: Points, known: Any, **keywords: Any)
 
 
 def denoise(
-    features: Annotated[str, FEATURES],
-    output: Annotated[
-        str, typer.Option("-o", "--output", help="Denoised features: .csv, .npy, .parquet, …")
-    ],
+    features: Annotated[str, argument("FEATURES", "File of points, as for `otgraph graph`.")],
+    output: Annotated[str, options.output("Denoised features: .csv, .npy, .parquet, …")],
     graph: Annotated[
         str | None, option("Graph to use instead of building one.", metavar="FILE")
     ] = None,
@@ -316,16 +305,12 @@ def denoise(
     place = target(output, (*TABLES, *ARRAYS), what="an array", run=run)
     if t != "auto" and not t.isdecimal():
         refuse(f"--t must be a number of steps or auto, got {t!r}.")
-    steps: Any = t if t == "auto" else int(t)
+    steps = t if t == "auto" else int(t)
     import otgraph
 
     report = Report("denoise", streamed=place.streamed)
     if graph is None:
-        build = builder(building, run)
-        with report.stage("read"):
-            data = read_points(features, reading)
-        with report.stage("build"):
-            built = build(data)
+        built, data = built_graph(features, reading, building, run, report)
     else:
         with report.stage("read"):
             built = finished_graph(graph, building)
@@ -340,9 +325,8 @@ def denoise(
         refuse(f"{features}: has {values.shape[0]} rows, but the graph has {built.n} points.")
     with report.stage("denoise"), blaming(X=f"{data.source}:"):
         smooth = otgraph.denoise(built, values, steps, columns=columns, rescale=rescale)
-    with report.stage("write"):
+    with report.writing(place):
         write_array(place, smooth, names[columns], data.row_names)
-    report.written.append(place.path)
     report.describe(built)
     report.row("denoised", f"{len(columns):,} column(s) by {steps} steps")
     report.facts |= {"points": features, "t": steps, "n_columns": len(columns)}

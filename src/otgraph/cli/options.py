@@ -8,14 +8,16 @@ that are called.
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import typer
+from typer.models import ArgumentInfo, OptionInfo
 
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import Keyword, merged
 from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE
+from otgraph.typing import Keywords
 
 if TYPE_CHECKING:
     Method: TypeAlias = str
@@ -46,58 +48,67 @@ HELP = {
     "on_failure": "Not converged: warn writes the result and exits with 3, raise writes nothing "
     "and exits with 1.",
 }
+# What happens to missing values.
+Missing: TypeAlias = Literal["error", "drop-rows", "mean"]
 # What a word on the command line can become.
 WORDS = (bool, int, float, str)
 
 
-class Missing(StrEnum):
-    """What happens to missing values."""
-
-    error = "error"
-    drop_rows = "drop-rows"
-    mean = "mean"
-
-
 def option(
-    help: str,
-    *names: str,
-    default: str | None = None,
-    panel: str | None = None,
-    metavar: str | None = None,
-) -> Any:
+    help: str, *names: str, default: str | None = None, **settings: str | None
+) -> OptionInfo:
     """A typer option that is None if not given; its help shows the default."""
-    return typer.Option(
-        *names,
-        help=help,
-        show_default=default or False,
-        rich_help_panel=panel,
-        metavar=metavar,
-    )
+    info: OptionInfo = typer.Option(*names, help=help, show_default=default or False, **settings)
+    return info
 
 
-POINTS: Any = typer.Argument(
-    metavar="POINTS",
-    help="File: .csv, .tsv, .txt, .dat, .xlsx, .parquet, .npy, .npz, .mtx, .h5ad, or - for CSV on "
-    "standard input.",
-    show_default=False,
+def argument(metavar: str, help: str) -> ArgumentInfo:
+    """A typer argument."""
+    info: ArgumentInfo = typer.Argument(metavar=metavar, help=help, show_default=False)
+    return info
+
+
+def output(help: str) -> OptionInfo:
+    """The option that names the file to write."""
+    return option(help, "-o", "--output")
+
+
+reads, solves, runs = (
+    partial(option, rich_help_panel=panel) for panel in (READING, SOLVER, RUNNING)
 )
-FEATURES: Any = typer.Argument(
-    metavar="FEATURES", help="File of points, as for `otgraph graph`.", show_default=False
-)
-POINTS_OR_GRAPH: Any = typer.Argument(
-    metavar="POINTS_OR_GRAPH",
-    help="Graph (.otg), or points as for `otgraph graph`.",
-    show_default=False,
-)
-WEIGHTS: Any = option("The file holds weights of a graph, not points.", "--weights", panel=READING)
-LABELS: Any = option("Table of labels; empty or -1 is unknown.", panel=READING, metavar="FILE")
-PICTURE: Any = option("Picture to draw in addition.", metavar="FILE")
-EPS_VALUES: Any = option("Values, with commas between them.", metavar="VALUES")
-LABEL_COLUMN: Any = option(
-    "Column of the points, or of obs, with labels; it is not a feature.",
-    panel=READING,
-    metavar="NAME",
-)
+# Arguments and options that several commands have.
+PointsFile: TypeAlias = Annotated[
+    str,
+    argument(
+        "POINTS",
+        "File: .csv, .tsv, .txt, .dat, .xlsx, .parquet, .npy, .npz, .mtx, .h5ad, or - for CSV on "
+        "standard input.",
+    ),
+]
+PointsOrGraph: TypeAlias = Annotated[
+    str, argument("POINTS_OR_GRAPH", "Graph (.otg), or points as for `otgraph graph`.")
+]
+Weights: TypeAlias = Annotated[
+    bool, reads("The file holds weights of a graph, not points.", "--weights")
+]
+Labels: TypeAlias = Annotated[
+    str | None, reads("Table of labels; empty or -1 is unknown.", metavar="FILE")
+]
+LabelColumn: TypeAlias = Annotated[
+    str | None,
+    reads("Column of the points, or of obs, with labels; it is not a feature.", metavar="NAME"),
+]
+Picture: TypeAlias = Annotated[str | None, option("Picture to draw in addition.", metavar="FILE")]
+EpsValues: TypeAlias = Annotated[
+    list[str] | None, option("Values, with commas between them.", metavar="VALUES")
+]
+EigenTol: TypeAlias = Annotated[float | None, option("Accuracy of the eigenvectors.")]
+MaxRestarts: TypeAlias = Annotated[int | None, option("Limit of Lanczos restarts.")]
+Mass: TypeAlias = Annotated[
+    str | None,
+    option("File with one mass per point.", default="ones", rich_help_panel=COST, metavar="FILE"),
+]
+NJobs: TypeAlias = Annotated[int | None, solves("Threads, or -1 for all cores.", default="-1")]
 
 
 @dataclass(frozen=True)
@@ -106,49 +117,32 @@ class ReadOptions:
 
     columns: Annotated[
         list[str] | None,
-        option(
-            "Columns to use, by name or number; commas between them.",
-            panel=READING, metavar="NAMES",
-        ),
-    ] = None  # fmt: skip
-    drop: Annotated[
-        list[str] | None, option("Columns to leave out.", panel=READING, metavar="NAMES")
+        reads("Columns to use, by name or number; commas between them.", metavar="NAMES"),
     ] = None
+    drop: Annotated[list[str] | None, reads("Columns to leave out.", metavar="NAMES")] = None
     header: Annotated[
-        bool | None,
-        option("The first line of a text file holds names.", default="detected", panel=READING),
+        bool | None, reads("The first line of a text file holds names.", default="detected")
     ] = None
     row_names: Annotated[
-        bool | None,
-        option("The first column of a table holds names.", default="detected", panel=READING),
+        bool | None, reads("The first column of a table holds names.", default="detected")
     ] = None
     transpose: Annotated[
-        bool, option("Points are columns, as in genes by cells.", "--transpose", panel=READING)
+        bool, reads("Points are columns, as in genes by cells.", "--transpose")
     ] = False
     missing: Annotated[
         Missing | None,
-        option(
+        reads(
             "Missing values: leave out their rows, or take the mean of the column.",
-            default="error", panel=READING,
+            default="error",
         ),
-    ] = None  # fmt: skip
+    ] = None
     standardize: Annotated[
-        bool | None,
-        option(
-            "Give each column mean 0 and variance 1.", default="no, with a warning", panel=READING
-        ),
+        bool | None, reads("Give each column mean 0 and variance 1.", default="no, with a warning")
     ] = None
-    pca: Annotated[
-        int | None,
-        option("Principal components to use instead of the columns.", panel=READING),
-    ] = None
-    key: Annotated[
-        str | None,
-        option("Array of several in an .npz, or sheet of an .xlsx.", panel=READING),
-    ] = None
+    pca: Annotated[int | None, reads("Principal components to use instead of the columns.")] = None
+    key: Annotated[str | None, reads("Array of several in an .npz, or sheet of an .xlsx.")] = None
     use_rep: Annotated[
-        str | None,
-        option("X or a key of obsm in .h5ad.", default="X_pca; X up to 50 genes", panel=READING),
+        str | None, reads("X or a key of obsm in .h5ad.", default="X_pca; X up to 50 genes")
     ] = None
 
 
@@ -188,7 +182,7 @@ def _annotation(keyword: Keyword) -> Any:
         HELP.get(keyword.name) or keyword.meaning(unmarked=DEFAULT),
         *([flag, short] if short else []),
         default=_default_text(keyword),
-        panel=PANELS.get(keyword.name, SOLVER if DEFAULT in keyword.defaults else OTHERS),
+        rich_help_panel=PANELS.get(keyword.name, SOLVER if DEFAULT in keyword.defaults else OTHERS),
     )
     return Annotated[_word(keyword.annotation) | None, about]
 
@@ -213,7 +207,7 @@ def _default_text(keyword: Keyword) -> str:
     return ", ".join(dict.fromkeys(text for text in texts if text))
 
 
-def given(**keywords: Any) -> dict[str, Any]:
+def given(**keywords: object) -> Keywords:
     """Keywords that were given."""
     return {name: value for name, value in keywords.items() if value is not None}
 
@@ -222,13 +216,9 @@ def given(**keywords: Any) -> dict[str, Any]:
 class Given:
     """Options of which some were given."""
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Keywords:
         """Keywords that the user chose."""
         return given(**{each.name: getattr(self, each.name) for each in fields(self)})
-
-
-MASS: Any = option("File with one mass per point.", default="ones", panel=COST, metavar="FILE")
-N_JOBS: Any = option("Threads, or -1 for all cores.", default="-1", panel=SOLVER)
 
 
 @dataclass(frozen=True)
@@ -236,8 +226,8 @@ N_JOBS: Any = option("Threads, or -1 for all cores.", default="-1", panel=SOLVER
 class SolverOptions(Given):
     """Keywords of :func:`otgraph.eps_path`."""
 
-    mass: Annotated[str | None, MASS] = None
-    n_jobs: Annotated[int | None, N_JOBS] = None
+    mass: Mass = None
+    n_jobs: NJobs = None
 
 
 @dataclass(frozen=True)
@@ -261,19 +251,18 @@ class GraphOptions(Given):
             default=f"{DEFAULT_MEAN_DEGREE} without --eps",
         ),
     ] = None
-    mass: Annotated[str | None, MASS] = None
+    mass: Mass = None
     u0: Annotated[
         str | None,
-        option("Potentials to start from: a vector or a graph file.", panel=SOLVER, metavar="FILE"),
+        solves("Potentials to start from: a vector or a graph file.", metavar="FILE"),
     ] = None
-    n_jobs: Annotated[int | None, N_JOBS] = None
+    n_jobs: NJobs = None
     dask: Annotated[
-        str | None,
-        option("Address of a Dask scheduler to compute on.", panel=SOLVER, metavar="ADDRESS"),
+        str | None, solves("Address of a Dask scheduler to compute on.", metavar="ADDRESS")
     ] = None
-    block_rows: Annotated[int | None, option("Rows of a block on Dask.", panel=SOLVER)] = None
+    block_rows: Annotated[int | None, solves("Rows of a block on Dask.")] = None
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Keywords:
         """Keywords that the user chose, as plain values."""
         keywords = super().given()
         if self.eps is not None and not self.chooses_eps:
@@ -294,21 +283,19 @@ class GraphOptions(Given):
 class RunOptions:
     """What a command prints, and whether it may replace files."""
 
-    force: Annotated[bool, option("Replace files that exist.", "--force", panel=RUNNING)] = False
-    json: Annotated[bool, option("Report as one JSON object.", "--json", panel=RUNNING)] = False
+    force: Annotated[bool, runs("Replace files that exist.", "--force")] = False
+    json: Annotated[bool, runs("Report as one JSON object.", "--json")] = False
     verbose: Annotated[
         bool | None,
-        option(
+        runs(
             "Full report, or none.",
-            "--verbose/--quiet", "-v/-q",
+            "--verbose/--quiet",
+            "-v/-q",
             default="full on a terminal, one line in a pipe",
-            panel=RUNNING,
         ),
-    ] = None  # fmt: skip
-    progress: Annotated[
-        bool | None, option("Progress bars.", default="on a terminal", panel=RUNNING)
     ] = None
-    debug: Annotated[bool, option("Show tracebacks.", "--debug", panel=RUNNING)] = False
+    progress: Annotated[bool | None, runs("Progress bars.", default="on a terminal")] = None
+    debug: Annotated[bool, runs("Show tracebacks.", "--debug")] = False
 
     @property
     def shows_progress(self) -> bool:

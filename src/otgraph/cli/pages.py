@@ -4,57 +4,51 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict, fields, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import typer
 
 from otgraph._memory import format_bytes
-from otgraph.cli.building import path_keywords
+from otgraph.cli import options
+from otgraph.cli.building import computing, path_keywords
 from otgraph.cli.graphs import listed_eps
 from otgraph.cli.options import (
-    EPS_VALUES,
-    LABEL_COLUMN,
-    LABELS,
-    POINTS,
+    EpsValues,
+    LabelColumn,
+    Labels,
+    PointsFile,
     ReadOptions,
     RunOptions,
     SolverOptions,
+    argument,
     given,
     option,
 )
 from otgraph.cli.preparation import warn_of_doubts
-from otgraph.cli.reading import STDIN, TABLES, group_names, read_labels, read_points, split_list
-from otgraph.cli.report import Report, blaming
-from otgraph.cli.terminal import compilation_noted, refuse
+from otgraph.cli.reading import STDIN, TABLES, known_labels, read_points, split_list
+from otgraph.cli.report import Report
+from otgraph.cli.terminal import refuse
 from otgraph.cli.writing import ARRAYS, PICTURES, target, write_array, write_figure
 
 if TYPE_CHECKING:
     from otgraph.cli.reading import Points
+    from otgraph.typing import Array
 
 PAGES = (".html",)
 MOST_COLUMNS = 50  # more make a list that nobody reads, and a large page
 
 
-class Layout(StrEnum):
-    """Where the points of a page are."""
-
-    pca = "pca"
-    force = "force"
-    spectral = "spectral"
-    umap = "umap"
-
-
 def explore(
-    points: Annotated[str, POINTS],
-    output: Annotated[str, typer.Option("-o", "--output", help="Page to write: .html")],
-    eps: Annotated[list[str] | None, EPS_VALUES] = None,
-    labels: Annotated[str | None, LABELS] = None,
-    label_column: Annotated[str | None, LABEL_COLUMN] = None,
+    points: PointsFile,
+    output: Annotated[str, options.output("Page to write: .html")],
+    eps: EpsValues = None,
+    labels: Labels = None,
+    label_column: LabelColumn = None,
     layout: Annotated[
-        Layout, typer.Option(help="Where the points are; all but pca look at the graph.")
-    ] = Layout.pca,
+        Literal["pca", "force", "spectral", "umap"],
+        typer.Option(help="Where the points are; all but pca look at the graph."),
+    ] = "pca",
     title: Annotated[str | None, option("Heading of the page.")] = None,
     max_points: Annotated[int | None, option("Most points to draw.")] = None,
     max_edges: Annotated[int | None, option("Most edges to draw for each eps.")] = None,
@@ -75,26 +69,20 @@ def explore(
 
     report = Report("explore")
     with report.stage("read"):
-        data = read_points(points, reading, aside=() if label_column is None else (label_column,))
+        data = read_points(points, reading, aside=label_column)
         n, d = data.values.shape
         groups = None
-        if labels is not None:
-            groups = read_labels(labels, data, n)
-        elif label_column is not None:
-            groups = group_names(data.aside[label_column])
+        if labels is not None or label_column is not None:
+            groups = known_labels(labels, data, n)
     warn_of_doubts(data, keywords.get("metric"))
-    with (
-        report.stage("build"),
-        compilation_noted(run.shows_progress),
-        blaming(X=f"{data.source}:"),
-    ):
+    with computing(report, "build", data, run):
         page = page_of(
             data.values,
             place.path,
             eps=values,
             labels=groups,
             columns=_columns(data),
-            layout=layout.value,
+            layout=layout,
             names=data.row_names,
             source=_source(points, reading, label_column),
             **given(title=title, max_points=max_points, max_edges=max_edges),
@@ -109,7 +97,7 @@ def explore(
     return report
 
 
-def _columns(data: Points) -> dict[str, Any]:
+def _columns(data: Points) -> dict[str, Array]:
     """Columns of the points to color by: the first ones of many, none of a sparse matrix."""
     if data.column_names is None or not isinstance(data.values, np.ndarray):
         return {}
@@ -134,26 +122,17 @@ def _source(points: str, reading: ReadOptions, label_column: str | None) -> str:
     return shlex.join(words)
 
 
-class Variant(StrEnum):
-    """Which version to run where the paper and its code differ."""
-
-    text = "text"
-    code = "code"
-    both = "both"
-
-
 def reproduce(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Experiment, or all; list names them.")
-    ],
+    name: Annotated[str, argument("NAME", "Experiment, or all; list names them.")],
     out: Annotated[
         str, typer.Option("-o", "--out", help="Folder for scores and figures.")
     ] = "out/reproduce",
     seeds: Annotated[int, typer.Option(help="Number of samples.")] = 5,
     quick: Annotated[bool, option("Small samples, to test that it runs.", "--quick")] = False,
     variant: Annotated[
-        Variant, typer.Option(help="As the paper describes it, or as its code does.")
-    ] = Variant.text,
+        Literal["text", "code", "both"],
+        typer.Option(help="As the paper describes it, or as its code does."),
+    ] = "text",
     data: Annotated[
         str | None, option("cells: counts to use instead of the paper's.", metavar="FILE")
     ] = None,
@@ -181,7 +160,7 @@ def reproduce(
             out=out,
             seeds=seeds,
             quick=quick,
-            variant=variant.value,
+            variant=variant,
             data=data,
             genes=split_list(genes),
             progress=run.shows_progress,
@@ -212,17 +191,16 @@ def demo(
 
         with report.stage("build"):
             report.body, figure = spiral_demo.run()
-        with report.stage("write"):
+        with report.writing(place):
             write_figure(place, figure)
     else:
         from otgraph import datasets
 
         X = datasets.noisy_spiral().X
         n, d = X.shape
-        with report.stage("write"):
+        with report.writing(place):
             write_array(place, X, [f"x{i + 1}" for i in range(d)])
         report.brief.append(f"{n:,} points in {d} dimensions")
         report.row("points", f"{n:,} in {d} dimensions, a noisy spiral")
         report.facts |= {"n_points": n, "n_features": d}
-    report.written.append(place.path)
     return report

@@ -9,20 +9,20 @@ import json
 import shlex
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from otgraph._text import listed
 from otgraph.cli.columns import identifiers, unequal_spread
-from otgraph.cli.options import Missing, ReadOptions
+from otgraph.cli.options import ReadOptions
+from otgraph.cli.terminal import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from otgraph.cli.reading import Points
+    from otgraph.typing import Array, Values
 
 RECORD = "preparation"  # among the parameters of a graph
 # Metrics that do not depend on the units of the columns, or see no columns.
@@ -40,11 +40,11 @@ class Preparation:
     missing: str | None = None
     n_dropped: int = 0
     n_filled: int = 0
-    fill: NDArray[Any] | None = None
+    fill: Array | None = None
     standardized: bool = False
-    center: NDArray[Any] | None = None
-    scale: NDArray[Any] | None = None
-    components: NDArray[Any] | None = None
+    center: Array | None = None
+    scale: Array | None = None
+    components: Array | None = None
     explained: float | None = None  # share of the variance
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class Preparation:
         return json.dumps({**vars(self), **arrays, "summary": str(self)})
 
 
-def recorded_preparation(params: Mapping[str, Any]) -> str | None:
+def recorded_preparation(params: Mapping[str, object]) -> str | None:
     """The line of a report, from the parameters of a graph."""
     return json.loads(str(params[RECORD]))["summary"] if RECORD in params else None
 
@@ -86,17 +86,17 @@ def prepared(points: Points, options: ReadOptions) -> Points:
         and all options that lead to points.
     """
     missing = missing_entries(points.values)
-    unsettled = missing.n > 0 and options.missing in (None, Missing.error)
+    unsettled = missing.n > 0 and options.missing in (None, "error")
     doubts = _doubts(points, options)
     if points.words or unsettled:
-        raise ValueError(_all_problems(points, options, missing if unsettled else None, doubts))
+        refuse(_all_problems(points, options, missing if unsettled else None, doubts))
     done = Preparation(None if points.column_names is None else points.column_names.tolist())
-    if missing.n and options.missing is Missing.drop_rows:
+    if missing.n and options.missing == "drop-rows":
         points, done = _without_rows(points, missing, done)
     elif missing.n:
         points, done = _filled(points, missing, done)
-    elif options.missing is Missing.mean:
-        done = replace(done, missing=Missing.mean.value, fill=_means(points.values))
+    elif options.missing == "mean":
+        done = replace(done, missing="mean", fill=_means(points.values))
     values = points.values
     if options.standardize:
         values, done = _standardized(values, done)
@@ -111,12 +111,11 @@ def prepared(points: Points, options: ReadOptions) -> Points:
     )
 
 
-@dataclass(frozen=True)
-class MissingEntries:
+class MissingEntries(NamedTuple):
     """Where values are missing: positions in the matrix, by row and then by column."""
 
-    rows: NDArray[Any]
-    columns: NDArray[Any]
+    rows: Array
+    columns: Array
 
     @property
     def n(self) -> int:
@@ -124,18 +123,17 @@ class MissingEntries:
         return len(self.rows)
 
 
-def missing_entries(values: Any) -> MissingEntries:
+def missing_entries(values: Values) -> MissingEntries:
     """All NaN in a dense or sparse matrix."""
-    stored = values.data if hasattr(values, "tocoo") else values
-    nothing = np.zeros(0, dtype=np.intp)
+    stored: Array = values if isinstance(values, np.ndarray) else values.data
     # The minimum is NaN if any entry is; most files need no matrix of truth values.
     if stored.dtype.kind != "f" or stored.size == 0 or not np.isnan(np.min(stored)):
-        return MissingEntries(nothing, nothing)
-    if hasattr(values, "tocoo"):
-        entries = values.tocoo()
-        absent = np.isnan(entries.data)
-        return MissingEntries(entries.row[absent], entries.col[absent])
-    return MissingEntries(*np.nonzero(np.isnan(values)))
+        return MissingEntries(*np.zeros((2, 0), dtype=np.intp))
+    if isinstance(values, np.ndarray):
+        return MissingEntries(*np.nonzero(np.isnan(values)))
+    entries = values.tocoo()
+    absent = np.isnan(entries.data)
+    return MissingEntries(entries.row[absent], entries.col[absent])
 
 
 @dataclass(frozen=True)
@@ -169,8 +167,8 @@ def _all_problems(
         empty = [] if points.transposed else _empty_columns(points, missing)
         drop += [_handle(points, i) for i in empty]
         if missing.n > len(empty) * points.values.shape[0]:
-            add.append(f"--missing {Missing.drop_rows.value}")
-            instead.append(f"--missing {Missing.mean.value} fills in means instead")
+            add.append("--missing drop-rows")
+            instead.append("--missing mean fills in means instead")
     drop += [_handle(points, i) for i in _identifiers(points)]
     if drop:
         add.insert(0, drop_option(options, drop))
@@ -224,7 +222,7 @@ def _doubts(points: Points, options: ReadOptions) -> dict[str, Doubt]:
         names = ", ".join(_column(points, i) for i in found)
         advice = f"{drop_option(options, [_handle(points, i) for i in found])} leaves it out"
         doubts["identifier"] = Doubt(f"{names} numbers the rows and counts as a feature", advice)
-    dense = not hasattr(points.values, "tocsr") and points.adata is None
+    dense = isinstance(points.values, np.ndarray) and points.adata is None
     if dense and options.standardize is None and options.pca is None:
         features = np.setdiff1d(np.arange(points.values.shape[1]), found)
         unequal = unequal_spread(points.values[:, features] if found else points.values)
@@ -256,24 +254,23 @@ def _without_rows(
     kept = np.ones(n, dtype=bool)
     kept[missing.rows] = False
     if np.count_nonzero(kept) < 2:
-        msg = (
+        refuse(
             f"{points.source}: --missing drop-rows leaves {np.count_nonzero(kept)} of {n:,} rows; "
             f"{_missing_text(points, missing)}. Drop columns with --drop, or pass --missing mean."
         )
-        raise ValueError(msg)
     # Rows without names are known by their numbers in the file.
     names = np.arange(n).astype(str) if points.row_names is None else points.row_names
     points = replace(
         points,
         values=points.values[kept],
         row_names=names[kept],
-        aside={name: column[kept] for name, column in points.aside.items()},
+        aside=None if points.aside is None else points.aside[kept],
         adata=None if points.adata is None else points.adata[kept].copy(),
         kept=kept,
         file_names=points.row_names,
     )
     n_dropped = n - int(np.count_nonzero(kept))
-    return points, replace(done, missing=Missing.drop_rows.value, n_dropped=n_dropped)
+    return points, replace(done, missing="drop-rows", n_dropped=n_dropped)
 
 
 def _filled(
@@ -282,23 +279,17 @@ def _filled(
     empty = _empty_columns(points, missing)
     if empty:
         names = ", ".join(_column(points, i) for i in empty)
-        msg = f"{points.source}: {names} has no values at all, and so no mean. Drop it with --drop."
-        raise ValueError(msg)
+        refuse(f"{points.source}: {names} has no values, and so no mean. Drop it with --drop.")
     fill = _means(points.values)
-    if hasattr(points.values, "tocsr"):
-        values = points.values.tocsr(copy=True)
-        absent = np.isnan(values.data)
-        values.data[absent] = fill[values.indices[absent]]
-    else:
-        values = np.array(points.values)
-        values[missing.rows, missing.columns] = fill[missing.columns]
-    done = replace(done, missing=Missing.mean.value, n_filled=missing.n, fill=fill)
+    values = points.values.copy()
+    values[missing.rows, missing.columns] = fill[missing.columns]
+    done = replace(done, missing="mean", n_filled=missing.n, fill=fill)
     return replace(points, values=values), done
 
 
-def _means(values: Any) -> NDArray[Any]:
+def _means(values: Values) -> Array:
     """Means of the columns without missing values."""
-    if not hasattr(values, "tocsc"):
+    if isinstance(values, np.ndarray):
         return np.asarray(np.nanmean(values, axis=0, dtype=np.float64))
     entries = values.tocoo()
     present = ~np.isnan(entries.data)
@@ -307,26 +298,29 @@ def _means(values: Any) -> NDArray[Any]:
     return sums / (n - np.bincount(entries.col[~present], minlength=d))
 
 
-def _standardized(values: Any, done: Preparation) -> tuple[Any, Preparation]:
+def _standardized(values: Values, done: Preparation) -> tuple[Values, Preparation]:
     from sklearn.preprocessing import StandardScaler
 
     # Differences of points do not change if a sparse matrix keeps its zeros.
-    scaler = StandardScaler(with_mean=not hasattr(values, "tocsr"))
-    values = scaler.fit_transform(values if hasattr(values, "tocsr") else np.asarray(values))
+    scaler = StandardScaler(with_mean=isinstance(values, np.ndarray))
+    values = scaler.fit_transform(values)
     center = scaler.mean_ if scaler.with_mean else np.zeros(values.shape[1])
     return values, replace(done, standardized=True, center=center, scale=scaler.scale_)
 
 
-def _projected(values: Any, n: int, source: str, done: Preparation) -> tuple[Any, Preparation]:
+def _projected(
+    values: Values, n: int, source: str, done: Preparation
+) -> tuple[Values, Preparation]:
     from sklearn.decomposition import PCA
 
     most = min(values.shape)
     if not 1 <= n <= most:
-        msg = f"{source}: --pca must be from 1 to {most} for {values.shape[0]:,} points in "
-        msg += f"{values.shape[1]:,} dimensions, got {n}."
-        raise ValueError(msg)
+        refuse(
+            f"{source}: --pca must be from 1 to {most} for {values.shape[0]:,} points in "
+            f"{values.shape[1]:,} dimensions, got {n}."
+        )
     pca = PCA(n, random_state=0)
-    values = pca.fit_transform(values if hasattr(values, "tocsr") else np.asarray(values))
+    values = pca.fit_transform(values)
     scale = np.ones(pca.mean_.shape) if done.scale is None else done.scale
     center = pca.mean_ * scale + (0.0 if done.center is None else done.center)
     explained = float(pca.explained_variance_ratio_.sum())

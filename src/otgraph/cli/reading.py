@@ -6,7 +6,7 @@ import difflib
 import os
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -23,9 +23,13 @@ from otgraph.cli.terminal import refuse
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from numpy.typing import NDArray
+    import pandas as pd
+    from anndata import AnnData
 
     from otgraph.graphs import Graph
+    from otgraph.typing import Array, BoolArray, Keywords, SparseMatrix, Values
+
+T = TypeVar("T")
 
 STDIN = "-"
 GRAPH_SUFFIX = ".otg"
@@ -35,46 +39,37 @@ POINTS = (".npy", ".npz", *READ_TABLES, ".mtx", ".h5ad")
 # Text formats, which may be compressed: .csv.gz
 COMPRESSIBLE = (".csv", ".tsv", ".txt", ".dat", ".mtx")
 MOST_EXACT = 2**53  # whole numbers up to here differ as floats
-UNKNOWN_WORDS = {
-    "",
-    "-1",
-    "-1.0",
-    "nan",
-    "none",
-    "na",
-    "<na>",
-}  # unknown labels
+UNKNOWN_WORDS = {"", "-1", "-1.0", "nan", "none", "na", "<na>"}  # unknown labels
 
 
 @dataclass(frozen=True)
 class Points:
     """Contents of a file of points: numbers, names, and columns that are not features."""
 
-    values: Any  # dense array or CSR, prepared as the options say
+    values: Values  # prepared as the options say
     source: str
-    row_names: NDArray[Any] | None = None
-    column_names: NDArray[Any] | None = None
-    # Columns that are not features, by name.
-    aside: dict[str, NDArray[Any]] = field(default_factory=dict)
-    adata: Any = None  # the whole object, for formats that hold more than points
+    row_names: Array | None = None
+    column_names: Array | None = None
+    aside: Array | None = None  # a column that is not a feature, such as labels
+    adata: AnnData | None = None  # the whole object, for formats that hold more than points
     use_rep: str | None = None
     # The numbers as they were read, to which `column_names` belong; None if these are `values`.
-    features: Any = None
+    features: Values | None = None
     handles: Sequence[str] = ()  # what --drop calls the columns
     words: Sequence[WordColumn] = ()  # columns that are no features, and were not dropped
     transposed: bool = False
     # If rows were left out: those of the file that are points, and the names of all of them.
-    kept: NDArray[np.bool_] | None = None
-    file_names: NDArray[Any] | None = None
+    kept: BoolArray | None = None
+    file_names: Array | None = None
     preparation: Preparation | None = None
     doubts: dict[str, Doubt] = field(default_factory=dict)
 
     @property
-    def original(self) -> Any:
+    def original(self) -> Values:
         """Features in their own units."""
         return self.values if self.features is None else self.features
 
-    def aligned(self, keywords: dict[str, Any]) -> dict[str, Any]:
+    def aligned(self, keywords: Keywords) -> Keywords:
         """Keywords with vectors that have one number per row of the file cut to the points."""
         if self.kept is None:
             return keywords
@@ -98,7 +93,7 @@ class Points:
 
 
 def read_points(
-    path: str, options: ReadOptions | None = None, *, aside: Sequence[str] = ()
+    path: str, options: ReadOptions | None = None, *, aside: str | None = None
 ) -> Points:
     """Points from a file of any format, with names if it has them.
 
@@ -109,13 +104,13 @@ def read_points(
     options
         How to read it.
     aside
-        Columns that are not features, such as labels, to return separately.
+        A column that is not a feature, such as labels, to return separately.
     """
     options = options or ReadOptions()
     return prepared(unprepared_points(path, options, aside=aside), options)
 
 
-def unprepared_points(path: str, options: ReadOptions, *, aside: Sequence[str] = ()) -> Points:
+def unprepared_points(path: str, options: ReadOptions, *, aside: str | None = None) -> Points:
     """Points as they are in the file, with missing values, and beside columns of words."""
     if is_graph_file(path):
         refuse(f"{path}: is a graph, and points are needed here.")
@@ -134,7 +129,7 @@ def unprepared_points(path: str, options: ReadOptions, *, aside: Sequence[str] =
     return points
 
 
-def read_vector(path: str, *, what: str) -> Any:
+def read_vector(path: str, *, what: str) -> Array:
     """One number per point, from a file with one column or row."""
     # An .npy file may hold a vector, which `read_points` does not accept.
     values = _read(path, _npy) if path.lower().endswith(".npy") else read_points(path).values
@@ -156,8 +151,7 @@ def read_graph(path: str) -> Graph:
     import otgraph
 
     if is_graph_file(path):
-        graph: Graph = _read(path, otgraph.load_graph)
-        return graph
+        return _read(path, otgraph.load_graph)
     weights = read_points(path).values
     if weights.shape[0] != weights.shape[1]:
         refuse(f"{path}: weights of a graph must be a square matrix, got shape {weights.shape}.")
@@ -170,7 +164,7 @@ def read_frame(
     *,
     blank_rows: bool = False,
     content: bytes | None = None,
-) -> tuple[Any, bool]:
+) -> tuple[pd.DataFrame, bool]:
     """A data frame, and whether its header implies that the first column names rows.
 
     Parameters
@@ -183,7 +177,7 @@ def read_frame(
         Standard input, if it was read before.
     """
     options = options or ReadOptions()
-    text: dict[str, Any] = {"header": options.header, "blank_rows": blank_rows}
+    text = {"header": options.header, "blank_rows": blank_rows}
     if path == STDIN:
         try:
             return read_table(sys.stdin.buffer.read() if content is None else content, **text)
@@ -209,7 +203,16 @@ def _sheet(path: str, name: str | None) -> bytes:
     return frame.to_csv(header=False, index=False).encode()
 
 
-def read_labels(path: str, points: Points | None, n: int) -> NDArray[Any]:
+def known_labels(path: str | None, points: Points | None, n: int) -> Array:
+    """Labels from a file, or else from the column that was set aside."""
+    if path is not None:
+        return read_labels(path, points, n)
+    assert points is not None  # a graph file has no columns to set aside
+    assert points.aside is not None
+    return group_names(points.aside)
+
+
+def read_labels(path: str, points: Points | None, n: int) -> Array:
     """Labels from a file, matched by row names if both files have them, else in order.
 
     An empty line of a text with one column is an unknown label. If rows of the points were left
@@ -220,7 +223,7 @@ def read_labels(path: str, points: Points | None, n: int) -> NDArray[Any]:
     return _labels_of_rows(path, points.file_names, len(points.kept))[points.kept]
 
 
-def _labels_of_rows(path: str, names: NDArray[Any] | None, n: int) -> NDArray[Any]:
+def _labels_of_rows(path: str, names: Array | None, n: int) -> Array:
     content = sys.stdin.buffer.read() if path == STDIN else None
     frame, _ = read_frame(path, blank_rows=True, content=content)
     if _may_begin_with_a_label(frame, names, n):
@@ -246,7 +249,7 @@ def _labels_of_rows(path: str, names: NDArray[Any] | None, n: int) -> NDArray[An
     return group_names(fitting.to_numpy())
 
 
-def _may_begin_with_a_label(frame: Any, names: NDArray[Any] | None, n: int) -> bool:
+def _may_begin_with_a_label(frame: pd.DataFrame, names: Array | None, n: int) -> bool:
     """Whether what looks like a header may be the first label, or a row name with its label."""
     if not isinstance(frame.columns[0], str):
         return False
@@ -256,7 +259,7 @@ def _may_begin_with_a_label(frame: Any, names: NDArray[Any] | None, n: int) -> b
     return frame.shape[1] == 1 and (_fitting(labels, n) is None or frame.columns[0] in set(labels))
 
 
-def _fitting(labels: Any, n: int) -> Any:
+def _fitting(labels: pd.Series, n: int) -> pd.Series | None:
     """One label for each of n points, or None.
 
     Empty lines are unknown labels, apart from those after the last point. If there is a label for
@@ -268,7 +271,7 @@ def _fitting(labels: Any, n: int) -> Any:
     return filled if len(filled) == n else None
 
 
-def group_names(values: NDArray[Any]) -> NDArray[Any]:
+def group_names(values: Array) -> Array:
     """Labels as :func:`otgraph.spread_labels` and pictures take them.
 
     Whole numbers with -1 where unknown, or else words with None where unknown.
@@ -284,7 +287,10 @@ def group_names(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def chosen(
-    names: Any, columns: Sequence[str] | None, drop: Sequence[str] | None, source: str
+    names: Collection[object],
+    columns: Sequence[str] | None,
+    drop: Sequence[str] | None,
+    source: str,
 ) -> list[int]:
     """Positions of the columns to use."""
     kept = list(range(len(names))) if columns is None else pick(names, columns, source)
@@ -295,7 +301,7 @@ def chosen(
     return kept
 
 
-def pick(names: Any, wanted: Sequence[str], source: str) -> list[int]:
+def pick(names: Collection[object], wanted: Sequence[str], source: str) -> list[int]:
     """Positions of columns by name; a number that is not a name counts from zero."""
     position: dict[str, int] = {}
     for index, name in enumerate(names):
@@ -338,7 +344,7 @@ def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
     refuse(f"{path}: unknown kind of {what}; the name must end in {', '.join((*known, *packed))}.")
 
 
-def _read(path: str, read: Callable[[str], Any]) -> Any:
+def _read(path: str, read: Callable[[str], T]) -> T:
     """Call a reader, and turn any error about a damaged file into one sentence."""
     check_file(path)
     try:
@@ -357,23 +363,25 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
         refuse(f"{path}: cannot be read: {reason}")
 
 
-def _read_table(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
+def _read_table(path: str, options: ReadOptions, aside: str | None) -> Points:
     frame, indexed = read_frame(path, options)
     source = "standard input" if path == STDIN else path
     columns, drop = split_list(options.columns), split_list(options.drop)
     named = len(frame.columns) > 0 and isinstance(frame.columns[0], str)
     if _is_counted(frame) and options.row_names is not False:
-        mentioned = {*(columns or ()), *(drop or ()), *aside}
+        mentioned = {*(columns or ()), *(drop or ()), aside}
         if options.row_names or (
             str(frame.columns[0]) not in mentioned and has_row_names(frame, indexed=indexed)
         ):
             first = frame.iloc[:, 0].astype(str).to_numpy()
             frame = frame.iloc[:, 1:].set_axis(first, axis="index")
-    indices = pick(frame.columns, aside, source)
-    kept_aside = {name: frame.iloc[:, i].to_numpy() for name, i in zip(aside, indices, strict=True)}
-    used = chosen(frame.columns, columns, [*(drop or ()), *aside], source)
-    droppable = handles(frame.columns)
-    droppable = [droppable[i] for i in used]
+    kept_aside = None
+    if aside is not None:
+        kept_aside = frame.iloc[:, pick(frame.columns, [aside], source)[0]].to_numpy()
+        drop = [*(drop or ()), aside]
+    used = chosen(frame.columns, columns, drop, source)
+    names_to_drop = handles(frame.columns)
+    droppable = [names_to_drop[i] for i in used]
     frame = frame.iloc[:, used]
     words = word_columns(frame, droppable)
     numeric = [i for i in range(frame.shape[1]) if i not in words]
@@ -395,14 +403,14 @@ def _read_table(path: str, options: ReadOptions, aside: Sequence[str]) -> Points
     )
 
 
-def _is_counted(frame: Any) -> bool:
+def _is_counted(frame: pd.DataFrame) -> bool:
     """Whether the index of a data frame is just a row number."""
     return type(frame.index).__name__ == "RangeIndex"
 
 
-def _read_array(path: str, suffix: str, options: ReadOptions, aside: Sequence[str]) -> Points:
-    if aside:
-        refuse(f"{path}: has no column {aside[0]!r}; only tables and .h5ad have named columns.")
+def _read_array(path: str, suffix: str, options: ReadOptions, aside: str | None) -> Points:
+    if aside is not None:
+        refuse(f"{path}: has no column {aside!r}; only tables and .h5ad have named columns.")
     readers = {".npy": _npy, ".npz": lambda file: _npz(file, options.key), ".mtx": _mtx}
     values = _read(path, readers[suffix])
     if values.dtype.kind not in NUMERIC:
@@ -417,11 +425,12 @@ def _read_array(path: str, suffix: str, options: ReadOptions, aside: Sequence[st
     return Points(values, path, handles=list(map(str, numbers)), transposed=options.transpose)
 
 
-def _npy(path: str) -> Any:
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+def _npy(path: str) -> Array:
+    # As a plain array, because anndata and Dask do not take the class of mapped ones.
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
-def _npz(path: str, key: str | None) -> Any:
+def _npz(path: str, key: str | None) -> Values:
     # Opened here, because numpy does not close damaged files.
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
         names = archive.files
@@ -441,18 +450,18 @@ def _npz(path: str, key: str | None) -> Any:
         return archive[key]
 
 
-def _mtx(path: str) -> Any:
+def _mtx(path: str) -> Values:
     check_mtx(path)
     values = read_mtx(path)
     return _as_csr(values) if hasattr(values, "tocsr") else values
 
 
-def _as_csr(matrix: Any) -> Any:
+def _as_csr(matrix: SparseMatrix) -> SparseMatrix:
     check_fits((matrix.shape[0] + 1) * matrix.data.itemsize, f"a matrix of shape {matrix.shape}")
     return matrix.tocsr()
 
 
-def _parquet(path: str) -> Any:
+def _parquet(path: str) -> pd.DataFrame:
     import pandas as pd
 
     metadata = require("pyarrow.parquet", "cli").read_metadata(path)
@@ -460,7 +469,7 @@ def _parquet(path: str) -> Any:
     return pd.read_parquet(path)
 
 
-def _read_h5ad(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
+def _read_h5ad(path: str, options: ReadOptions, aside: str | None) -> Points:
     adata = _read(path, read_h5ad)
     from otgraph.singlecell import representation
 
@@ -470,21 +479,20 @@ def _read_h5ad(path: str, options: ReadOptions, aside: Sequence[str]) -> Points:
     if columns or drop:
         indices = chosen(range(values.shape[1]) if names is None else names, columns, drop, path)
         values, names = values[:, indices], None if names is None else names[indices]
-    for name in aside:
-        if name not in adata.obs:
-            refuse(f"{path}: obs has no column {name!r}; there are {listed(adata.obs.columns)}.")
+    if aside is not None and aside not in adata.obs:
+        refuse(f"{path}: obs has no column {aside!r}; there are {listed(adata.obs.columns)}.")
     return Points(
         values,
         path,
         row_names=np.asarray(adata.obs_names, str),
         column_names=names,
-        aside={name: adata.obs[name].to_numpy() for name in aside},
+        aside=None if aside is None else adata.obs[aside].to_numpy(),
         adata=adata,
         use_rep=use_rep,
     )
 
 
-def _by_name(given: Any, labels: NDArray[Any], names: NDArray[Any], path: str) -> NDArray[Any]:
+def _by_name(given: pd.Series, labels: Array, names: Array, path: str) -> Array:
     position = {name: row for row, name in enumerate(names)}
     _check_unique(names, f"{path}: names rows, but the points have two rows")
     _check_unique(given.astype(str), f"{path}: labels twice the row")
@@ -496,7 +504,7 @@ def _by_name(given: Any, labels: NDArray[Any], names: NDArray[Any], path: str) -
     return group_names(placed)
 
 
-def _check_unique(names: Any, complaint: str) -> None:
+def _check_unique(names: Collection[str], complaint: str) -> None:
     found, counts = np.unique(np.asarray(names, str), return_counts=True)
     if (counts > 1).any():
         refuse(f"{complaint} {str(found[counts > 1][0])!r}; names must differ.")

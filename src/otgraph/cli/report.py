@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from otgraph.cli.columns import Column
     from otgraph.cli.options import RunOptions
     from otgraph.cli.reading import Points
+    from otgraph.cli.writing import Target
     from otgraph.graphs import Graph
 
 LABEL_WIDTH = 12  # of the longest label, and a space
@@ -65,7 +66,7 @@ class Report:
     command: str
     rows: list[tuple[str, str]] = field(default_factory=list)
     brief: list[str] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
     body: str | None = None
     description: list[tuple[str, str]] = field(default_factory=list)
     columns: list[Column] = field(default_factory=list)
@@ -80,6 +81,13 @@ class Report:
         start = time.perf_counter()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    @contextlib.contextmanager
+    def writing(self, *places: Target) -> Iterator[None]:
+        """Measure the time of writing, and list the files."""
+        with self.stage("write"):
+            yield
+        self.written += [place.path for place in places]
 
     def row(self, label: str, text: str) -> None:
         """Add a row to the text."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
 
 ERROR, WARNING, LABEL, NOTE = "red", "yellow", "bold", "dim"
 COMPILING = "otgraph: compiling, once: later runs start at once"
@@ -108,7 +110,7 @@ def _note_compilation() -> None:
         say(COMPILING, style=NOTE)
 
 
-def _console(stream: IO[str]) -> Any:
+def _console(stream: IO[str]) -> Console | None:
     """The terminal behind a stream; None for a pipe, so that rich is loaded for people only.
 
     rich itself respects NO_COLOR and terminals without colors.

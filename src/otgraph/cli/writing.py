@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +20,16 @@ from otgraph.cli.reading import TABLES, suffix_of
 from otgraph.cli.terminal import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from numpy.typing import NDArray
+    from anndata import AnnData
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from otgraph.cli.options import RunOptions
     from otgraph.cli.reading import Points
     from otgraph.graphs import Graph
+    from otgraph.typing import Array, Keywords
 
 STDOUT = "-"
 PREPARED = "X_prepared"  # key in obsm of points that were scaled or projected
@@ -116,18 +119,17 @@ def write_graph(place: Target, graph: Graph, points: Points) -> None:
             writer(file, graph, points)
 
 
-def write_table(
-    place: Target, columns: dict[str, Any], row_names: NDArray[Any] | None = None
-) -> None:
+def write_table(place: Target, columns: dict[str, Array], row_names: Array | None = None) -> None:
     """Write columns of equal length, after a column of row names if there are any."""
     import pandas as pd
 
-    columns = {
-        name: _valid(values) if np.asarray(values).dtype.kind == "O" else values
-        for name, values in zip(_valid(columns), columns.values(), strict=True)
-    }
-    frame = pd.DataFrame(columns, index=_valid(row_names))
+    contents = [
+        _valid(values) if np.asarray(values).dtype.kind == "O" else values
+        for values in columns.values()
+    ]
     named = row_names is not None
+    index = _valid(row_names) if row_names is not None else None
+    frame = pd.DataFrame(dict(zip(_valid(columns), contents, strict=True)), index=index)
     with place.open() as file:
         if place.suffix == ".parquet":
             frame.to_parquet(file, index=named)
@@ -138,9 +140,9 @@ def write_table(
 
 def write_array(
     place: Target,
-    values: Any,
-    column_names: NDArray[Any] | list[str],
-    row_names: NDArray[Any] | None = None,
+    values: Array,
+    column_names: Array | list[str],
+    row_names: Array | None = None,
 ) -> None:
     """Write a matrix: plain, or as a table with names."""
     if place.suffix in TABLES:
@@ -150,20 +152,20 @@ def write_array(
         if place.suffix == ".npy":
             np.save(file, values, allow_pickle=False)
         else:
-            arrays = {"X": values, "column_names": np.asarray(column_names, str)}
-            if row_names is not None:
-                arrays["row_names"] = row_names
-            np.savez_compressed(file, **arrays)
+            arrays: Keywords = {} if row_names is None else {"row_names": row_names}
+            np.savez_compressed(
+                file, X=values, column_names=np.asarray(column_names, str), **arrays
+            )
 
 
-def write_picture(place: Target, draw: Callable[[Any], object]) -> None:
+def write_picture(place: Target, draw: Callable[[Axes], object]) -> None:
     """Call a function that draws into new axes, and write the picture."""
     figure = require("matplotlib.figure", "plots").Figure(layout="constrained")
     draw(figure.add_subplot())
     write_figure(place, figure)
 
 
-def write_figure(place: Target, figure: Any) -> None:
+def write_figure(place: Target, figure: Figure) -> None:
     """Write a figure, without opening a window."""
     with require("matplotlib", "plots").rc_context(SVG_STYLE), place.open() as file:
         figure.savefig(
@@ -188,7 +190,7 @@ def _check_place(path: str, *, force: bool) -> None:
         refuse(f"{path}: cannot write into {directory}: {error.strerror}.")
 
 
-def _edge_list(graph: Graph, points: Points) -> dict[str, Any]:
+def _edge_list(graph: Graph, points: Points) -> dict[str, Array]:
     """Each pair once, self-loops included."""
     import scipy.sparse as sp
 
@@ -198,13 +200,13 @@ def _edge_list(graph: Graph, points: Points) -> dict[str, Any]:
     return {"source": ends[0], "target": ends[1], "weight": upper.data}
 
 
-def _save_npz(file: BinaryIO, graph: Graph, points: Points) -> None:
+def _save_npz(file: IO[bytes], graph: Graph, points: Points) -> None:
     from scipy.sparse import save_npz
 
     save_npz(file, graph.weights)
 
 
-def _save_mtx(file: Any, graph: Graph, points: Points) -> None:
+def _save_mtx(file: IO[bytes], graph: Graph, points: Points) -> None:
     from scipy.io import mmwrite
 
     # scipy needs a file that can seek, which a compressed file cannot, so memory is used.
@@ -213,7 +215,7 @@ def _save_mtx(file: Any, graph: Graph, points: Points) -> None:
     file.write(buffer.getbuffer())
 
 
-def _save_graphml(file: BinaryIO, graph: Graph, points: Points) -> None:
+def _save_graphml(file: IO[bytes], graph: Graph, points: Points) -> None:
     networkx = require("networkx", "cli")
     network = networkx.from_scipy_sparse_array(graph.weights)
     if points.row_names is not None:
@@ -227,10 +229,8 @@ def _xml_text(text: str) -> str:
     return NOT_IN_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def _valid(names: Any) -> Any:
+def _valid(names: Iterable[object]) -> list[object]:
     """Names with escapes for halves of characters, which no file of text can hold."""
-    if names is None:
-        return None
     return [
         name.encode("utf-8", "backslashreplace").decode() if isinstance(name, str) else name
         for name in names
@@ -257,12 +257,9 @@ def _write_h5ad(place: Target, graph: Graph, points: Points) -> None:
         target.write(buffer.getbuffer())
 
 
-def _annotated(points: Points) -> Any:
+def _annotated(points: Points) -> AnnData:
     """Points that came without annotations."""
-    values = points.original
-    # anndata does not take arrays that are mapped from a file.
-    values = values if hasattr(values, "tocsr") else np.asarray(values)
-    adata = require("anndata", "singlecell").AnnData(values)
+    adata = require("anndata", "singlecell").AnnData(points.original)
     if points.row_names is not None:
         adata.obs_names = points.row_names
     if points.column_names is not None:

@@ -1,31 +1,42 @@
-"""Blocks of rows on the workers, and the part of a vector that each of them needs.
+"""Blocks of rows on the workers: vectors to them, entries between them, components from them.
 
 A block numbers its columns locally: first its own rows, then all other columns. A vector for
 the block has one entry per local column, and kernels for complete rows work unchanged. The
 entries of a row keep the order of their global columns, so sums have the same bits however the
 rows are cut into blocks.
+
+Entries (row, column, value) that one task finds belong to many blocks. The task sorts them by
+block, and each block collects its entries from all tasks that have any.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from otgraph._kernels import blocks as kernels
+from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import row_blocks
 from otgraph.distributed._cluster import Kept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from distributed import Future
 
     from otgraph.distributed._cluster import Cluster
-    from otgraph.typing import FloatArray, IntArray, LongArray
+    from otgraph.typing import Array, FloatArray, IntArray, LongArray
 
     # The pieces of a vector that a block needs, by the number of their first row.
-    Part = dict[int, NDArray[Any]]
+    Part = dict[int, Array]
+    Entries = tuple[IntArray, IntArray, FloatArray]
+    Edges = tuple[IntArray, IntArray]
+
+T = TypeVar("T")
 
 # Number of equal segments of a vector. A block reports which segments it needs, and a vector is
 # sent in pieces of one or more segments. For a hundred million rows a segment of 16 columns has
@@ -67,7 +78,7 @@ class Columns:
         own = np.arange(self.first // size, -(-self.last // size))
         return np.union1d(own, np.unique(self.others // size))
 
-    def take(self, part: Part) -> NDArray[Any]:
+    def take(self, part: Part) -> Array:
         """The entries of these columns, from the pieces of a vector that hold any of them."""
         like = next(iter(part.values()))
         out = np.empty((self.n_rows + len(self.others), *like.shape[1:]), like.dtype)
@@ -98,10 +109,10 @@ class Vector:
 
     n: int
     piece_rows: int
-    pieces: list[Any]
+    pieces: list[Future]
 
     @classmethod
-    def send(cls, cluster: Cluster, values: NDArray[Any]) -> Vector:
+    def send(cls, cluster: Cluster, values: Array) -> Vector:
         """Send a vector to the workers."""
         n, width = len(values), int(np.prod(values.shape[1:]))
         size = segment_rows(n)
@@ -109,15 +120,10 @@ class Vector:
         pieces = [cluster.send("vector", values[a:b]) for a, b in row_blocks(n, piece_rows)]
         return cls(n, piece_rows, pieces)
 
-    def part(self, segments: LongArray) -> dict[int, Any]:
+    def part(self, segments: LongArray) -> dict[int, Future]:
         """The pieces that hold some segments, by the number of their first row."""
         numbers = np.unique(segments * segment_rows(self.n) // self.piece_rows)
         return {number * self.piece_rows: self.pieces[number] for number in numbers.tolist()}
-
-
-def keep_block(block: Any, facts: Any) -> Kept[Any, Any]:
-    """Keep a block on its worker, and report to the driver which segments it needs."""
-    return Kept(block, (block.columns.segments, facts))
 
 
 @dataclass(frozen=True)
@@ -133,28 +139,28 @@ class Blocks:
     segments
         Segments of a vector that each block needs.
     facts
-        Other values that each block reported; see `keep_block`.
+        Other values that each block reported.
     """
 
     cluster: Cluster
     ranges: list[tuple[int, int]]
-    futures: list[Any]
+    futures: list[Future]
     segments: list[LongArray]
     facts: list[Any]
 
     @classmethod
-    def of(cls, cluster: Cluster, ranges: list[tuple[int, int]], futures: list[Any]) -> Blocks:
-        """Blocks that are being computed by tasks that end with `keep_block`."""
+    def of(cls, cluster: Cluster, ranges: list[tuple[int, int]], futures: list[Future]) -> Blocks:
+        """Blocks that are being computed; their notes are the segments they need, and facts."""
         segments, facts = zip(*cluster.notes(futures), strict=True)
         return cls(cluster, ranges, futures, list(segments), list(facts))
 
     def each(
         self,
         name: str,
-        function: Callable[..., Any],
-        *arguments: Any,
-        vector: NDArray[Any] | None = None,
-    ) -> list[Any]:
+        function: Callable[..., object],
+        *arguments: object,
+        vector: Array | None = None,
+    ) -> list[Future]:
         """One task per block: ``function(block, *arguments, part of the vector)``.
 
         A list holds one argument for each block; anything else is the same for all.
@@ -171,14 +177,110 @@ class Blocks:
     def answers(
         self,
         name: str,
-        function: Callable[..., Any],
-        *arguments: Any,
-        vector: NDArray[Any] | None = None,
+        function: Callable[..., object],
+        *arguments: object,
+        vector: Array | None = None,
     ) -> FloatArray:
         """One or more numbers per row, from one task per block."""
         futures = self.each(name, function, *arguments, vector=vector)
         return np.concatenate(self.cluster.gather(futures))
 
-    def rows_of(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+    def rows_of(self, values: Array) -> list[Array]:
         """The entries of a vector that belong to each block."""
         return [values[first:last] for first, last in self.ranges]
+
+
+def shuffle(
+    cluster: Cluster,
+    ranges: list[tuple[int, int]],
+    name: str,
+    sorted_entries: Sequence[Future],
+    join: Callable[..., object],
+    label: str | None = None,
+) -> tuple[list[Any], Blocks]:
+    """The notes of tasks that end with `by_block`, and the blocks that ``join`` makes."""
+    notes = cluster.notes(sorted_entries, label)
+    n, futures = ranges[-1][1], []
+    for b, (first, last) in enumerate(ranges):
+        own = [
+            cluster.submit("entries", _entries_of, found, b)
+            for found, (_, filled) in zip(sorted_entries, notes, strict=True)
+            if b in filled
+        ]
+        futures.append(cluster.submit(name, join, n, first, last, own))
+    return [note for note, _ in notes], Blocks.of(cluster, ranges, futures)
+
+
+def components(cluster: Cluster, n: int, forests: list[Future]) -> tuple[int, IntArray]:
+    """Number of components and labels, from spanning forests of the blocks, joined in pairs."""
+    while len(forests) > 1:
+        forests = [
+            cluster.submit("forest", _join_forests, n, forests[a : a + 2])
+            for a in range(0, len(forests), 2)
+        ]
+    rows, columns = cluster.result(forests[0])
+    tree = sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+    count, labels = connected_components(tree, directed=False)
+    return int(count), labels.astype(np.int32, copy=False)
+
+
+# Tasks ---------------------------------------------------------------------------------
+
+
+def by_block(
+    chunks: Sequence[Entries], n: int, block_rows: int, note: T
+) -> Kept[dict[int, Entries], tuple[T, set[int]]]:
+    """Entries sorted by blocks of rows; reports the note and which blocks have entries."""
+    counts = np.zeros(-(-n // block_rows), dtype=np.int64)
+    for rows, _, _ in chunks:
+        kernels.count_keys(rows, 0, block_rows, counts)
+    bounds = np.concatenate(([0], np.cumsum(counts)))
+    rows, columns = np.empty((2, bounds[-1]), dtype=np.int32)
+    values, cursor = np.empty(bounds[-1]), bounds[:-1].copy()
+    for chunk in chunks:
+        kernels.group_entries(*chunk, block_rows, cursor, rows, columns, values)
+    blocks = {}
+    for block in np.flatnonzero(counts).tolist():
+        mine = slice(bounds[block], bounds[block + 1])
+        blocks[block] = rows[mine], columns[mine], values[mine]
+    return Kept(blocks, (note, set(blocks)))
+
+
+def _entries_of(found: dict[int, Entries], block: int) -> Entries:
+    return found[block]
+
+
+def sorted_rows(
+    chunks: Sequence[Entries], first: int, last: int
+) -> tuple[LongArray, IntArray, FloatArray]:
+    """CSR arrays of rows ``first:last``, sorted by column; duplicates are kept once."""
+    counts = np.zeros(last - first, dtype=np.int64)
+    for rows, _, _ in chunks:
+        kernels.count_keys(rows, first, 1, counts)
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    columns, values = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+    cursor = indptr[:-1].copy()
+    for chunk in chunks:
+        kernels.fill_rows(*chunk, first, cursor, columns, values)
+    pair_kernels.sort_rows(indptr, columns, values, 0, last - first, counts)
+    packed = np.concatenate(([0], np.cumsum(counts)))
+    if packed[-1] == indptr[-1]:
+        return indptr, columns, values
+    kept_columns, kept_values = np.empty(packed[-1], dtype=np.int32), np.empty(packed[-1])
+    pair_kernels.pack_rows(
+        indptr, columns, values, 0, last - first, packed, kept_columns, kept_values
+    )
+    return packed, kept_columns, kept_values
+
+
+def forest(n: int, rows: IntArray, columns: IntArray) -> Edges:
+    """A spanning forest of some edges."""
+    graph = sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+    tree = minimum_spanning_tree(graph).tocoo()
+    return tree.row.astype(np.int32), tree.col.astype(np.int32)
+
+
+def _join_forests(n: int, edges: Sequence[Edges]) -> Edges:
+    """A spanning forest of several forests together."""
+    rows, columns = zip(*edges, strict=True)
+    return forest(n, np.concatenate(rows), np.concatenate(columns))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from otgraph._memory import available_bytes, format_bytes
 from otgraph._optional import require
@@ -11,6 +11,8 @@ from otgraph._validation import check_count
 from otgraph.exceptions import ClusterError, MemoryLimitError, argument_error, invalid
 
 if TYPE_CHECKING:
+    from distributed import Client, Worker
+
     from otgraph.distributed._cluster import Cluster
 
 FEWEST_ROWS = 1 << 14  # rows of a block; for shorter blocks messages dominate a round
@@ -41,7 +43,7 @@ class WorkerFacts(NamedTuple):
         return max(0.0, USABLE_SHARE * self.memory - self.held)
 
 
-def find_client(client: Any) -> Any:
+def find_client(client: Client | None) -> Client:
     """The given client or the current one; a new client is never created."""
     distributed = require("distributed", "distributed")
     if client is None:
@@ -136,7 +138,7 @@ def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: in
     return int(sum(fact.usable - KERNEL_BYTES - point_bytes for fact in facts.values()))
 
 
-def _facts(dask_worker: Any) -> WorkerFacts:
+def _facts(dask_worker: Worker) -> WorkerFacts:
     """Runs on every worker; Dask fills in which one."""
     threads, limit = dask_worker.state.nthreads, dask_worker.memory_manager.memory_limit
     if not limit:

@@ -24,10 +24,14 @@ from tqdm.auto import tqdm
 
 from otgraph._memory import format_bytes
 from otgraph._optional import require
+from otgraph._text import listed
 from otgraph.exceptions import ClusterError, MemoryLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dask.delayed import Delayed
+    from distributed import Client, Future
 
 logger = logging.getLogger("otgraph.distributed")
 
@@ -38,7 +42,6 @@ PIECE_ENTRIES = 1 << 20
 PAUSE_SECONDS = 2.0
 PAUSED_CHECKS = 8
 SPREAD_SECONDS = 120  # seconds to wait for copies of the points on all workers
-NAMED_TASKS = 8  # in one line of the log
 
 T = TypeVar("T")
 N = TypeVar("N")
@@ -63,14 +66,20 @@ class Cluster:
     """The client of one computation; ``piece_entries`` limits what one task sends."""
 
     def __init__(
-        self, client: Any, *, progress: bool = False, piece_entries: int = PIECE_ENTRIES
+        self,
+        client: Client,
+        *,
+        progress: bool = False,
+        piece_entries: int = PIECE_ENTRIES,
+        pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
         self.client = client
         self.progress = progress
         self.piece_entries = piece_entries
+        self._pause_seconds = pause_seconds
         self._run = secrets.token_hex(4)
         self._numbers = itertools.count()
-        self._live: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._live: weakref.WeakSet[Future] = weakref.WeakSet()
         self._watched: set[str] = set()
         self._departures = 0
         self._stalled: str | None = None  # why the computation was given up
@@ -80,7 +89,7 @@ class Cluster:
         """A new key for a task."""
         return f"otgraph-{name}-{self._run}-{next(self._numbers)}"
 
-    def submit(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+    def submit(self, name: str, function: Callable[..., object], *args: object) -> Future:
         """The future of a task. Dask chooses the worker: the one with most of the input.
 
         A preferred worker is never passed. If all workers die at once, the scheduler treats
@@ -88,17 +97,17 @@ class Cluster:
         """
         return self._submit(name, _call, function, *args)
 
-    def _submit(self, name: str, *task: Any) -> Any:
+    def _submit(self, name: str, *task: object) -> Future:
         with self.errors():
             future = self.client.submit(*task, key=self.key(name), pure=False)
         self._live.add(future)
         return future
 
-    def notes(self, futures: Sequence[Any], label: str | None = None) -> list[Any]:
+    def notes(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """The notes of `Kept` results, in order."""
         return self.gather([self._submit("note", _note, future) for future in futures], label)
 
-    def gather(self, futures: Sequence[Any], label: str | None = None) -> list[Any]:
+    def gather(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
         if self._departures:  # new workers may have replaced them
             self.watch()
@@ -111,21 +120,21 @@ class Cluster:
                     pass
             return list(self.client.gather(list(futures)))
 
-    def result(self, future: object) -> Any:
+    def result(self, future: Future) -> Any:
         """One result."""
         return self.gather([future])[0]
 
-    def send(self, name: str, values: Any) -> Any:
+    def send(self, name: str, values: object) -> Future:
         """The future of something that the driver has."""
         return self.submit(name, _identity, values)
 
-    def compute(self, delayed: list[Any]) -> list[Any]:
+    def compute(self, delayed: Sequence[Delayed]) -> list[Future]:
         """Futures of delayed objects, such as the chunks of a Dask array."""
-        futures = self.client.compute(delayed)
+        futures = self.client.compute(list(delayed))
         self._live.update(futures)
         return list(futures)
 
-    def spread(self, future: object) -> None:
+    def spread(self, future: Future) -> None:
         """Copy a result to all workers: tasks that need it can then run on any of them.
 
         This only saves time, so a worker that has died is not waited for long.
@@ -217,7 +226,7 @@ class Cluster:
     def _give_up_if_paused(self) -> None:
         """Release all results if every worker is paused and idle: Dask would wait forever."""
         idle = 0
-        while not self._finished.wait(PAUSE_SECONDS):
+        while not self._finished.wait(self._pause_seconds):
             with suppress(Exception):  # the scheduler may be busy or gone, which others notice
                 workers = self.client.scheduler_info(n_workers=-1)["workers"]
                 idle = idle + 1 if workers and all(map(_is_stuck, workers.values())) else 0
@@ -251,18 +260,18 @@ class Cluster:
             with suppress(Exception):  # the cluster may be gone already
                 future.release()
 
-    def _on_event(self, address: str, event: tuple[float, Any]) -> None:
-        message = event[1]
-        if not isinstance(message, dict):
+    def _on_event(self, address: str, event: tuple[float, object]) -> None:
+        report = event[1]
+        if not isinstance(report, dict):
             return
-        if message.get("action") == "remove-worker" and not message.get("expected"):
+        if report.get("action") == "remove-worker" and not report.get("expected"):
             self._departures += 1
-            lost = [*message.get("lost-computed-tasks", ()), *message.get("processing-tasks", ())]
-            mine = [_readable(key) for key in lost if self._run in str(key)]
+            lost = [*report.get("lost-computed-tasks", ()), *report.get("processing-tasks", ())]
+            mine = sorted(_readable(key) for key in lost if self._run in str(key))
+            again = listed(mine) if mine else "nothing"
             logger.warning(
-                "worker %s left; computed again, with what they need: %s",
-                address, _listed(mine),
-            )  # fmt: skip
+                "worker %s left; computed again, with what they need: %s", address, again
+            )
 
 
 def _is_stuck(worker: dict[str, Any]) -> bool:
@@ -271,12 +280,12 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
     return worker["status"] == "paused" and not counts.get("executing", 0)
 
 
-def _call(function: Callable[..., T], *args: Any) -> T:
+def _call(function: Callable[..., T], *args: object) -> T:
     """Run a task; `Kept` arguments are replaced by their values."""
     return function(*(arg.value if isinstance(arg, Kept) else arg for arg in args))
 
 
-def _note(kept: Kept[Any, N]) -> N:
+def _note(kept: Kept[object, N]) -> N:
     return kept.note
 
 
@@ -284,22 +293,22 @@ def _identity(values: T) -> T:
     return values
 
 
-def _touch(values: Any) -> None:
+def _touch(values: object) -> None:
     """No-op. Its input makes Dask copy the data here."""
 
 
-def _array_bytes(value: Any) -> int:
+def _array_bytes(value: object) -> int:
     """Size of all arrays in a dataclass, a dictionary, a tuple or a sparse matrix."""
     if isinstance(value, np.ndarray):
         return value.nbytes
-    parts: Iterable[Any] = ()
+    parts: Iterable[object] = ()
     if is_dataclass(value):
         parts = (getattr(value, part.name) for part in fields(value))
     elif isinstance(value, dict):
         parts = value.values()
     elif isinstance(value, tuple):
         parts = value
-    elif sp.issparse(value):
+    elif isinstance(value, sp.csr_matrix):
         parts = (value.indptr, value.indices, value.data)
     return sum(_array_bytes(part) for part in parts)
 
@@ -308,8 +317,3 @@ def _readable(key: object) -> str:
     """Name and number of a task."""
     parts = str(key).split("-")
     return f"{' '.join(parts[1:-2])} (task {parts[-1]})" if len(parts) > 3 else str(key)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED_TASKS} more" if len(names) > NAMED_TASKS else ""
-    return (", ".join(sorted(names)[:NAMED_TASKS]) or "nothing") + more

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import weakref
 from dataclasses import dataclass
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +13,16 @@ import numpy as np
 from otgraph._blas import single_threaded_blas
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import SAMPLE_ROWS, Cost, Screen
-from otgraph.distributed._blocks import Blocks, Vector
+from otgraph.distributed._blocks import Blocks, Vector, by_block, shuffle
 from otgraph.distributed._pairs import DistributedPairs, join_pairs
-from otgraph.distributed._shuffle import by_block, shuffle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from distributed import Future
 
     from otgraph.costs.search import SearchedCost, Work
+    from otgraph.distributed._blocks import Entries
     from otgraph.distributed._cluster import Cluster, Kept
     from otgraph.typing import FloatArray, LongArray
 
@@ -50,7 +53,7 @@ class DistributedCost(Cost):
     def __init__(
         self,
         cluster: Cluster,
-        future: object,
+        future: Future,
         *,
         block_rows: int,
         pair_bytes: int,
@@ -60,7 +63,7 @@ class DistributedCost(Cost):
         self.future = future
         self.workers = workers
         self._pair_bytes = pair_bytes
-        known = cluster.result(cluster.submit("description", _known, future))
+        known = cluster.result(cluster.submit("description", attrgetter(*KNOWN), future))
         for name, value in zip(KNOWN, known, strict=True):
             setattr(self, name, value)
         self._ranges = row_blocks(self.n, block_rows)
@@ -92,29 +95,23 @@ class DistributedCost(Cost):
 
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
-        task = self.cluster.submit("sample", _sample, self.future, rows)
-        costs: FloatArray = self.cluster.result(task)
-        return costs
+        return self._asked("sample", rows)
 
     def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
         """Sampled costs of listed pairs, as accurate as those of a screen."""
-        task = self.cluster.submit("sample", _refined, self.future, i, j, costs)
-        refined: FloatArray = self.cluster.result(task)
-        return refined
+        return self._asked("refined", i, j, costs)
 
     def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
         """The k cheapest pairs of each of some points, found by one worker."""
-        task = self.cluster.submit("nearest", _nearest_pairs, self.future, rows, k)
-        found: tuple[LongArray, LongArray, FloatArray] = self.cluster.result(task)
-        return found
+        return self._asked("nearest_pairs", rows, k)
 
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""
-        return self._of_rows(_count_below, rows, upper)
+        return self._of_rows("count_below", rows, upper)
 
     def excess(self, rows: LongArray, u: FloatArray) -> FloatArray:
         """Sum of (u_i + u_j - c_ij)_+ over all j for some points i."""
-        return self._of_rows(_excess, rows, u)
+        return self._of_rows("excess", rows, u)
 
     def widen(self) -> bool:
         """Search more cells, if the search is approximate."""
@@ -127,10 +124,16 @@ class DistributedCost(Cost):
         """Memory that pairs may take on all workers together."""
         return self._pair_bytes
 
-    def _of_rows(self, function: Callable[..., Any], rows: LongArray, vector: FloatArray) -> Any:
+    def _asked(self, method: str, *arguments: object) -> Any:
+        """What one worker's copy of the cost answers."""
+        task = self.cluster.submit("sample", methodcaller(method, *arguments), self.future)
+        return self.cluster.result(task)
+
+    def _of_rows(self, method: str, rows: LongArray, vector: FloatArray) -> Any:
+        """The same for many rows and a vector, from many tasks."""
         pieces = Vector.send(self.cluster, vector).pieces
         tasks = [
-            self.cluster.submit("sample", function, self.future, rows[a:b], pieces)
+            self.cluster.submit("sample", _ask, self.future, method, rows[a:b], pieces)
             for a, b in row_blocks(len(rows), SAMPLES_PER_TASK)
         ]
         return np.concatenate(self.cluster.gather(tasks))
@@ -138,8 +141,8 @@ class DistributedCost(Cost):
     def _search(
         self,
         label: str,
-        bound: list[Any] | None = None,
-        rows: list[Any] | None = None,
+        bound: list[Future] | None = None,
+        rows: list[Future] | None = None,
         k: int | None = None,
     ) -> tuple[bool, int, DistributedPairs]:
         """Whether all pairs were covered, the number of pairs computed, and the pairs found."""
@@ -170,30 +173,8 @@ _planned: weakref.WeakKeyDictionary[SearchedCost, tuple[str, Work, bool | None]]
 _planned = weakref.WeakKeyDictionary()
 
 
-def _known(cost: SearchedCost) -> list[Any]:
-    return [getattr(cost, name) for name in KNOWN]
-
-
-def _sample(cost: SearchedCost, rows: LongArray) -> FloatArray:
-    return cost.sample(rows)
-
-
-def _nearest_pairs(
-    cost: SearchedCost, rows: LongArray, k: int
-) -> tuple[LongArray, LongArray, FloatArray]:
-    return cost.nearest_pairs(rows, k)
-
-
-def _refined(cost: SearchedCost, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
-    return cost.refined(i, j, costs)
-
-
-def _count_below(cost: SearchedCost, rows: LongArray, upper: Sequence[FloatArray]) -> LongArray:
-    return cost.count_below(rows, np.concatenate(upper))
-
-
-def _excess(cost: SearchedCost, rows: LongArray, u: Sequence[FloatArray]) -> FloatArray:
-    return cost.excess(rows, np.concatenate(u))
+def _ask(cost: SearchedCost, method: str, rows: LongArray, vector: Sequence[FloatArray]) -> Any:
+    return getattr(cost, method)(rows, np.concatenate(vector))
 
 
 def _plan_search(
@@ -215,7 +196,7 @@ def _find_pairs(
     rows: Sequence[LongArray] | None,
     parts: tuple[int, int],
     block_rows: int,
-) -> Kept[Any, Any]:
+) -> Kept[dict[int, Entries], tuple[int, set[int]]]:
     """The pairs in some parts, in both directions; reports how many were computed."""
     checked, entries = 0, []
     with single_threaded_blas():

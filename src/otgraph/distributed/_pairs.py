@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,19 +17,19 @@ from otgraph._parallel import Workers
 from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted, TransportPlan
 from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import RestrictedProblem
-from otgraph.distributed._blocks import Blocks, Columns, keep_block
+from otgraph.distributed._blocks import Blocks, Columns, components, forest, sorted_rows
 from otgraph.distributed._cluster import Kept
-from otgraph.distributed._forests import components, forest
-from otgraph.distributed._shuffle import sorted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from distributed import Future
+
     from otgraph.costs.restricted import Hessian, Plan
-    from otgraph.distributed._blocks import Part
-    from otgraph.distributed._forests import Edges
-    from otgraph.distributed._shuffle import Entries
+    from otgraph.distributed._blocks import Edges, Entries, Part
     from otgraph.typing import FloatArray, IntArray, LongArray
+
+    Note = tuple[LongArray, int]  # segments that a block needs, and the number of its entries
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class DistributedPairs(PairSet):
         """The transport problem on these pairs and a diagonal."""
         return DistributedProblem(self, diagonal)
 
-    def _of(self, futures: list[Any]) -> DistributedPairs:
+    def _of(self, futures: list[Future]) -> DistributedPairs:
         return DistributedPairs(Blocks.of(self.blocks.cluster, self.blocks.ranges, futures))
 
 
@@ -69,7 +69,7 @@ class DistributedProblem(Restricted):
         self.n = len(diagonal)
         blocks = self._blocks = pairs.blocks
         self._diagonals = [blocks.cluster.send("diagonal", d) for d in blocks.rows_of(diagonal)]
-        self._evaluated: tuple[FloatArray, FloatArray, list[Any]] | None = None
+        self._evaluated: tuple[FloatArray, FloatArray, list[Future]] | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -83,7 +83,7 @@ class DistributedProblem(Restricted):
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
         targets = self._blocks.rows_of(target)
-        return self._blocks.answers("start", _start, self._diagonals, targets)
+        return self._blocks.answers("start", _ask, self._diagonals, "start", targets)
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
@@ -105,11 +105,11 @@ class DistributedProblem(Restricted):
 
     def row_excess(self, rank: int) -> FloatArray:
         """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
-        return self._blocks.answers("excess", _row_excess, self._diagonals, rank)
+        return self._blocks.answers("excess", _ask, self._diagonals, "row_excess", rank)
 
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
-        return self._blocks.answers("largest", _largest_costs, self._diagonals)
+        return self._blocks.answers("largest", _ask, self._diagonals, "largest_costs")
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``; the last result is cached."""
@@ -122,7 +122,7 @@ class DistributedProblem(Restricted):
         degrees, loops = sums[:, 2].copy(), 2.0 * u > self.diagonal
         return DistributedHessian(degrees, degrees + loops, self._blocks, rows)
 
-    def _at(self, u: FloatArray) -> tuple[FloatArray, FloatArray, list[Any]]:
+    def _at(self, u: FloatArray) -> tuple[FloatArray, FloatArray, list[Future]]:
         """Sums, squares and degrees at ``u``, and the futures of its Hessian: one round."""
         if self._evaluated is None or self._evaluated[0] is not u:
             rows = self._blocks.each("evaluate", _evaluate, self._diagonals, vector=u)
@@ -144,7 +144,7 @@ class DistributedHessian(Curvature):
     degrees: FloatArray
     diagonal: FloatArray
     blocks: Blocks
-    rows: list[Any]
+    rows: list[Future]
 
     @property
     def n_active(self) -> int:
@@ -165,7 +165,7 @@ class DistributedPlan(TransportPlan):
     loop_costs: FloatArray
     sums: FloatArray
     blocks: Blocks
-    rows: list[Any]
+    rows: list[Future]
 
     @property
     def degrees(self) -> LongArray:
@@ -218,33 +218,34 @@ class PairBlock:
         return RestrictedProblem(self.pairs, diagonal, Workers(1))
 
 
-def join_pairs(n: int, first: int, last: int, entries: Sequence[Entries]) -> Kept[PairBlock, Any]:
+def join_pairs(n: int, first: int, last: int, entries: Sequence[Entries]) -> Kept[PairBlock, Note]:
     """Rows ``first:last`` from everything that was found for them."""
     return _keep_pairs(n, first, last, Pairs(*sorted_rows(entries, first, last)))
 
 
-def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, Any]:
+def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, Note]:
     """The block of pairs with global columns."""
     columns = Columns.of(n, first, last, pairs.indices)
     local = replace(pairs, indices=columns.to_local(pairs.indices))
-    return keep_block(PairBlock(columns, local), len(pairs.indices))
+    return Kept(PairBlock(columns, local), (columns.segments, len(pairs.indices)))
 
 
-def _below(block: PairBlock, upper: Part) -> Kept[PairBlock, Any]:
+def _below(block: PairBlock, upper: Part) -> Kept[PairBlock, Note]:
     columns = block.columns
     kept = replace(block, pairs=block.pairs.below(columns.take(upper), Workers(1)))
     # Columns that no pair uses any more are dropped.
     return _keep_pairs(columns.n, columns.first, columns.last, kept.global_pairs())
 
 
-def _merge(block: PairBlock, other: PairBlock) -> Kept[PairBlock, Any]:
+def _merge(block: PairBlock, other: PairBlock) -> Kept[PairBlock, Note]:
     columns = block.columns
     both = block.global_pairs().merged(other.global_pairs(), Workers(1))
     return _keep_pairs(columns.n, columns.first, columns.last, both)
 
 
-def _start(block: PairBlock, diagonal: FloatArray, target: FloatArray) -> FloatArray:
-    return block.problem(diagonal).start(target)
+def _ask(block: PairBlock, diagonal: FloatArray, method: str, *arguments: object) -> FloatArray:
+    answer: FloatArray = getattr(block.problem(diagonal), method)(*arguments)
+    return answer
 
 
 def _lift(
@@ -260,14 +261,6 @@ def _entries_of(
     local = rows - block.columns.first
     counts, partners, costs = block.problem(diagonal).entries_of(local)
     return counts, block.columns.to_global(partners), costs
-
-
-def _row_excess(block: PairBlock, diagonal: FloatArray, rank: int) -> FloatArray:
-    return block.problem(diagonal).row_excess(rank)
-
-
-def _largest_costs(block: PairBlock, diagonal: FloatArray) -> FloatArray:
-    return block.problem(diagonal).largest_costs()
 
 
 def _evaluate(block: PairBlock, diagonal: FloatArray, u: Part) -> Kept[Hessian, FloatArray]:

@@ -11,7 +11,7 @@ import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,10 +31,25 @@ from otgraph.exceptions import ClusterError, invalid
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dask.array import Array as DaskArray
+    from dask.delayed import Delayed
+    from distributed import Future
+
     from otgraph.costs import Cost
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.distributed._cluster import Cluster
-    from otgraph.typing import Float32Array, LongArray, Metric
+    from otgraph.typing import (
+        Array,
+        Float32Array,
+        Keywords,
+        LongArray,
+        Metric,
+        Points,
+        PointsLike,
+        Values,
+    )
+
+    ClusterPoints: TypeAlias = DaskArray | PointsLike | str | os.PathLike[str]
 
 LABEL_ROWS = 16 * ASSIGN_ROWS  # points whose cells one task finds
 FORMATS = "a Dask array, a path of a .npy file or zarr array, or an array"
@@ -46,7 +61,7 @@ class Source:
 
     shape: tuple[int, int]
     path: str | None = None
-    pieces: Sequence[Any] = ()
+    pieces: Sequence[Values | Delayed] = ()
     delayed: bool = False
     sparse: bool = False
 
@@ -56,7 +71,7 @@ class Source:
         return 8 * self.shape[0] * self.shape[1]
 
 
-def find_source(X: Any, metric: Metric, *, cluster: Cluster) -> Source:
+def find_source(X: ClusterPoints, metric: Metric, *, cluster: Cluster) -> Source:
     """The source of the points, and their shape; nothing is read or computed yet."""
     if isinstance(metric, str) and metric == "precomputed":
         msg = (
@@ -70,32 +85,30 @@ def find_source(X: Any, metric: Metric, *, cluster: Cluster) -> Source:
     if _is_dask(X):
         return _of_dask_array(X)
     check_kind(X, "X")
-    if not sp.issparse(X) and not isinstance(X, np.ndarray):
-        X = np.asarray(X)
-    shape = _two_dimensional(X.shape)
+    points: Values = X if sp.issparse(X) else np.asarray(X)
+    shape = _two_dimensional(points.shape)
     rows = max(1, cluster.piece_entries // shape[1])
-    pieces = [X[a:b] for a, b in row_blocks(shape[0], rows)]
-    return Source(shape, pieces=pieces, sparse=sp.issparse(X))
+    pieces = [points[a:b] for a, b in row_blocks(shape[0], rows)]
+    return Source(shape, pieces=pieces, sparse=sp.issparse(points))
 
 
-def read_rows(X: Any, rows: LongArray, *, metric: Metric, cluster: Cluster) -> Any:
+def read_rows(X: ClusterPoints, rows: LongArray, *, metric: Metric, cluster: Cluster) -> Points:
     """Some of the points, checked, in this process."""
     if isinstance(X, str | os.PathLike):
         path = os.path.abspath(os.fspath(X))
         return check_input(cluster.result(cluster.submit("rows", rows_of_file, path, rows)), metric)
-    if not _is_dask(X) and not sp.issparse(X):
-        X = np.asarray(X)
-    source = find_source(X[rows], metric, cluster=cluster)
+    points: Values | DaskArray = X if _is_dask(X) or sp.issparse(X) else np.asarray(X)
+    source = find_source(points[rows], metric, cluster=cluster)
     pieces = source.pieces
     if source.delayed:
-        pieces = cluster.gather(cluster.compute(list(pieces)))
+        pieces = cluster.gather(cluster.compute(pieces))
     return check_input(_joined(pieces), metric)
 
 
-def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
+def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Future:
     """The future of the cost that every worker will hold a copy of."""
     if source.delayed:
-        pieces = cluster.compute(list(source.pieces))
+        pieces = cluster.compute(source.pieces)
     else:
         pieces = [cluster.send("points", piece) for piece in source.pieces]
     if not _has_cells(source, options["metric"]):
@@ -115,7 +128,7 @@ def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Any:
 
 
 def build_cost(
-    path: str | None, pieces: Sequence[Any], shape: tuple[int, int], options: dict[str, Any]
+    path: str | None, pieces: Sequence[Values], shape: tuple[int, int], options: Keywords
 ) -> Cost:
     """The cost of points from a file or from pieces."""
     X = _checked(path, pieces, shape, options["metric"])
@@ -123,7 +136,7 @@ def build_cost(
 
 
 def scale_points(
-    path: str | None, pieces: Sequence[Any], shape: tuple[int, int], options: dict[str, Any]
+    path: str | None, pieces: Sequence[Values], shape: tuple[int, int], options: Keywords
 ) -> ScaledPoints:
     """The scaled points, from which costs are computed."""
     return scaled_points(_checked(path, pieces, shape, options["metric"]), **options)
@@ -148,15 +161,15 @@ def join_cost(
     )
 
 
-def rows_of_file(path: str, rows: LongArray) -> Any:
+def rows_of_file(path: str, rows: LongArray) -> Array:
     """Some of the points in a file."""
     points = open_points(path)
     return points[rows] if isinstance(points, np.ndarray) else points.oindex[rows]
 
 
 def _checked(
-    path: str | None, pieces: Sequence[Any], shape: tuple[int, int], metric: Metric
-) -> Any:
+    path: str | None, pieces: Sequence[Values], shape: tuple[int, int], metric: Metric
+) -> Points:
     X = _joined(pieces) if path is None else open_points(path)[...]
     if X.shape != shape:
         msg = (
@@ -229,7 +242,7 @@ def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
     return shape
 
 
-def _of_dask_array(X: Any) -> Source:
+def _of_dask_array(X: DaskArray) -> Source:
     if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
         msg = f"must be {FORMATS}, got {type(X).__name__}; `.to_dask_array()` may help."
         raise invalid("X", msg, TypeError)
@@ -254,7 +267,7 @@ def _two_dimensional(shape: Sequence[int]) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _joined(pieces: Sequence[Any]) -> Any:
+def _joined(pieces: Sequence[Values]) -> Values:
     if sp.issparse(pieces[0]):
         return sp.vstack(pieces, format="csr")
     return np.concatenate(pieces)

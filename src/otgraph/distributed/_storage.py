@@ -23,10 +23,12 @@ from otgraph.exceptions import invalid
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from distributed import Future
+
     from otgraph.distributed._blocks import Blocks
     from otgraph.distributed._weights import WeightBlock
     from otgraph.distributed.graph import DistributedGraph
-    from otgraph.typing import LongArray
+    from otgraph.typing import Array, FloatArray, LongArray
 
 FORMATS = (".zarr", ".parquet")
 CHUNK_ENTRIES = 1 << 20
@@ -48,7 +50,7 @@ def write_graph(graph: DistributedGraph, rows: Blocks, path: str | os.PathLike[s
     cluster.result(cluster.submit("write", _finish, target, written))
 
 
-def _write_zarr(graph: DistributedGraph, rows: Blocks, target: str) -> Any:
+def _write_zarr(graph: DistributedGraph, rows: Blocks, target: str) -> Future:
     """One CSR matrix in the layout of anndata, block after block, because they share chunks."""
     cluster = rows.cluster
     indptr = row_bounds(rows)
@@ -92,10 +94,10 @@ def _finish(target: str, written: Sequence[None]) -> None:
 
 def _create_zarr(
     target: str,
-    facts: dict[str, Any],
+    facts: dict[str, object],
     indptr: Sequence[LongArray],
-    potentials: Sequence[Any],
-    mass: Sequence[Any],
+    potentials: Sequence[FloatArray],
+    mass: Sequence[FloatArray],
 ) -> None:
     zarr = require("zarr", "distributed")
     bounds = np.concatenate(indptr)
@@ -115,7 +117,7 @@ def _create_zarr(
     _store(group, "mass", np.concatenate(mass))
 
 
-def _store(group: Any, name: str, values: Any) -> None:
+def _store(group: Any, name: str, values: Array) -> None:
     chunks = (max(1, min(CHUNK_ENTRIES, len(values))),)
     array = group.create_array(name, shape=values.shape, chunks=chunks, dtype=values.dtype)
     array[...] = values
@@ -140,7 +142,7 @@ def _write_edges(block: WeightBlock, number: int, target: str) -> None:
     parquet.write_table(table, os.path.join(_partial(target), f"part-{number:05d}.parquet"))
 
 
-def _certificate(graph: DistributedGraph) -> dict[str, Any]:
+def _certificate(graph: DistributedGraph) -> dict[str, int | float | str]:
     facts = asdict(graph.certificate)
     return {
         key: value if np.isfinite(value) else str(value)  # JSON has no infinity

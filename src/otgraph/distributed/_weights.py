@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph.distributed._blocks import Columns, keep_block
-from otgraph.distributed._forests import forest
-from otgraph.distributed._shuffle import by_block, sorted_rows
+from otgraph.distributed._blocks import Columns, by_block, forest, sorted_rows
+from otgraph.distributed._cluster import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from otgraph.costs.restricted import Plan
-    from otgraph.distributed._blocks import Blocks, Part
-    from otgraph.distributed._cluster import Kept
-    from otgraph.distributed._forests import Edges
+    from otgraph.distributed._blocks import Blocks, Edges, Entries, Part
     from otgraph.distributed._pairs import PairBlock
-    from otgraph.distributed._shuffle import Entries
-    from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
+    from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray, SparseMatrix
+
+    Facts = tuple[LongArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def row_bounds(rows: Blocks) -> LongArray:
 
 def plan_entries(
     block: PairBlock, plan: Plan, loops: FloatArray | None, block_rows: int, order: Part
-) -> Kept[Any, Any]:
+) -> Kept[dict[int, Entries], tuple[tuple[BoolArray, BoolArray], set[int]]]:
     """Entries of a plan in the order of the input, sorted by block.
 
     Reports for every row whether it has a partner at cost zero, and one at positive cost.
@@ -70,7 +68,9 @@ def plan_entries(
     return by_block(chunks, block.columns.n, block_rows, (at_same_place, elsewhere))
 
 
-def join_weights(n: int, first: int, last: int, entries: Sequence[Entries]) -> Kept[Any, Any]:
+def join_weights(
+    n: int, first: int, last: int, entries: Sequence[Entries]
+) -> Kept[WeightBlock, tuple[LongArray, Facts]]:
     """Rows ``first:last`` of the graph; reports their lengths, sums and self-loops."""
     indptr, indices, weights = sorted_rows(entries, first, last)
     columns = Columns.of(n, first, last, indices)
@@ -78,7 +78,7 @@ def join_weights(n: int, first: int, last: int, entries: Sequence[Entries]) -> K
     matrix = sp.csr_matrix((weights, columns.to_local(indices), indptr), shape=shape)
     sums = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
     facts = np.diff(indptr), sums, matrix.diagonal()[: last - first]
-    return keep_block(WeightBlock(columns, matrix), facts)
+    return Kept(WeightBlock(columns, matrix), (columns.segments, facts))
 
 
 def product(block: WeightBlock, V: Part) -> FloatArray:

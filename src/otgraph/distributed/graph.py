@@ -5,16 +5,16 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from otgraph.distributed import _weights
-from otgraph.distributed._forests import components
+from otgraph.distributed._blocks import components
 from otgraph.distributed._storage import write_graph
-from otgraph.graphs.base import BaseGraph
-from otgraph.graphs.graph import TransportGraph
+from otgraph.graphs._canonical import index_type
+from otgraph.graphs.graph import BaseGraph, TransportGraph
 
 if TYPE_CHECKING:
     import os
@@ -47,7 +47,7 @@ class DistributedGraph(BaseGraph):
     certificate: Certificate
     potentials: FloatArray
     mass: FloatArray
-    points: Any
+    points: FloatArray | None
     floors: SparseMatrix | None
     _rows: Blocks = field(repr=False)
 
@@ -95,8 +95,7 @@ class DistributedGraph(BaseGraph):
     def to_scipy(self) -> SparseMatrix:
         """The weights as one CSR matrix in this process; they must fit into its memory."""
         indptr = _weights.row_bounds(self._rows)
-        small = max(int(indptr[-1]), self.n) <= np.iinfo(np.int32).max
-        kind = np.int32 if small else np.int64
+        kind = index_type(max(int(indptr[-1]), self.n))
         indices, data = np.empty(indptr[-1], kind), np.empty(indptr[-1])
         cluster = self._rows.cluster
         for (first, last), block in zip(self._rows.ranges, self._rows.futures, strict=True):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph.distributed._blocks import shuffle
 from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows, find_client
 from otgraph.distributed._cluster import Cluster
 from otgraph.distributed._cost import DistributedCost
 from otgraph.distributed._pairs import DistributedPlan
-from otgraph.distributed._shuffle import shuffle
 from otgraph.distributed._source import find_source, read_rows, submit_cost
 from otgraph.distributed._weights import join_weights, plan_entries
 from otgraph.distributed.graph import DistributedGraph
@@ -24,10 +24,11 @@ from otgraph.graphs.transport import TransportProblem, report_duplicates
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from distributed import Client
     from numpy.typing import ArrayLike
 
     from otgraph._parallel import Workers
-    from otgraph.distributed._source import Source
+    from otgraph.distributed._source import ClusterPoints, Source
     from otgraph.graphs.options import Eps, QuadraticKeywords
     from otgraph.solvers import Solution
     from otgraph.typing import FloatArray
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
 
 @shows({"quadratic": QuadraticOptions})
 def quadratic_ot_graph(
-    X: Any,
+    X: ClusterPoints,
     eps: Eps | None = None,
     *,
-    client: Any = None,
+    client: Client | None = None,
     block_rows: int | None = None,
     mean_degree: float | None = None,
     mass: ArrayLike | None = None,
@@ -107,7 +108,11 @@ def quadratic_ot_graph(
 
 
 def _resolved(
-    eps: Eps | None, X: Any, options: QuadraticOptions, mass: ArrayLike | None, cluster: Cluster
+    eps: Eps | None,
+    X: ClusterPoints,
+    options: QuadraticOptions,
+    mass: ArrayLike | None,
+    cluster: Cluster,
 ) -> tuple[float | None, dict[str, str]]:
     """The eps to solve for, and what the graph records of its choice."""
     if eps != AUTO:

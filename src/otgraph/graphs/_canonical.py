@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,12 +15,12 @@ from otgraph.exceptions import argument_error, invalid
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from otgraph.typing import SparseMatrix
+    from otgraph.typing import PointsLike, SparseMatrix
 
 Param: TypeAlias = str | int | float | bool | None
 
 
-def canonical_weights(weights: Any) -> SparseMatrix:
+def canonical_weights(weights: PointsLike) -> SparseMatrix:
     """Weights as an exactly symmetric, non-negative float64 CSR matrix in canonical form.
 
     The argument is not changed.
@@ -40,13 +40,17 @@ def canonical_weights(weights: Any) -> SparseMatrix:
     return with_small_indices(_exactly_symmetric(csr))
 
 
+def index_type(largest: int) -> type[np.int32] | type[np.int64]:
+    """The type of the indices of a matrix whose sizes are at most this."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+
+
 def with_small_indices(csr: SparseMatrix) -> SparseMatrix:
     """The same matrix without stored zeros, sorted, with 32-bit indices if possible."""
     csr.sum_duplicates()
     csr.eliminate_zeros()
-    largest = max(csr.nnz, *csr.shape)
-    dtype = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
-    indices, indptr = (a.astype(dtype, copy=False) for a in (csr.indices, csr.indptr))
+    kind = index_type(max(csr.nnz, *csr.shape))
+    indices, indptr = (a.astype(kind, copy=False) for a in (csr.indices, csr.indptr))
     small = sp.csr_matrix((csr.data, indices, indptr), shape=csr.shape, copy=False)
     small.has_sorted_indices = small.has_canonical_format = True
     return small
@@ -68,7 +72,7 @@ def _exactly_symmetric(csr: SparseMatrix) -> SparseMatrix:
     return (csr + transposed) * 0.5
 
 
-def plain_params(params: Mapping[str, Any]) -> dict[str, Param]:
+def plain_params(params: Mapping[str, object]) -> dict[str, Param]:
     """A copy with Python numbers instead of numpy's, as files need them."""
     return {str(key): _plain(key, value) for key, value in params.items()}
 

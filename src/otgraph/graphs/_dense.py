@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._memory import USABLE_SHARE, available_bytes, require_bytes
+from otgraph.graphs._canonical import index_type
 
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray, SparseMatrix
@@ -35,7 +36,7 @@ def csr_from_dense(matrix: FloatArray) -> SparseMatrix:
     n_rows, n_columns = matrix.shape
     counts = np.count_nonzero(matrix, axis=1)
     nnz = int(counts.sum())
-    dtype = np.int32 if max(nnz, n_rows, n_columns) <= np.iinfo(np.int32).max else np.int64
+    dtype = index_type(max(nnz, n_rows, n_columns))
     indptr = np.zeros(n_rows + 1, dtype=dtype)
     np.cumsum(counts, out=indptr[1:])
     indices = np.empty(nnz, dtype=dtype)
@@ -43,9 +44,8 @@ def csr_from_dense(matrix: FloatArray) -> SparseMatrix:
     for i in range(n_rows):
         kept = np.flatnonzero(matrix[i])
         indices[indptr[i] : indptr[i + 1]] = kept
-        values[indptr[i] : indptr[i + 1]] = matrix[
-            i, kept
-        ]  # never writes past the row that is being read
+        # Never writes past the row that is being read.
+        values[indptr[i] : indptr[i + 1]] = matrix[i, kept]
     data = values[:nnz] if nnz > values.size // 2 else values[:nnz].copy()
     csr = sp.csr_matrix((data, indices, indptr), shape=matrix.shape, copy=False)
     csr.has_sorted_indices = csr.has_canonical_format = True

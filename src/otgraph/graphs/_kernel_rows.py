@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,7 +86,7 @@ def project(
 
 def _fitted_pca(
     points: Points, n_pca: object, random_state: int, metric: Metric
-) -> tuple[Any, FloatArray]:
+) -> tuple[PCA, FloatArray]:
     n_pca = check_count(n_pca, "n_pca")
     if is_precomputed(metric):
         msg = "must be None with metric='precomputed': distances have no components."

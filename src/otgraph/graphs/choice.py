@@ -19,7 +19,7 @@ import json
 import warnings
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.graphs.options import QuadraticOptions
-    from otgraph.typing import FloatArray, LongArray, Points, PointsLike
+    from otgraph.typing import FloatArray, LongArray, Points, PointsLike, SparseMatrix
 
 Kind: TypeAlias = Literal["features", "counts", "labels"]
 SPLITS = ("features", "counts")
@@ -141,7 +141,7 @@ class EpsChoice:
         return {"chosen_by": self.kind, "choice": json.dumps(values)}
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> EpsChoice:
+    def from_params(cls, params: Mapping[str, object]) -> EpsChoice:
         """The choice that a graph records.
 
         Parameters
@@ -175,7 +175,7 @@ def resolved_eps(
 
 def auto_eps(
     shape: tuple[int, int],
-    read: Callable[[LongArray], Any],
+    read: Callable[[LongArray], Points],
     options: QuadraticOptions,
     *,
     mass: ArrayLike | None,
@@ -213,7 +213,7 @@ def too_few(n: int) -> str | None:
 
 def choose_by_prediction(
     n: int,
-    read: Callable[[LongArray], Any],
+    read: Callable[[LongArray], Points],
     options: QuadraticOptions,
     *,
     split: str = "features",
@@ -221,6 +221,7 @@ def choose_by_prediction(
     mass: ArrayLike | None = None,
     eps: Sequence[float] | None = None,
     n_jobs: int | None = -1,
+    all_points: int = ALL_POINTS,
 ) -> EpsChoice:
     """The eps whose graph predicts the other half best; ``read`` returns some of the n points.
 
@@ -228,7 +229,7 @@ def choose_by_prediction(
     """
     mass = check_mass(mass, n, self_loops=options.self_loops)
     rng = np.random.default_rng(check_seed(options.random_state))
-    n_points = n if eps is not None else min(n, max(ALL_POINTS, min(n // SHARE, MOST_POINTS)))
+    n_points = n if eps is not None else min(n, max(all_points, min(n // SHARE, MOST_POINTS)))
     rows = np.arange(n) if n_points == n else np.sort(rng.choice(n, n_points, replace=False))
     X, mass = read(rows), _mass_of_part(mass, rows)
     if split == "counts":
@@ -274,7 +275,7 @@ def _mass_of_part(mass: FloatArray, rows: LongArray) -> FloatArray:
     return part if len(rows) == len(mass) else np.minimum(part, part.sum() / FEWEST_POINTS)
 
 
-def _rows(view: View, rows: Any) -> View:
+def _rows(view: View, rows: LongArray) -> View:
     features = view.features[rows]
     return View(view.points[rows], features - features.mean(axis=0))
 
@@ -312,7 +313,7 @@ class _Trials:
             for own, other in ((first, second), (second, first))
         ]
         self.errors: dict[float, FloatArray] = {}  # per point, of the other view
-        self._best_averages: list[Any] = []
+        self._best_averages: list[SparseMatrix] = []
         self.of_mean = np.mean(
             [_relative_squares(view.features, view.features) for view in views], axis=0
         )
@@ -394,7 +395,7 @@ class _Trials:
         return Doubt.NONE
 
 
-def _row_averages(plan: Plan) -> Any:
+def _row_averages(plan: Plan) -> SparseMatrix:
     """The plan without self-loops, as a matrix whose rows sum to one."""
     n = len(plan.degrees)
     hollow = sp.csr_matrix((plan.weights, plan.indices, plan.indptr), shape=(n, n))
@@ -402,7 +403,7 @@ def _row_averages(plan: Plan) -> Any:
     return sp.diags(np.divide(1.0, sums, out=np.zeros(n), where=sums > 0.0)) @ hollow
 
 
-def _errors(average: Any, features: FloatArray, problem: TransportProblem) -> FloatArray:
+def _errors(average: SparseMatrix, features: FloatArray, problem: TransportProblem) -> FloatArray:
     """Relative squared error of every point if its neighbors' average predicts it."""
     sorted_features = features[problem.cost.order]
     residual = sorted_features - average @ sorted_features

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs.graph import Graph
     from otgraph.graphs.keywords import Options
-    from otgraph.typing import PointsLike, SparseMatrix
+    from otgraph.typing import SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Construction:
         return self._named(self.function)
 
     @property
-    def extend(self) -> Callable[[Graph, PointsLike, Any, Any], SparseMatrix]:
+    def extend(self) -> Callable[..., SparseMatrix]:
         """Rows of new points, from a graph, the points, their masses and the metric."""
         return self._named(self.rows)
 

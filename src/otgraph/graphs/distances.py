@@ -6,20 +6,21 @@ number of neighbors in every row. Both are computed here, in the metric of the g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_count
 from otgraph.exceptions import invalid
+from otgraph.graphs._canonical import index_type
 from otgraph.graphs.extension import metric_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from otgraph.graphs.graph import Graph
-    from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
+    from otgraph.typing import Array, FloatArray, IntArray, LongArray, PointsLike, SparseMatrix
 
     Metric = Callable[..., float] | None
 
@@ -45,7 +46,7 @@ class Neighbors(NamedTuple):
         ``metric="precomputed"`` wants it.
         """
         n, k = self.indices.shape
-        indptr = np.arange(0, n * k + 1, k, dtype=_index_type(n * k))
+        indptr = np.arange(0, n * k + 1, k, dtype=index_type(n * k))
         data = (self.distances.ravel(), self.indices.ravel(), indptr)
         return sp.csr_matrix(data, shape=(n, n), copy=True)
 
@@ -79,7 +80,7 @@ def edge_distances(graph: Graph, metric: Metric = None) -> FloatArray:
 
 
 def new_distances(
-    graph: Graph, X_new: Any, rows: SparseMatrix, metric: Metric = None, *, least: int = 0
+    graph: Graph, X_new: PointsLike, rows: SparseMatrix, metric: Metric = None, *, least: int = 0
 ) -> SparseMatrix:
     """Distances of new points to the neighbors in their `rows`, at least `least` of them."""
     cost, queries = metric_cost(graph, metric, X_new)
@@ -112,9 +113,9 @@ def to_knn(
 class Listed(NamedTuple):
     """Distances of listed pairs."""
 
-    rows: Any
-    columns: Any
-    values: FloatArray
+    rows: Array
+    columns: Array
+    values: Array
 
     def joined(self, other: Listed) -> Listed:
         """These pairs and others."""
@@ -133,7 +134,7 @@ def _sorted_by_distance(pairs: Listed, shape: tuple[int, int]) -> SparseMatrix:
     rows, columns, values = pairs
     order = np.lexsort((columns, rows != columns, values, rows))
     indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=shape[0]))))
-    kind = _index_type(max(len(values), *shape))
+    kind = index_type(max(len(values), *shape))
     data = (values[order], columns[order].astype(kind), indptr.astype(kind))
     return sp.csr_matrix(data, shape=shape)
 
@@ -183,7 +184,3 @@ def _check_points(graph: Graph) -> None:
 
 def _rows_of(matrix: SparseMatrix) -> LongArray:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-
-
-def _index_type(largest: int) -> type[np.int32] | type[np.int64]:
-    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64

@@ -6,7 +6,7 @@ import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlog1py
@@ -247,7 +247,7 @@ def _relative_gap(
     return float(eps * gaps.sum() / (transport.sum() + eps * mass.sum()))
 
 
-def _show(bar: Any, eps: float, error: float) -> None:
+def _show(bar: tqdm, eps: float, error: float) -> None:
     bar.set_postfix_str(f"eps {eps:.3g}, marginal error {error:.1e}", refresh=False)
     bar.update()
 

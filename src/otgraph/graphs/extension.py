@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from otgraph.costs import DirectCost
     from otgraph.graphs.graph import Graph, TransportGraph
-    from otgraph.typing import FloatArray, Metric, Points, PointsLike, SparseMatrix
+    from otgraph.typing import FloatArray, Keywords, Metric, Points, PointsLike, SparseMatrix
 
 # Costs of new points that are in memory at once: 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -104,9 +104,9 @@ def stacked_rows(
 
 def costs_and_queries(
     graph: Graph, X_new: PointsLike, metric: Metric | None
-) -> tuple[DirectCost, Any]:
+) -> tuple[DirectCost, Points]:
     """The cost that the graph was built with, and the checked new points."""
-    params: dict[str, Any] = dict(graph.params)
+    params: Keywords = dict(graph.params)
     recorded = {name: params[name] for name in ("power", "normalize", "scale")}
     costs = cost_of(graph.n, graph.points, metric=metric_of(graph, metric), **recorded)
     return costs, costs.queries(X_new)
@@ -114,7 +114,7 @@ def costs_and_queries(
 
 def metric_cost(
     graph: Graph, metric: Metric | None = None, X_new: PointsLike | None = None
-) -> tuple[DirectCost, Any]:
+) -> tuple[DirectCost, Points]:
     """The metric of a graph as a cost, without power and scale, and points as queries.
 
     The queries are the new points, or those of the graph. A graph on principal components measures
@@ -142,7 +142,7 @@ def cost_of(n: int, points: Points | None, **options: Any) -> DirectCost:
         workers.close()
 
 
-def metric_of(graph: Graph, metric: Metric | None) -> Any:
+def metric_of(graph: Graph, metric: Metric | None) -> Metric:
     """The metric of the graph; functions are not recorded and must be given."""
     recorded = str(graph.params.get("metric", "euclidean"))
     if is_metric_name(recorded):

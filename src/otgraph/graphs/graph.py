@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from otgraph.graphs import distances, export, extension
+from otgraph._optional import require
+from otgraph.graphs import distances, extension
 from otgraph.graphs._canonical import canonical_weights, plain_params
-from otgraph.graphs.base import BaseGraph
 from otgraph.solvers.verification import Evidence
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
+
+    import igraph
+    import networkx
+    import torch_geometric
 
     from otgraph.graphs._canonical import Param
     from otgraph.graphs.distances import Neighbors
@@ -31,6 +36,57 @@ class Edges(NamedTuple):
     i: IntArray
     j: IntArray
     weight: FloatArray
+
+
+class BaseGraph(ABC):
+    """Size, degrees and connected components of a weighted graph."""
+
+    params: dict[str, Param]
+
+    @property
+    @abstractmethod
+    def degrees(self) -> IntArray:
+        """Number of neighbors of every point; the point itself does not count."""
+
+    @property
+    @abstractmethod
+    def _components(self) -> tuple[int, IntArray]:
+        """Number of components, and the component of every point."""
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.degrees)
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean of :attr:`degrees`."""
+        return float(self.degrees.mean())
+
+    @property
+    def n_connected(self) -> int:
+        """Number of connected components; an isolated point is a component."""
+        return self._components[0]
+
+    @property
+    def component_labels(self) -> IntArray:
+        """Component of every point, numbered from 0 in the order of first appearance."""
+        return self._components[1]
+
+    def __repr__(self) -> str:
+        """Size and origin on one line."""
+        parts = [
+            f"n={self.n}",
+            f"edges={int(self.degrees.sum(dtype=np.int64)) // 2}",
+            f"mean_degree={self.mean_degree:.4g}",
+        ]
+        parts += [f"{key}={self.params[key]!r}" for key in ("method",) if key in self.params]
+        eps = self.params.get("eps")
+        if isinstance(eps, float):
+            parts.append(f"eps={eps:.6g}")
+        if certificate := getattr(self, "certificate", None):
+            parts.append(f"status={certificate.status.value!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,12 +122,16 @@ class Graph(BaseGraph):
 
     weights: SparseMatrix
     params: dict[str, Param] = field(default_factory=dict)
-    points: Any = None
+    points: Points | None = None
     edge_costs: FloatArray | None = None
 
     @classmethod
     def from_weights(
-        cls, weights: Any, *, params: Mapping[str, Any] | None = None, points: Points | None = None
+        cls,
+        weights: PointsLike,
+        *,
+        params: Mapping[str, object] | None = None,
+        points: Points | None = None,
     ) -> Graph:
         """Graph of any symmetric, non-negative matrix, brought into canonical form.
 
@@ -120,9 +180,8 @@ class Graph(BaseGraph):
         isolated = sums == 0.0
         # The inverse of a sum near the smallest number would overflow; the quotient does not.
         sums[isolated] = 1.0
-        data = self.weights.data / np.repeat(sums, np.diff(self.weights.indptr))
-        pattern = self.weights.indices.copy(), self.weights.indptr.copy()
-        transition = sp.csr_matrix((data, *pattern), shape=self.weights.shape)
+        transition = self.weights.copy()
+        transition.data /= np.repeat(sums, np.diff(transition.indptr))
         if isolated.any():
             transition = transition + sp.diags(isolated.astype(np.float64), format="csr")
         return sp.csr_matrix(transition)
@@ -142,7 +201,8 @@ class Graph(BaseGraph):
             return sp.csr_matrix(sp.diags(sums, format="csr") - self.weights)
         isolated = sums == 0.0
         root = 1.0 / np.sqrt(np.where(isolated, 1.0, sums))
-        affinity = _scale_rows(self.weights, root)
+        affinity = self.weights.copy()
+        affinity.data *= np.repeat(root, np.diff(affinity.indptr))
         affinity.data *= root[affinity.indices]
         return sp.csr_matrix(sp.diags((~isolated).astype(np.float64), format="csr") - affinity)
 
@@ -254,20 +314,34 @@ class Graph(BaseGraph):
         """
         return distances.to_knn(self, n_neighbors, include_self=include_self, metric=metric)
 
-    def to_networkx(self) -> Any:
+    def to_networkx(self) -> networkx.Graph:
         """A ``networkx.Graph`` on the nodes 0 to n - 1, with the edge attribute ``weight``."""
-        return export.to_networkx(self)
+        return require("networkx").from_scipy_sparse_array(self.weights)
 
-    def to_igraph(self) -> Any:
+    def to_igraph(self) -> igraph.Graph:
         """An undirected ``igraph.Graph`` with the edge attribute ``weight``."""
-        return export.to_igraph(self)
+        upper = sp.triu(self.weights, format="coo")
+        pairs = np.column_stack((upper.row, upper.col))
+        edges = {"weight": upper.data.tolist()}
+        return require("igraph").Graph(n=self.n, edges=pairs, edge_attrs=edges)
 
-    def to_pyg(self) -> Any:
+    def to_pyg(self) -> torch_geometric.data.Data:
         """A ``torch_geometric.data.Data`` with ``edge_index`` and ``edge_weight``.
 
         Every edge is listed in both directions. ``x`` holds the points, if the graph has them.
         """
-        return export.to_pyg(self)
+        torch, data = require("torch"), require("torch_geometric.data")
+        both_ways = self.weights.tocoo()
+        index = np.vstack((both_ways.row, both_ways.col)).astype(np.int64)
+        points = self.points
+        if points is not None and not isinstance(points, np.ndarray):
+            points = points.toarray()
+        return data.Data(
+            x=None if points is None else torch.as_tensor(points, dtype=torch.float32),
+            edge_index=torch.as_tensor(index),
+            edge_weight=torch.as_tensor(both_ways.data, dtype=torch.float32),
+            num_nodes=self.n,
+        )
 
     def save(
         self,
@@ -281,7 +355,7 @@ class Graph(BaseGraph):
         Parameters
         ----------
         path
-            Any name; ``.otg`` is customary. An existing file is replaced in one step at the
+            The file; ``.otg`` is customary. An existing file is replaced in one step at the
             end, keeps its permissions, and stays intact if anything goes wrong. What is not a
             regular file, such as a device, is never replaced.
         include_points
@@ -350,9 +424,3 @@ class TransportGraph(Graph):
     def eps(self) -> float:
         """Regularization of the plan."""
         return self.certificate.eps
-
-
-def _scale_rows(csr: SparseMatrix, factors: FloatArray) -> SparseMatrix:
-    """Row i times factors[i], as a copy that shares no data with the original."""
-    data = csr.data * np.repeat(factors, np.diff(csr.indptr))
-    return sp.csr_matrix((data, csr.indices.copy(), csr.indptr.copy()), shape=csr.shape)

@@ -37,7 +37,10 @@ from otgraph.solvers.certificate import Certificate, Reason, Status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
+    from otgraph.typing import Array, Points, SparseMatrix
+
+    # What JSON holds, as far as it is known.
+    Record = Mapping[str, Any]
 
 MAGIC = b"\x89OTG\r\n\x1a\n"
 VERSION = 1
@@ -58,22 +61,7 @@ def save_graph(
     include_points: bool = True,
     overwrite: bool = True,
 ) -> None:
-    """Write a graph to one file, which :func:`load_graph` reads.
-
-    The file is written under a temporary name in the same folder, flushed to disk and then
-    renamed. An older file stays intact until the new one is complete.
-
-    Parameters
-    ----------
-    graph
-        Any graph of this package.
-    path
-        Any name; ``.otg`` is customary.
-    include_points
-        False makes the file smaller; the loaded graph then cannot ``extend``.
-    overwrite
-        Whether an existing file may be replaced.
-    """
+    """Write a graph to one file; see :meth:`Graph.save`."""
     arrays = dict(_arrays_of(graph, include_points))
     header = _encoded_header(graph, arrays)
     try:
@@ -136,7 +124,7 @@ def certificate_of_text(text: str) -> Certificate:
     return _certificate_of(json.loads(text))
 
 
-def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, NDArray[Any]]]:
+def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, Array]]:
     yield from _csr_arrays("weights", graph.weights)
     if isinstance(graph, TransportGraph):
         yield "potentials", _float64(graph.potentials)
@@ -153,18 +141,18 @@ def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, NDArra
         yield "points", _float64(graph.points)
 
 
-def _csr_arrays(name: str, csr: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+def _csr_arrays(name: str, csr: SparseMatrix) -> Iterator[tuple[str, Array]]:
     yield f"{name}.data", _float64(csr.data)
     for part in ("indices", "indptr"):
         indices = getattr(csr, part)
         yield f"{name}.{part}", np.ascontiguousarray(indices, dtype=f"<i{indices.itemsize}")
 
 
-def _float64(array: object) -> NDArray[Any]:
+def _float64(array: object) -> Array:
     return np.ascontiguousarray(array, dtype="<f8")
 
 
-def _encoded_header(graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
     table = [
         {
             "name": name,
@@ -175,17 +163,18 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> bytes:
         for name, array in arrays.items()
     ]
     certificate = graph.certificate.record() if isinstance(graph, TransportGraph) else None
+    points = graph.points if "points.data" in arrays else None
     header = {
         "params": _encoded(plain_params(graph.params)),
         "certificate": certificate and _encoded(certificate),
-        "points_shape": list(graph.points.shape) if "points.data" in arrays else None,
+        "points_shape": None if points is None else list(points.shape),
         "arrays": table,
     }
     # Escapes, because a name may hold half a character, which UTF-8 does not have.
     return json.dumps(header, allow_nan=False).encode()
 
 
-def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
+def _encoded(values: Record) -> Record:
     return {key: _encoded_value(value) for key, value in values.items()}
 
 
@@ -198,7 +187,7 @@ def _encoded_value(value: object) -> Any:
     return value
 
 
-def _decoded(values: Mapping[str, Any]) -> dict[str, Any]:
+def _decoded(values: Record) -> Record:
     return {key: _decoded_value(value) for key, value in values.items()}
 
 
@@ -208,7 +197,7 @@ def _decoded_value(value: object) -> Any:
     return float(value["float"]) if isinstance(value, dict) else value
 
 
-def _read_header(file: BinaryIO, size: int) -> dict[str, Any]:
+def _read_header(file: BinaryIO, size: int) -> Record:
     prelude = file.read(PRELUDE.size)
     if prelude[: len(MAGIC)] != MAGIC[: len(prelude)] or not prelude:
         _refuse("it does not begin as one")
@@ -242,7 +231,7 @@ def _read_header(file: BinaryIO, size: int) -> dict[str, Any]:
     return header
 
 
-def _checked_table(table: list[dict[str, Any]], available: int) -> list[dict[str, Any]]:
+def _checked_table(table: list[Record], available: int) -> list[Record]:
     """The table of arrays, after checking that they fill the rest of the file exactly."""
     total = 0
     for entry in table:
@@ -258,13 +247,14 @@ def _checked_table(table: list[dict[str, Any]], available: int) -> list[dict[str
     return table
 
 
-def _is_shape(shape: Any) -> bool:
+def _is_shape(shape: object) -> bool:
     """Whether these can be lengths of an array; larger ones may have thousands of digits."""
-    lengths = type(shape) is list and all(type(length) is int for length in shape)
-    return lengths and len(shape) <= MOST_DIMENSIONS and all(0 <= s <= sys.maxsize for s in shape)
+    if not isinstance(shape, list) or len(shape) > MOST_DIMENSIONS:
+        return False
+    return all(type(length) is int and 0 <= length <= sys.maxsize for length in shape)
 
 
-def _read_array(file: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
+def _read_array(file: BinaryIO, entry: Record) -> Array:
     array = np.empty(entry["shape"], dtype=entry["type"])
     if any(file.readinto(chunk) != len(chunk) for chunk in _chunks(array)):  # type: ignore[attr-defined]
         _refuse(f"it ends within array {entry['name']!r}: the file is truncated")
@@ -273,7 +263,7 @@ def _read_array(file: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Graph:
+def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
     n = len(arrays["weights.indptr"]) - 1
     if n < 1:
         _refuse("it has no points")
@@ -311,7 +301,7 @@ def _graph_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     return TransportGraph(certificate=_certificate_of(header["certificate"]), **parts)
 
 
-def _csr_of(name: str, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> Any:
+def _csr_of(name: str, arrays: Mapping[str, Array], n_columns: int) -> SparseMatrix:
     """The CSR matrix. Its arrays are checked first, because scipy would trust them."""
     data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
     if any(array.ndim != 1 for array in (data, indices, indptr)) or not len(indptr):
@@ -325,7 +315,7 @@ def _csr_of(name: str, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> An
     return csr
 
 
-def _check_weights(weights: Any) -> None:
+def _check_weights(weights: SparseMatrix) -> None:
     rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
     if not np.all((np.diff(weights.indices) > 0) | (np.diff(rows) > 0)):
         _refuse("column indices of its weights are not in order")
@@ -336,7 +326,7 @@ def _check_weights(weights: Any) -> None:
         _refuse("its weights are not symmetric")
 
 
-def _points_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _points_of(header: Record, arrays: Mapping[str, Array]) -> Points | None:
     shape = header["points_shape"]
     if shape is None:
         return arrays.get("points")
@@ -348,7 +338,7 @@ def _points_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
     return points
 
 
-def _certificate_of(encoded: Mapping[str, Any]) -> Certificate:
+def _certificate_of(encoded: Record) -> Certificate:
     values = _decoded(encoded)
     enums = {"status": Status(values["status"]), "reason": Reason(values["reason"])}
     history = values.get("history", ())
@@ -374,7 +364,7 @@ def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:
     raise FormatError(msg) from cause
 
 
-def _chunks(array: NDArray[Any]) -> Iterator[memoryview]:
+def _chunks(array: Array) -> Iterator[memoryview]:
     """The bytes of a contiguous array; writing to them writes to the array."""
     if not array.size:
         return
@@ -383,7 +373,7 @@ def _chunks(array: NDArray[Any]) -> Iterator[memoryview]:
         yield data[start : start + CHUNK_BYTES]
 
 
-def _digest(array: NDArray[Any]) -> str:
+def _digest(array: Array) -> str:
     digest = hashlib.sha256()
     for chunk in _chunks(array):
         digest.update(chunk)

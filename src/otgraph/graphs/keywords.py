@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Self
 
-    Check = Callable[[Any, str], Any]
+    from otgraph.typing import Keywords
 
-Function = TypeVar("Function", bound="Callable[..., Any]")
+    Check = Callable[[object, str], object]
+
+Function = TypeVar("Function", bound="Callable[..., object]")
 
 # The entry of a docstring that stands for the keywords behind `**options`.
 MARKER = "**options"
@@ -31,47 +33,28 @@ def option(default: object, meaning: str, check: Check | None = None, *, unset: 
     return field(default=default, metadata={"meaning": meaning, "check": check, "unset": unset})
 
 
-def positive(value: object, name: str) -> float:
-    """A positive, finite number."""
-    from otgraph._validation import check_positive
+def checked(kind: str, **limits: object) -> Check:
+    """A check by ``_validation.check_<kind>``, which is loaded when it runs."""
 
-    return check_positive(value, name)
+    def check(value: object, name: str) -> object:
+        from otgraph import _validation
+
+        return getattr(_validation, f"check_{kind}")(value, name, **limits)
+
+    return check
 
 
-def power_of_distance(value: object, name: str) -> float:
-    """A power that does not overflow for distances of usual size."""
-    from otgraph._validation import check_power
-
-    return check_power(value, name)
+positive, power_of_distance, seed = checked("positive"), checked("power"), checked("seed")
 
 
 def count(minimum: int = 1) -> Check:
     """A check that a value is an integer of at least ``minimum``."""
-
-    def check(value: object, name: str) -> int:
-        from otgraph._validation import check_count
-
-        return check_count(value, name, minimum=minimum)
-
-    return check
-
-
-def seed(value: object, name: str) -> int:
-    """A seed from what scikit-learn takes."""
-    from otgraph._validation import check_seed
-
-    return check_seed(value, name)
+    return checked("count", minimum=minimum)
 
 
 def one_of(choices: object) -> Check:
     """A check that a value is one of the choices."""
-
-    def check(value: object, name: str) -> str:
-        from otgraph._validation import check_choice
-
-        return check_choice(value, name, get_args(choices))
-
-    return check
+    return checked("choice", choices=get_args(choices))
 
 
 def optional(check: Check) -> Check:
@@ -84,7 +67,7 @@ def flag(value: object, name: str) -> bool:
     return bool(value)
 
 
-def known_metric(value: object, name: str) -> Any:
+def known_metric(value: object, name: str) -> object:
     """A metric that the cost layer knows."""
     from otgraph.costs.metrics import check_metric, is_precomputed
 
@@ -110,17 +93,17 @@ class Options:
         return tuple(each.name for each in fields(cls))
 
     @classmethod
-    def of(cls, function: Callable[..., Any], given: Mapping[str, Any]) -> Self:
+    def of(cls, function: Callable[..., object], given: Mapping[str, Any]) -> Self:
         """The options from what came as ``**options`` of a function that `shows` them."""
         _, *known = inspect.signature(function).parameters  # without the points
         refuse_unknown(given, known, function.__name__)
         return cls(**given)
 
-    def keywords(self) -> dict[str, Any]:
+    def keywords(self) -> Keywords:
         """The checked keywords, to be passed on."""
         return {name: getattr(self, name) for name in self.names()}
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Keywords:
         """The keywords as plain values, for the parameters of a graph."""
         from otgraph.costs.metrics import metric_name
 
@@ -164,13 +147,13 @@ class Keyword:
     """
 
     name: str
-    annotation: Any
-    defaults: dict[str, Any]
+    annotation: object
+    defaults: dict[str, object]
     meanings: dict[str, str]
     unset: str
 
     @property
-    def default(self) -> Any:
+    def default(self) -> object:
         """The default that all constructions share; None if they differ."""
         first, *others = self.defaults.values()
         return first if all(other == first for other in others) else None
@@ -236,8 +219,8 @@ def shows(classes: Mapping[str, type[Options]]) -> Callable[[Function], Function
             )
             for each in hidden
         ]
-        shown: Any = function
-        shown.__signature__ = signature.replace(parameters=[*own, *added])
+        shown = signature.replace(parameters=[*own, *added])
+        function.__signature__ = shown  # type: ignore[attr-defined]
         if function.__doc__:  # there is none under `python -OO`
             unmarked = next(iter(classes))
             entries = [f"{each.name}\n    {each.text(unmarked)}" for each in hidden]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import scipy.sparse as sp
 
@@ -24,7 +24,7 @@ from otgraph.graphs.options import MAGICOptions
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from otgraph.typing import Metric, PointsLike, RandomState, SparseMatrix
+    from otgraph.typing import Keywords, Metric, PointsLike, RandomState, SparseMatrix
 
 KNN_MAX_FACTOR = 3  # default of `knn_max`, relative to `n_neighbors`, as in MAGIC
 
@@ -115,7 +115,7 @@ def magic_rows(
     As in graphtools, `knn_max` limits the neighbors of the points of the graph, not those of new
     points.
     """
-    params: dict[str, Any] = dict(graph.params)
+    params: Keywords = dict(graph.params)
     costs, queries = metric_cost(graph, metric, X_new)
     kernel = params["n_neighbors"], params["decay"], params["thresh"]
     return stacked_rows(costs, queries, lambda block, a, b: decayed(block, *kernel))

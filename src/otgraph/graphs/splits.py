@@ -5,9 +5,8 @@ A graph of one view predicts the other. Features are split into halves, counts i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,11 +19,15 @@ from otgraph.costs.squares import unit_rows
 from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
     from otgraph.graphs.options import QuadraticOptions
-    from otgraph.typing import FloatArray, Points, PointsLike
+    from otgraph.typing import FloatArray, Points, PointsLike, SparseMatrix
 
 # From counts to points, such as normalization, square root and principal components.
-Prepare: TypeAlias = Callable[[Any], Any]
+Prepare: TypeAlias = "Callable[[SparseMatrix], ArrayLike]"
 
 # Columns of what is predicted. A random projection onto this many keeps squared errors to a few
 # percent in each point, and far better in the mean over the points.
@@ -37,7 +40,7 @@ DENSE_ENTRIES = 1 << 25
 class View:
     """Points to build a graph on, and their features as another graph has to predict them."""
 
-    points: Any
+    points: Points
     features: FloatArray
 
 
@@ -53,7 +56,11 @@ def obstacle(n_features: int, options: QuadraticOptions) -> str | None:
 
 
 def feature_halves(
-    X: PointsLike, options: QuadraticOptions, rng: np.random.Generator
+    X: Points,
+    options: QuadraticOptions,
+    rng: np.random.Generator,
+    *,
+    dense_entries: int = DENSE_ENTRIES,
 ) -> tuple[tuple[View, View], QuadraticOptions]:
     """Views of checked points by two halves of their features, and the options for their graphs.
 
@@ -63,7 +70,7 @@ def feature_halves(
     """
     if options.metric == "cosine":  # 1 - cos is half the squared distance of unit vectors
         X, options = unit_rows(X), replace(options, metric="sqeuclidean")
-    X = _dense_if_small(X)
+    X = _dense_if_small(X, dense_entries)
     if is_euclidean(options.metric) and not sp.issparse(X):
         X = _rotated(X, rng)
     columns = rng.permutation(X.shape[1])
@@ -73,7 +80,7 @@ def feature_halves(
 
 
 def count_halves(
-    counts: Any, prepare: Prepare | None, rng: np.random.Generator
+    counts: PointsLike, prepare: Prepare | None, rng: np.random.Generator
 ) -> tuple[View, View]:
     """Views by two halves of the molecules: each count goes to one of them with equal chance.
 
@@ -92,14 +99,15 @@ def count_halves(
     return _view(points[0], rng), _view(points[1], rng)
 
 
-def prepared(counts: object, prepare: Prepare | None) -> Any:
+def prepared(counts: PointsLike, prepare: Prepare | None) -> Points:
     """Points from counts."""
     return check_points(counts if prepare is None else prepare(counts))
 
 
-def _dense_if_small(X: Any) -> Any:
-    small = X.shape[0] * X.shape[1] <= DENSE_ENTRIES
-    return X.toarray() if sp.issparse(X) and small else X
+def _dense_if_small(X: Points, dense_entries: int = DENSE_ENTRIES) -> Points:
+    if isinstance(X, np.ndarray) or X.shape[0] * X.shape[1] > dense_entries:
+        return X
+    return X.toarray()
 
 
 def _rotated(X: Points, rng: np.random.Generator) -> FloatArray:
@@ -108,12 +116,12 @@ def _rotated(X: Points, rng: np.random.Generator) -> FloatArray:
     return np.asarray(dct((X - X.mean(axis=0)) * signs, norm="ortho", axis=1))
 
 
-def _view(points: Any, rng: np.random.Generator) -> View:
+def _view(points: Points, rng: np.random.Generator) -> View:
     features = points
     if points.shape[1] > MOST_COLUMNS:
         projection = rng.standard_normal((points.shape[1], MOST_COLUMNS)) / np.sqrt(MOST_COLUMNS)
         with single_threaded_blas():  # the same result for any number of threads
             features = points @ projection
-    elif sp.issparse(points):
+    elif not isinstance(points, np.ndarray):
         features = points.toarray()
     return View(points, np.asarray(features - features.mean(axis=0)))

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         BoolArray,
         FloatArray,
         HasComponents,
+        Keywords,
         LongArray,
         PointsLike,
         SparseMatrix,
@@ -131,7 +132,7 @@ class TransportProblem:
         u0: ArrayLike | None = None,
         *,
         chosen: bool = False,
-    ) -> tuple[Solution, dict[str, Any]]:
+    ) -> tuple[Solution, Keywords]:
         """The solution for an eps or a mean degree, and the parameters to record.
 
         If the library has chosen eps, lonely points get minimum flows by default.
@@ -236,7 +237,7 @@ class TransportProblem:
             report_duplicates(graph, self.in_given_order(elsewhere))
         return graph
 
-    def params_of(self, solution: Solution, params: dict[str, Any]) -> dict[str, Any]:
+    def params_of(self, solution: Solution, params: Keywords) -> Keywords:
         """The options and results that a graph records."""
         used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
         if solution.certificate.status == Status.EXACT:

@@ -1,11 +1,11 @@
 """Read blocks of columns of a matrix in memory, HDF5 or zarr.
 
-Neither h5py nor zarr is imported. Any object with a shape that supports ``X[:, a:b]`` works.
+Neither h5py nor zarr is imported. An object with a shape that supports ``X[:, a:b]`` works.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,11 @@ from otgraph.exceptions import invalid
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from otgraph.typing import FloatArray, LongArray, PointsLike
+    from numpy.typing import ArrayLike
+
+    from otgraph.typing import FloatArray, LongArray, PointsLike, SparseMatrix
+
+    Columns: TypeAlias = ArrayLike | slice | None  # numbers, names or a mask
 
 # Entries per block: 64 MB, of which about three copies exist at a time.
 BLOCK_ENTRIES = 1 << 23
@@ -26,7 +30,12 @@ class ColumnReader:
     """The chosen columns of X as dense blocks of float64."""
 
     def __init__(
-        self, X: PointsLike, n: int, columns: Any = None, *, block_entries: int = BLOCK_ENTRIES
+        self,
+        X: PointsLike,
+        n: int,
+        columns: Columns = None,
+        *,
+        block_entries: int = BLOCK_ENTRIES,
     ) -> None:
         self._X = _sliceable(X)
         if len(self._X.shape) != 2 or self._X.shape[0] != n:
@@ -66,7 +75,7 @@ class ColumnReader:
         return width
 
 
-def _sliceable(X: Any) -> Any:
+def _sliceable(X: Any) -> SparseMatrix:
     """An object with a shape whose columns can be sliced; data on disk are not loaded."""
     if sp.issparse(X):
         return check_csr(X, name="X").tocsc()
@@ -80,7 +89,7 @@ def _sliceable(X: Any) -> Any:
     return X.astype(np.float64) if kind == "O" else X
 
 
-def _column_indices(columns: Any, X: PointsLike, m: int) -> LongArray:
+def _column_indices(columns: Columns, X: PointsLike, m: int) -> LongArray:
     """Numbers of the chosen columns, from a slice, a mask, numbers, or names of a data frame."""
     if columns is None:
         return np.arange(m)
@@ -102,7 +111,7 @@ def _column_indices(columns: Any, X: PointsLike, m: int) -> LongArray:
     return np.asarray(wanted % m, dtype=np.int64)
 
 
-def _named(wanted: list[Any], names: list[Any]) -> LongArray:
+def _named(wanted: list[object], names: list[object]) -> LongArray:
     position = {name: i for i, name in enumerate(names)}
     unknown = [name for name in wanted if name not in position]
     if unknown:

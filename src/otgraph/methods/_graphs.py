@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,10 +12,10 @@ from otgraph.exceptions import invalid
 from otgraph.graphs import Graph
 
 if TYPE_CHECKING:
-    from otgraph.typing import BoolArray, ProductGraph, SparseMatrix
+    from otgraph.typing import BoolArray, PointsLike, ProductGraph, SparseMatrix
 
 
-def as_graph(graph: Any) -> Graph:
+def as_graph(graph: object) -> Graph:
     """The graph itself, or the graph of a symmetric sparse matrix."""
     if isinstance(graph, Graph):
         return graph
@@ -28,12 +28,12 @@ def as_graph(graph: Any) -> Graph:
     raise invalid("graph", msg, TypeError)
 
 
-def as_product_graph(graph: Any) -> Graph | ProductGraph:
+def as_product_graph(graph: Graph | SparseMatrix | ProductGraph) -> Graph | ProductGraph:
     """A graph for methods that only need products; it may be on a cluster."""
     return graph if hasattr(graph, "product") else as_graph(graph)
 
 
-def transition_rows(rows: Any, n: int) -> tuple[SparseMatrix, BoolArray]:
+def transition_rows(rows: PointsLike, n: int) -> tuple[SparseMatrix, BoolArray]:
     """Rows of new points scaled to sum to one, and a mask of rows without any weight."""
     csr = check_csr(rows, name="rows") if sp.issparse(rows) else sp.csr_matrix(rows)
     if csr.shape[1] != n:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -12,16 +12,16 @@ from otgraph._text import UNKNOWN_LABEL, is_missing, is_unknown
 from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike
 
-    from otgraph.typing import BoolArray, FloatArray, LongArray
+    from otgraph.typing import Array, BoolArray, FloatArray, LongArray
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedLabels:
     """Class number of every point, and the classes in sorted order."""
 
-    classes: NDArray[Any]
+    classes: Array
     codes: LongArray  # -1 = unknown
 
     def one_hot(self) -> FloatArray:
@@ -32,7 +32,7 @@ class EncodedLabels:
         return rows
 
 
-def encode_labels(labels: Any, n: int) -> EncodedLabels:
+def encode_labels(labels: ArrayLike, n: int) -> EncodedLabels:
     """Check labels of n points and number their classes."""
     array = np.asarray(labels)
     if array.shape != (n,):
@@ -51,7 +51,7 @@ def encode_labels(labels: Any, n: int) -> EncodedLabels:
     return EncodedLabels(classes, codes)
 
 
-def decode_labels(classes: NDArray[Any], codes: LongArray, undecided: BoolArray) -> NDArray[Any]:
+def decode_labels(classes: Array, codes: LongArray, undecided: BoolArray) -> Array:
     """Labels from class numbers, with the mark of unknown labels for undecided points."""
     labels = classes[codes]
     if not undecided.any():
@@ -64,7 +64,7 @@ def decode_labels(classes: NDArray[Any], codes: LongArray, undecided: BoolArray)
     return np.asarray(labels)
 
 
-def _known(array: NDArray[Any]) -> BoolArray:
+def _known(array: Array) -> BoolArray:
     kind = array.dtype.kind
     if kind in "US":
         if np.any(array == ("-1" if kind == "U" else b"-1")):
@@ -85,7 +85,7 @@ def _known(array: NDArray[Any]) -> BoolArray:
     raise invalid("labels", f"must be numbers or strings, got dtype {array.dtype}.", TypeError)
 
 
-def _known_objects(array: NDArray[Any]) -> BoolArray:
+def _known_objects(array: Array) -> BoolArray:
     known = np.array([not is_unknown(label) for label in array], dtype=bool)
     if any(label is not None and is_missing(label) for label in array[~known]):
         raise invalid("labels", "hold NaN or missing values. Mark unknown labels with -1 or None.")

@@ -1,6 +1,6 @@
 """Matrices of a graph for iterative methods.
 
-A :class:`otgraph.Graph` gives scipy matrices. Any other graph only has to compute products with
+A :class:`otgraph.Graph` gives scipy matrices. Another graph only has to compute products with
 its weights, which may be on a cluster; see `ProductGraph` in :mod:`otgraph.typing`.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -148,7 +148,7 @@ def _checked_values(eps: object) -> list[float]:
 
 def _by_labels(
     X: PointsLike,
-    labels: Any,
+    labels: ArrayLike,
     values: list[float] | None,
     options: QuadraticOptions,
     *,

@@ -18,6 +18,7 @@ from otgraph.methods._operators import transition_matrix
 
 if TYPE_CHECKING:
     from otgraph.graphs import Graph
+    from otgraph.methods._columns import Columns
     from otgraph.methods._operators import Operator
     from otgraph.typing import (
         FloatArray,
@@ -44,7 +45,7 @@ def denoise(
     X: Points,
     t: int | str = 3,
     *,
-    columns: Any = None,
+    columns: Columns = None,
     rescale: bool = False,
     out: Any = None,
 ) -> Any:
@@ -119,7 +120,7 @@ def diffusion_time(
     graph: Graph | SparseMatrix | ProductGraph,
     X: PointsLike,
     *,
-    columns: Any = None,
+    columns: Columns = None,
     threshold: float = THRESHOLD,
     max_t: int = MAX_T,
     max_columns: int = MAX_COLUMNS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from otgraph.graphs import Graph
-    from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
+    from otgraph.typing import FloatArray, IntArray, LongArray, PointsLike, SparseMatrix
 
 # Modes with a smaller eigenvalue cannot be extended to new points.
 SMALLEST_EIGENVALUE = 1e-10
@@ -49,7 +49,7 @@ class Embedding:
     component_eigenvalues: FloatArray
     component_labels: IntArray
 
-    def extend(self, rows: Any) -> FloatArray:
+    def extend(self, rows: PointsLike) -> FloatArray:
         """Coordinates of new points from their rows, such as ``graph.extend(X_new)``.
 
         An eigenvector satisfies λ v = P v. Applied to a new row, the equation gives its

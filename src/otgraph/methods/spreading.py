@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,12 +33,20 @@ from otgraph.methods._labels import decode_labels, encode_labels
 from otgraph.methods._operators import spreading_matrix
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from otgraph.graphs import Graph
     from otgraph.methods._labels import EncodedLabels
     from otgraph.methods._operators import SquareOperator
-    from otgraph.typing import BoolArray, FloatArray, HasComponents, ProductGraph, SparseMatrix
+    from otgraph.typing import (
+        Array,
+        BoolArray,
+        FloatArray,
+        HasComponents,
+        PointsLike,
+        ProductGraph,
+        SparseMatrix,
+    )
 
 # A round decides the points with at least this share of the largest sum. Smaller values mean fewer
 # rounds, but errors must be smaller still, and double precision limits them.
@@ -72,15 +80,15 @@ class LabelSpread:
         Proven bound of the error of a probability due to the iteration.
     """
 
-    labels: NDArray[Any]
+    labels: Array
     probabilities: FloatArray
-    classes: NDArray[Any]
+    classes: Array
     unreachable: BoolArray
     log_mass: FloatArray
     n_iter: int
     error: float
 
-    def extend(self, rows: Any) -> LabelSpread:
+    def extend(self, rows: PointsLike) -> LabelSpread:
         """Labels of new points from their rows, such as ``graph.extend(X_new)``.
 
         A new point gets the mean of its neighbors, weighted by its row: the minimizer of the
@@ -221,7 +229,7 @@ def _solve(
     )
 
 
-def _result(classes: NDArray[Any], solution: _Solution) -> LabelSpread:
+def _result(classes: Array, solution: _Solution) -> LabelSpread:
     """Probabilities and labels; uniform where no label reaches."""
     Q, log_mass, n_iter, error = solution
     unreachable = np.isneginf(log_mass)
