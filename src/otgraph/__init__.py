@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from otgraph._lazy import lazy_names
+from otgraph._optional import lazily
 
 if TYPE_CHECKING:
     from otgraph import (
@@ -88,51 +88,14 @@ __all__ = [
     "subspace_angle",
 ]
 
-_HOME_OF = {
-    "Certificate": "solvers",
-    "Clustering": "methods",
-    "Doubt": "graphs",
-    "Embedding": "methods",
-    "EpsChoice": "graphs",
-    "EpsPath": "graphs",
-    "Graph": "graphs",
-    "LabelSpread": "methods",
-    "Reason": "solvers",
-    "Status": "solvers",
-    "TransportGraph": "graphs",
-    "Verification": "solvers",
-    "choose_eps": "methods",
-    "cluster": "methods",
-    "datasets": "datasets",
-    "denoise": "methods",
-    "distributed": "distributed",
-    "eigenmaps": "methods",
-    "entropic_ot_graph": "graphs",
-    "eps_path": "graphs",
-    "estimators": "estimators",
-    "exceptions": "exceptions",
-    "experiments": "experiments",
-    "gaussian_graph": "graphs",
-    "graphs": "graphs",
-    "knn_gaussian_graph": "graphs",
-    "load_graph": "graphs",
-    "magic_graph": "graphs",
-    "methods": "methods",
-    "plots": "plots",
-    "quadratic_ot_graph": "graphs",
-    "singlecell": "singlecell",
-    "spread_labels": "methods",
-    "subspace_angle": "methods",
-}
-_load = lazy_names(__name__, _HOME_OF)
-
 
 def __getattr__(name: str) -> Any:
-    if name != "__version__":
-        return _load(name)
-    from importlib.metadata import version
+    if name == "__version__":
+        from importlib.metadata import version
 
-    return version("otgraph")
+        return version("otgraph")
+    # A package, or a name of one of these; the first is light, and the others load each other.
+    return lazily(__name__, name, __all__, ("graphs", "solvers", "methods"))
 
 
 def __dir__() -> list[str]:

@@ -53,14 +53,8 @@ BOOTSTRAP = (
 def read_isolated(reader: str, path: str, *, meanwhile: Callable[[], object] | None = None) -> Any:
     """The result of ``reader(path)``, computed by another process.
 
-    Parameters
-    ----------
-    reader
-        Module and function, such as ``"scipy.io:mmread"``.
-    path
-        The file.
-    meanwhile
-        What this process does while the other one starts: import what the result needs.
+    The reader is a module and a function, such as ``"scipy.io:mmread"``. ``meanwhile`` is what this
+    process does while the other one starts: import what the result needs.
 
     Raises
     ------

@@ -8,6 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -56,24 +61,17 @@ def _cgroup_room(base: Path) -> Iterator[int]:
 
 def _address_room(base: Path) -> Iterator[int]:
     """Room below the limit of the address space of this process."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     used = _field(base / "proc/self/status", "VmSize:", 1024)
-    if limit != resource.RLIM_INFINITY and used is not None:
-        yield limit - used
+    if used is not None and resource is not None:
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            yield limit - used
 
 
 def limit_memory(n_bytes: int) -> None:
     """Let this process take at most so much more, where the system can hold it to that."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
     used = _field(Path("/proc/self/status"), "VmSize:", 1024)
-    if used is not None:
+    if used is not None and resource is not None:
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         with contextlib.suppress(ValueError, OSError):  # a lower limit is there already
             resource.setrlimit(resource.RLIMIT_AS, (used + n_bytes, most))
@@ -131,9 +129,7 @@ def peak_bytes() -> int | None:
     peak = _field(Path("/proc/self/status"), "VmHWM:", 1024)
     if peak is not None:
         return peak
-    try:
-        import resource
-    except ImportError:  # Windows
+    if resource is None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak) * (1 if sys.platform == "darwin" else 1024)  # only macOS counts in bytes

@@ -7,6 +7,7 @@ free memory is refused. Messages begin with "it" or "its"; callers put the file 
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import sys
 import zlib
@@ -15,12 +16,12 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from otgraph._memory import available_bytes, format_bytes
+from otgraph._tables import GZIP_MAGIC
 
 if TYPE_CHECKING:
     import zipfile
     from collections.abc import Iterable
 
-GZIP_MAGIC = b"\x1f\x8b"
 MOST_RATIO = 1032  # of deflate: 258 bytes in two bits
 CHUNK_BYTES = 1 << 20
 NUMBER_BYTES = 8
@@ -91,10 +92,7 @@ def _npy_bytes(file: IO[bytes]) -> int:
     if read_header is None:
         return 0
     shape, _, dtype = read_header(file)
-    count = 1
-    for length in shape:
-        count *= int(length)
-    return count * dtype.itemsize
+    return math.prod(map(int, shape)) * dtype.itemsize
 
 
 def check_mtx(path: str) -> None:

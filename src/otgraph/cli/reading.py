@@ -95,16 +95,9 @@ class Points:
 def read_points(
     path: str, options: ReadOptions | None = None, *, aside: str | None = None
 ) -> Points:
-    """Points from a file of any format, with names if it has them.
+    """Points from a file of any format, with names if it has them; ``-`` is standard input.
 
-    Parameters
-    ----------
-    path
-        The file, or ``-`` for CSV on standard input.
-    options
-        How to read it.
-    aside
-        A column that is not a feature, such as labels, to return separately.
+    ``aside`` is a column that is not a feature, such as labels, to return separately.
     """
     options = options or ReadOptions()
     return prepared(unprepared_points(path, options, aside=aside), options)
@@ -167,14 +160,8 @@ def read_frame(
 ) -> tuple[pd.DataFrame, bool]:
     """A data frame, and whether its header implies that the first column names rows.
 
-    Parameters
-    ----------
-    path, options
-        As for :func:`read_points`.
-    blank_rows
-        Whether an empty line in a text of one column is a row without a value.
-    content
-        Standard input, if it was read before.
+    With ``blank_rows`` an empty line in a text of one column is a row without a value.
+    ``content`` is standard input, if it was read before.
     """
     options = options or ReadOptions()
     text = {"header": options.header, "blank_rows": blank_rows}

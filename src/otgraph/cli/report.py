@@ -37,43 +37,19 @@ EXPECTED = (str, Warning, OSError, ValueError, TypeError, ImportError, MemoryErr
 
 @dataclass
 class Report:
-    """Report that a command fills while it runs, printed at its end.
-
-    Attributes
-    ----------
-    rows
-        Label and text; a row without a label is printed unchanged.
-    brief
-        A summary for the single line that is printed to a pipe.
-    facts
-        The contents of the JSON object.
-    body
-        Text that is the result of the command; printed unless ``--json`` is given.
-    description
-        Rows that are the result of the command, like the body.
-    columns
-        Columns of a table, printed before the description.
-    streamed
-        Whether the result was written to standard output; the report is not then.
-    not_converged
-        Whether a solver did not reach its tolerance.
-    written
-        Files.
-    seconds
-        Time of each part of the work.
-    """
+    """Report that a command fills while it runs, printed at its end."""
 
     command: str
-    rows: list[tuple[str, str]] = field(default_factory=list)
-    brief: list[str] = field(default_factory=list)
-    facts: dict[str, object] = field(default_factory=dict)
-    body: str | None = None
-    description: list[tuple[str, str]] = field(default_factory=list)
-    columns: list[Column] = field(default_factory=list)
-    streamed: bool = False
-    not_converged: bool = False
+    rows: list[tuple[str, str]] = field(default_factory=list)  # label, or none, and text
+    brief: list[str] = field(default_factory=list)  # for the single line printed to a pipe
+    facts: dict[str, object] = field(default_factory=dict)  # of the JSON object
+    body: str | None = None  # text that is the result; printed unless ``--json`` is given
+    description: list[tuple[str, str]] = field(default_factory=list)  # rows that are the result
+    columns: list[Column] = field(default_factory=list)  # of a table, before the description
+    streamed: bool = False  # whether the result went to standard output; the report does not then
+    not_converged: bool = False  # whether a solver did not reach its tolerance
     written: list[str] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)  # of each part of the work
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -243,14 +219,9 @@ def blaming(**typed: str) -> Iterator[None]:
 
 
 def one_line(error: object, options: Collection[str] = ()) -> str:
-    """An error as one line, without a traceback.
+    """An exception, a warning or a text as one line, without a traceback.
 
-    Parameters
-    ----------
-    error
-        An exception, a warning or a text.
-    options
-        Arguments that are options of the command; they are written as options.
+    Arguments that are ``options`` of the command are written as options.
     """
     if isinstance(error, OSError) and error.strerror:
         reason = error.strerror[:1].lower() + error.strerror[1:]

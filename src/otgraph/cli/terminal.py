@@ -53,17 +53,7 @@ def say_rows(rows: Sequence[tuple[str, str]], width: int, stream: IO[str]) -> No
 def say_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], stream: IO[str]
 ) -> None:
-    """Print a table.
-
-    Parameters
-    ----------
-    header, rows
-        Cells, as many in each row as in the header.
-    right
-        Positions of the columns that are aligned to the right.
-    stream
-        Where to.
-    """
+    """Print a table; the columns at the positions ``right`` are aligned to the right."""
     console = _console(stream)
     if console is None:
         print(plain_table(header, rows, right), file=stream)

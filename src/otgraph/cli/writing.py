@@ -78,16 +78,8 @@ class Target:
 def target(path: str, known: Collection[str], *, what: str, run: RunOptions) -> Target:
     """Check a file name before the work, so that nothing fails after hours.
 
-    Parameters
-    ----------
-    path
-        The file, or ``-`` for CSV on standard output, where `known` has ``.csv``.
-    known
-        Suffixes that the command can write.
-    what
-        What the file will hold, for error messages.
-    run
-        Whether an existing file may be replaced, and whether JSON goes to standard output.
+    ``-`` is CSV on standard output, if that is among the known suffixes. ``what`` names the
+    contents in messages.
     """
     if path != STDOUT:
         suffix = suffix_of(path, known, what=what)

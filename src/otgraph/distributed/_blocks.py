@@ -128,25 +128,13 @@ class Vector:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of consecutive rows on the workers, as the driver sees them.
-
-    Parameters
-    ----------
-    ranges
-        First and last row of each block; they depend only on n and the size of a block.
-    futures
-        The blocks themselves.
-    segments
-        Segments of a vector that each block needs.
-    facts
-        Other values that each block reported.
-    """
+    """Blocks of consecutive rows on the workers, as the driver sees them."""
 
     cluster: Cluster
-    ranges: list[tuple[int, int]]
+    ranges: list[tuple[int, int]]  # first and last row; depend only on n and the size of a block
     futures: list[Future]
-    segments: list[LongArray]
-    facts: list[Any]
+    segments: list[LongArray]  # of a vector, that each block needs
+    facts: list[Any]  # that each block reported
 
     @classmethod
     def of(cls, cluster: Cluster, ranges: list[tuple[int, int]], futures: list[Future]) -> Blocks:

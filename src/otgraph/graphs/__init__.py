@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from otgraph._lazy import lazy_names
+from otgraph._optional import lazily
 
 if TYPE_CHECKING:
     from otgraph.graphs.choice import Doubt, EpsChoice
@@ -34,21 +34,8 @@ __all__ = [
 ]
 
 # Loaded when first used: the table of constructions is read by programs that build no graph.
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Doubt": "choice",
-        "EpsChoice": "choice",
-        "EpsPath": "path",
-        "Graph": "graph",
-        "Neighbors": "distances",
-        "TransportGraph": "graph",
-        "entropic_ot_graph": "entropic",
-        "eps_path": "path",
-        "gaussian_graph": "kernels",
-        "knn_gaussian_graph": "kernels",
-        "load_graph": "io",
-        "magic_graph": "magic",
-        "quadratic_ot_graph": "quadratic",
-    },
-)
+_HOMES = ("graph", "io", "distances", "choice", "path", "quadratic", "entropic", "kernels", "magic")
+
+
+def __getattr__(name: str) -> Any:
+    return lazily(__name__, name, __all__, _HOMES)

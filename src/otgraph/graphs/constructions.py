@@ -27,26 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Construction:
-    """A way to build a graph.
+    """A way to build a graph."""
 
-    Parameters
-    ----------
-    title
-        Its name in legends.
-    module
-        Where it is, in this package. Loaded when used: the command line reads the table for help.
-    function
-        Name of its public function.
-    rows
-        Name of the function that computes rows of new points, for ``Graph.extend``.
-    options
-        Its keywords with their defaults.
-    """
-
-    title: str
-    module: str
-    function: str
-    rows: str
+    title: str  # in legends
+    module: str  # loaded when used: the command line reads the table for its help
+    function: str  # the public one
+    rows: str  # the function for rows of new points, for ``Graph.extend``
     options: type[Options]
 
     @property

@@ -72,29 +72,13 @@ def entropic_ot_graph(
         Points, dense or sparse, or the dense cost matrix with ``metric="precomputed"``.
     eps
         Larger values spread weight over more distant points.
-    metric
-        ``"euclidean"``, ``"cosine"``, any metric of scikit-learn, a function of two points, or
-        ``"precomputed"``.
-    power
-        Cost is distance to this power; not used with precomputed costs.
-    normalize
-        Divide costs by their mean over all n² pairs, so that `eps` means the same on every
-        data set.
-    mass
-        Row sums, one by default.
+    metric, power, normalize, mass, tol, on_failure, progress, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`.
     self_loops
         Let points keep mass at cost zero. The smaller `eps`, the more mass they keep.
-    tol
-        Largest relative error of a row sum.
     max_iter
         Limit of passes over all pairs. About thirty are usual; small `eps` without self-loops
         takes a few hundred.
-    on_failure
-        ``"warn"`` or ``"raise"`` if `tol` is not reached. The certificate records it in any case.
-    progress
-        Show a progress bar.
-    n_jobs
-        Number of threads; -1 means all cores and None means 1. The result does not depend on it.
 
     Returns
     -------

@@ -174,14 +174,12 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
     return json.dumps(header, allow_nan=False).encode()
 
 
-def _encoded(values: Record) -> Record:
-    return {key: _encoded_value(value) for key, value in values.items()}
-
-
-def _encoded_value(value: object) -> Any:
+def _encoded(value: object) -> Any:
     """Numbers that are not finite as strings, because JSON has none; others are exact."""
+    if isinstance(value, dict):
+        return {key: _encoded(item) for key, item in value.items()}
     if isinstance(value, tuple):
-        return [_encoded_value(item) for item in value]
+        return [_encoded(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     return value

@@ -61,7 +61,7 @@ def knn_gaussian_graph(
         Scale of the weights, in units of the mean cost if `normalize`. None, the default,
         gives every edge weight one.
     metric, power, normalize
-        The cost c_ij, as in :func:`otgraph.entropic_ot_graph`.
+        The cost c_ij, as in :func:`otgraph.quadratic_ot_graph`.
     include_self
         Count a point as the first of its own neighbors: it keeps a self-loop of weight one
         and has `n_neighbors` − 1 others, possibly none. The published comparisons do so.
@@ -72,7 +72,7 @@ def knn_gaussian_graph(
     progress
         Show a progress bar where costs of all pairs are needed for their mean.
     n_jobs
-        Number of threads; -1 means all cores and None means 1.
+        As in :func:`otgraph.quadratic_ot_graph`.
 
     Examples
     --------
@@ -142,13 +142,11 @@ def gaussian_graph(
     eps
         Scale of the weights, in units of the mean cost if `normalize`.
     metric, power, normalize
-        The cost c_ij, as in :func:`otgraph.entropic_ot_graph`.
+        The cost c_ij, as in :func:`otgraph.quadratic_ot_graph`.
     self_loops
         Keep the ones on the diagonal.
-    progress
-        Show a progress bar.
-    n_jobs
-        Number of threads; -1 means all cores and None means 1. The result does not depend on it.
+    progress, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`.
 
     Examples
     --------

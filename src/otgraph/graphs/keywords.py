@@ -130,27 +130,13 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], of: str, hint: st
 
 @dataclass(frozen=True)
 class Keyword:
-    """A keyword of one or of several constructions.
-
-    Parameters
-    ----------
-    name
-        As it is written in Python.
-    annotation
-        Its type.
-    defaults
-        Default by construction.
-    meanings
-        Meaning by construction.
-    unset
-        What a default of None stands for; may be empty.
-    """
+    """A keyword of one or of several constructions."""
 
     name: str
     annotation: object
-    defaults: dict[str, object]
-    meanings: dict[str, str]
-    unset: str
+    defaults: dict[str, object]  # by construction
+    meanings: dict[str, str]  # by construction
+    unset: str  # what a default of None stands for; may be empty
 
     @property
     def default(self) -> object:

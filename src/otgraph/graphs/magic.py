@@ -63,16 +63,13 @@ def magic_graph(
         ``extend`` only `thresh` limits the neighbors of new points, as in graphtools.
     thresh
         Smaller values of K are dropped.
-    metric
-        ``"euclidean"``, ``"cosine"``, any metric of scikit-learn, a function of two points, or
-        ``"precomputed"``.
+    metric, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`.
     n_pca
         Number of principal components for the distances; MAGIC takes 100. None, the default,
         computes distances between the points themselves.
     random_state
         Seed of the approximate decomposition behind `n_pca`.
-    n_jobs
-        Number of threads; -1 means all cores and None means 1.
 
     Examples
     --------

@@ -5,11 +5,10 @@ Nothing here knows how the graph was built, except the choice of eps, which trie
 
 from __future__ import annotations
 
-from otgraph.methods.angles import subspace_angle
 from otgraph.methods.choice import choose_eps
 from otgraph.methods.clustering import Clustering, cluster
 from otgraph.methods.diffusion import denoise, diffusion_time
-from otgraph.methods.entropy import perplexity
+from otgraph.methods.measures import perplexity, subspace_angle
 from otgraph.methods.spectral import Embedding, eigenmaps
 from otgraph.methods.spreading import LabelSpread, spread_labels
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from otgraph.methods._operators import SquareOperator
+    from otgraph.methods._graphs import SquareOperator
     from otgraph.typing import FloatArray
 
 # A restart that reduces the residual by less than this factor has reached rounding errors.

@@ -1,8 +1,13 @@
-"""Checks of graphs and of rows of new points."""
+"""Graphs and their matrices for iterative methods, and rows of new points.
+
+A :class:`otgraph.Graph` gives scipy matrices. Another graph only has to compute products with
+its weights, which may be on a cluster; see `ProductGraph` in :mod:`otgraph.typing`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from copy import copy
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +17,14 @@ from otgraph.exceptions import invalid
 from otgraph.graphs import Graph
 
 if TYPE_CHECKING:
-    from otgraph.typing import BoolArray, PointsLike, ProductGraph, SparseMatrix
+    from otgraph.typing import (
+        BoolArray,
+        FloatArray,
+        LongArray,
+        PointsLike,
+        ProductGraph,
+        SparseMatrix,
+    )
 
 
 def as_graph(graph: object) -> Graph:
@@ -50,3 +62,90 @@ def transition_rows(rows: PointsLike, n: int) -> tuple[SparseMatrix, BoolArray]:
     empty = sums == 0.0
     csr.data /= np.repeat(np.where(empty, 1.0, sums), np.diff(csr.indptr))
     return csr, empty
+
+
+class Operator(Protocol):
+    """The part of a matrix that an iteration needs."""
+
+    def __matmul__(self, V: FloatArray) -> FloatArray:
+        """Product with a dense matrix."""
+
+
+class SquareOperator(Operator, Protocol):
+    """A matrix with a diagonal, rows ``A[rows]`` and columns ``A[:, columns]``."""
+
+    def __getitem__(self, key: Any) -> SquareOperator:
+        """Some rows or some columns."""
+
+    def diagonal(self) -> FloatArray:
+        """Diagonal of a square part."""
+
+
+def transition_matrix(graph: Graph | ProductGraph) -> Operator:
+    """The random walk D⁻¹W; a point without any edge stays where it is."""
+    if isinstance(graph, Graph):
+        walk: Operator = graph.transition()
+        return walk
+    return _Walk(graph)
+
+
+def spreading_matrix(graph: Graph | ProductGraph, mu: float) -> SquareOperator:
+    """D - M + μ I with M = P + Pᵀ, P the random walk and D = diag(M 1)."""
+    if not isinstance(graph, Graph):
+        return _Spreading(graph, mu)
+    P = graph.transition()
+    M = (P + P.T).tocsr()
+    diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
+    matrix: SquareOperator = (diagonal - M).tocsr()
+    return matrix
+
+
+class _Walk:
+    """Products with the random walk."""
+
+    def __init__(self, graph: ProductGraph) -> None:
+        self._graph = graph
+        self._isolated = graph.row_sums == 0.0
+        self._inverse = _inverse(graph.row_sums)[:, None]
+
+    def __matmul__(self, V: FloatArray) -> FloatArray:
+        out = self._inverse * self._graph.product(V)
+        out[self._isolated] = V[self._isolated]
+        return out
+
+
+class _Spreading:
+    """Products with D - M + μ I, or with some of its rows and columns.
+
+    M has the entries w_ij (1/s_i + 1/s_j) for row sums s. A point without any edge would add 2 to
+    the diagonals of both D and M, so it is left out of both.
+    """
+
+    def __init__(self, graph: ProductGraph, mu: float) -> None:
+        self._graph = graph
+        self._inverse = _inverse(graph.row_sums)
+        self._rows = self._columns = np.arange(graph.n)
+        sums = graph.product(np.ones((graph.n, 1)), self._inverse).ravel()
+        self._scale = sums + mu
+        self._diagonal = self._scale - 2.0 * graph.loops * self._inverse
+
+    def __getitem__(self, key: LongArray | tuple[slice, LongArray]) -> _Spreading:
+        part = copy(self)
+        if isinstance(key, tuple):
+            part._columns = self._columns[key[1]]
+        else:
+            part._rows = self._rows[key]
+        return part
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal[self._rows]
+
+    def __matmul__(self, V: FloatArray) -> FloatArray:
+        whole = np.zeros((self._graph.n, V.shape[1]))
+        whole[self._columns] = V
+        product = self._graph.product(whole, self._inverse)
+        return self._scale[self._rows, None] * whole[self._rows] - product[self._rows]
+
+
+def _inverse(sums: FloatArray) -> FloatArray:
+    return 1.0 / np.where(sums == 0.0, 1.0, sums)

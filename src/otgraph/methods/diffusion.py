@@ -13,13 +13,12 @@ from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning, argument_error, invalid
 from otgraph.methods._columns import ColumnReader
-from otgraph.methods._graphs import as_product_graph
-from otgraph.methods._operators import transition_matrix
+from otgraph.methods._graphs import as_product_graph, transition_matrix
 
 if TYPE_CHECKING:
     from otgraph.graphs import Graph
     from otgraph.methods._columns import Columns
-    from otgraph.methods._operators import Operator
+    from otgraph.methods._graphs import Operator
     from otgraph.typing import (
         FloatArray,
         Points,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import otgraph
-from otgraph.methods._operators import spreading_matrix, transition_matrix
+from otgraph.methods._graphs import spreading_matrix, transition_matrix
 
 N = 40
 

@@ -1,4 +1,4 @@
-"""How far apart two subspaces are."""
+"""Numbers that compare graphs: angles between subspaces, effective numbers of neighbors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 from scipy.linalg import subspace_angles
 
 from otgraph.exceptions import invalid
+from otgraph.methods._graphs import as_graph
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from otgraph.graphs import Graph
     from otgraph.methods.spectral import Embedding
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, SparseMatrix
 
 
 def subspace_angle(A: ArrayLike | Embedding, B: ArrayLike | Embedding) -> float:
@@ -50,3 +52,26 @@ def _columns(value: object, name: str) -> FloatArray:
     if not columns.any():
         raise invalid(name, "must have a column that is not zero, got zeros only.")
     return columns
+
+
+def perplexity(graph: Graph | SparseMatrix) -> float:
+    """Effective number of neighbors: the mean over the points of exp(entropy of the random walk).
+
+    A point with k equal weights counts as k. Unequal weights count less than their number, which
+    makes dense graphs comparable with sparse ones.
+
+    Parameters
+    ----------
+    graph
+        Graph, or a symmetric sparse matrix of weights.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> ring = otgraph.knn_gaussian_graph([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], 2)
+    >>> otgraph.methods.perplexity(ring)
+    2.0
+    """
+    P = as_graph(graph).transition().tocoo()
+    entropies = np.bincount(P.row, -P.data * np.log(P.data), minlength=P.shape[0])
+    return float(np.exp(entropies).mean())
