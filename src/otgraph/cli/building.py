@@ -6,6 +6,7 @@ import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from otgraph._optional import require
 from otgraph.cli.options import GraphOptions, RunOptions, SolverOptions
 from otgraph.cli.preparation import RECORD, warn_of_doubts
 from otgraph.cli.reading import is_graph_file, read_graph, read_points, read_vector
@@ -174,16 +175,9 @@ def _potentials(path: str) -> Array:
     return potentials
 
 
-@contextlib.contextmanager
-def _dask_client(address: str) -> Iterator[Client]:
-    from otgraph._optional import require
-
-    distributed = require("distributed", "distributed")
+def _dask_client(address: str) -> Client:
+    """A client, for a ``with`` statement that closes it."""
     try:
-        client = distributed.Client(address)
+        return require("distributed", "distributed").Client(address)
     except (OSError, ValueError, TimeoutError) as error:
         refuse(f"--dask {address}: no scheduler answers there ({one_line(error)}).")
-    try:
-        yield client
-    finally:
-        client.close()

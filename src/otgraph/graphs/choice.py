@@ -19,7 +19,7 @@ import json
 import warnings
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -244,23 +244,16 @@ def choose_by_prediction(
             points = prepared(X, prepare) if split == "counts" else X
             unit = _mean_cost(points, options, mass, n_jobs)
         tried = _Trials(views, view_options, mass, n_jobs)
-        curve = tried.along([value / unit for value in eps]) if eps is not None else tried.search()
+        choice = tried.along([value / unit for value in eps]) if eps is not None else tried.search()
         growth = 1.0
         if n_points < n:
             part = np.sort(rng.permutation(n_points)[: n_points // 4])
             few_views, few_mass = [_rows(view, part) for view in views], _mass_of_part(mass, part)
             fewer = _Trials(few_views, view_options, few_mass, n_jobs)
-            growth = _growth(fewer.search().best, curve.best, n / n_points)
-    return EpsChoice(
-        eps=curve.best * growth * unit,
-        grid=curve.grid * growth * unit,
-        scores=curve.scores,
-        standard_errors=curve.standard_errors,
-        kind="counts" if split == "counts" else "features",
-        doubt=curve.doubt,
-        n_points=n_points,
-        growth=growth,
-    )
+            growth = _growth(fewer.search().eps, choice.eps, n / n_points)
+    kind: Kind = "counts" if split == "counts" else "features"
+    best, grid = choice.eps * growth * unit, choice.grid * growth * unit
+    return replace(choice, eps=best, grid=grid, kind=kind, growth=growth)
 
 
 def _growth(of_quarter: float, of_all: float, factor: float) -> float:
@@ -285,16 +278,6 @@ def _mean_cost(
 ) -> float:
     problem = TransportProblem(points, replace(options, normalize=True), mass=mass, n_jobs=n_jobs)
     return float(problem.cost.scale)
-
-
-class Curve(NamedTuple):
-    """Scores along a grid, the best eps, and what speaks against it."""
-
-    grid: FloatArray
-    scores: FloatArray
-    standard_errors: FloatArray
-    best: float
-    doubt: Doubt
 
 
 class _Trials:
@@ -331,7 +314,7 @@ class _Trials:
         if eps == self.best:
             self._best_averages = averages
 
-    def search(self) -> Curve:
+    def search(self) -> EpsChoice:
         """Try values upward and downward from the first until the error has clearly risen."""
         upward = range(FIRST, LARGEST + 1)
         downward = range(FIRST - 1, SMALLEST - 1, -1)
@@ -341,25 +324,26 @@ class _Trials:
                 self.add(eps)
                 if self._clearly_worse(eps):
                     break
-        return self.curve()
+        return self.choice()
 
-    def along(self, values: Sequence[float]) -> Curve:
+    def along(self, values: Sequence[float]) -> EpsChoice:
         """Try the given values."""
         for eps in sorted(values, reverse=True):
             self.add(float(eps))
-        return self.curve()
+        return self.choice()
 
     @property
     def best(self) -> float:
         """The value with the smallest error."""
         return min(self.errors, key=lambda eps: float(self.errors[eps].mean()))
 
-    def curve(self) -> Curve:
-        """All scores in the order of eps."""
+    def choice(self) -> EpsChoice:
+        """All scores in the order of eps, and the best value for these points."""
         grid = np.array(sorted(self.errors))
         scores = np.array([self.errors[eps].mean() for eps in grid])
         spread = np.array([self._standard_error(eps) for eps in grid])
-        return Curve(grid, scores, spread, lowest_point(grid, scores), self._doubt())
+        best, n = lowest_point(grid, scores), len(self.of_mean)
+        return EpsChoice(best, grid, scores, spread, "features", self._doubt(), n)
 
     def _clearly_worse(self, eps: float) -> bool:
         difference = float((self.errors[eps] - self.errors[self.best]).mean())
@@ -370,16 +354,9 @@ class _Trials:
 
     def _own_error(self) -> float:
         """Error of the best graphs in the view that they were built on."""
-        return float(
-            np.mean(
-                [
-                    _errors(average, own.features, walk.problem)
-                    for average, (walk, own, _) in zip(
-                        self._best_averages, self._pairs, strict=True
-                    )
-                ]
-            )
-        )
+        both = zip(self._best_averages, self._pairs, strict=True)
+        errors = [_errors(mean, own.features, walk.problem) for mean, (walk, own, _) in both]
+        return float(np.mean(errors))
 
     def _doubt(self) -> Doubt:
         best = self.best

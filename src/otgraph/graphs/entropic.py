@@ -105,9 +105,7 @@ def entropic_ot_graph(
     require_dense_memory(checked.shape[0])
     workers = Workers(n_jobs, progress=progress)
     try:
-        cost = direct_cost(
-            checked, metric=metric, power=power, normalize=normalize, workers=workers
-        )
+        cost = direct_cost(checked, **options.cost(), workers=workers)
         matrix = cost.matrix()
         if not self_loops:
             np.fill_diagonal(matrix, np.inf)

@@ -97,9 +97,7 @@ def knn_gaussian_graph(
     k = check_neighbor_count(n_neighbors, "n_neighbors", n - 1 + include_self)
     workers = Workers(n_jobs, progress=progress)
     try:
-        cost = direct_cost(
-            checked, metric=metric, power=power, normalize=normalize, workers=workers
-        )
+        cost = direct_cost(checked, **options.cost(), workers=workers)
         indices, values = cost.nearest(k - include_self)
     finally:
         workers.close()
@@ -164,9 +162,7 @@ def gaussian_graph(
     require_dense_memory(checked.shape[0])
     workers = Workers(n_jobs, progress=progress)
     try:
-        cost = direct_cost(
-            checked, metric=metric, power=power, normalize=normalize, workers=workers
-        )
+        cost = direct_cost(checked, **options.cost(), workers=workers)
         matrix = cost.matrix()
         fill_symmetric(matrix, lambda block, a, b: gaussian_in_place(block, eps), workers)
     finally:

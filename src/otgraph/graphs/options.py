@@ -21,7 +21,11 @@ from otgraph.graphs.keywords import (
     power_of_distance,
     seed,
 )
-from otgraph.typing import Metric, RandomState  # noqa: TC001  # the command line reads annotations
+from otgraph.typing import (  # noqa: TC001  # the command line reads annotations
+    Keywords,
+    Metric,
+    RandomState,
+)
 
 Search: TypeAlias = Literal["auto", "exact", "approximate"]
 OnFailure: TypeAlias = Literal["warn", "raise"]
@@ -49,6 +53,10 @@ class CostOptions(Options):
     )
     power: float = option(2.0, "Power of the distance.", power_of_distance)
     normalize: bool = option(True, "Divide costs by their mean, so that eps has no unit.", flag)
+
+    def cost(self) -> Keywords:
+        """These keywords, for the functions that make costs."""
+        return {"metric": self.metric, "power": self.power, "normalize": self.normalize}
 
 
 @dataclass(frozen=True, kw_only=True)

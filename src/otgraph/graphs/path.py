@@ -106,6 +106,20 @@ class WarmPath:
         self.problem.screener.keep(solution.state.screen)
 
 
+# Columns of the table of a path, and their types.
+TABLE = {
+    "eps": "f8",
+    "mean_degree": "f8",
+    "min_degree": "i8",
+    "max_degree": "i8",
+    "n_connected": "i8",
+    "status": "U20",
+    "marginal_error": "f8",
+    "duality_gap": "f8",
+    "n_steps": "i8",
+}
+
+
 class EpsPath:
     """A sequence of graphs, one per value of ``eps``."""
 
@@ -158,33 +172,12 @@ class EpsPath:
 
     def table(self) -> NDArray[np.void]:
         """One record per graph; ``pandas.DataFrame(path.table())`` makes it a data frame."""
-        rows = []
-        for graph in self._graphs:
-            certificate, degrees = graph.certificate, graph.degrees
-            rows.append(
-                (
-                    certificate.eps,
-                    graph.mean_degree,
-                    int(degrees.min()),
-                    int(degrees.max()),
-                    graph.n_connected,
-                    str(certificate.status),
-                    certificate.marginal_error,
-                    certificate.duality_gap,
-                    certificate.n_steps,
-                )
+        rows = [
+            (
+                graph.eps, graph.mean_degree, graph.degrees.min(), graph.degrees.max(),
+                graph.n_connected, str(graph.certificate.status), graph.certificate.marginal_error,
+                graph.certificate.duality_gap, graph.certificate.n_steps,
             )
-        return np.array(
-            rows,
-            dtype=[
-                ("eps", "f8"),
-                ("mean_degree", "f8"),
-                ("min_degree", "i8"),
-                ("max_degree", "i8"),
-                ("n_connected", "i8"),
-                ("status", "U20"),
-                ("marginal_error", "f8"),
-                ("duality_gap", "f8"),
-                ("n_steps", "i8"),
-            ],
-        )
+            for graph in self._graphs
+        ]  # fmt: skip
+        return np.array(rows, dtype=list(TABLE.items()))

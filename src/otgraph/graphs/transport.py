@@ -99,9 +99,7 @@ class TransportProblem:
         mass = check_mass(mass, X.shape[0], self_loops=options.self_loops)
         self.cost = make_cost(
             X,
-            metric=options.metric,
-            power=options.power,
-            normalize=options.normalize,
+            **options.cost(),
             exact=EXACT_SEARCH[options.search],
             seed=self.seed,
             workers=Workers(n_jobs, progress=bool(progress)),
