@@ -167,16 +167,13 @@ def _answer(request: Keywords) -> Answer:
         _limit_processor(request["seconds"])
         heard.clear()  # those of imports come in the caller's process, too
         try:
-            return "value", read(request["path"]), _sendable(heard)
+            value = read(request["path"])
+            shown = [each.message for each in heard if issubclass(each.category, UserWarning)]
+            return "value", value, [UserWarning(str(message)) for message in shown]
         except MemoryError:
             return "memory", f"it needs more than the {format_bytes(free)} that are free", []
         except Exception as error:  # libraries raise different errors for damaged files
             return "error", " ".join(str(error).split()) or type(error).__name__, []
-
-
-def _sendable(heard: list[warnings.WarningMessage]) -> list[Warning]:
-    shown = [each.message for each in heard if issubclass(each.category, UserWarning)]
-    return [UserWarning(str(message)) for message in shown]
 
 
 def _limit_processor(seconds: float) -> None:

@@ -122,7 +122,10 @@ def table_chunks(
             raise ValueError(msg) from error
         except pandas.errors.ParserError as error:
             msg = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-            raise ValueError(_with_line_number(msg, layout.first_line)) from error
+            # pandas has not seen the first lines.
+            before = layout.first_line
+            msg = re.sub(r"(?<=line )\d+", lambda found: str(int(found[0]) + before), msg)
+            raise ValueError(msg) from error
         except UnicodeDecodeError as error:
             msg = "it is not text in UTF-8."
             raise ValueError(msg) from error
@@ -167,11 +170,6 @@ def _exact_numbers(pandas: ModuleType) -> dict[str, str]:
     major, minor = map(int, pandas.__version__.split(".")[:2])
     # From 3.1 on it always does, and the option is deprecated.
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
-
-
-def _with_line_number(message: str, before: int) -> str:
-    """A message of pandas, which has not seen the first lines, with the line of the file."""
-    return re.sub(r"(?<=line )\d+", lambda found: str(int(found[0]) + before), message)
 
 
 def _typed(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
@@ -239,27 +237,17 @@ def _columns(frame: pd.DataFrame, names: list[str] | None) -> list[str] | list[i
 
 
 @contextlib.contextmanager
-def _opened(source: str | bytes) -> Iterator[IO[bytes]]:
-    """The decompressed bytes. The first bytes show whether they are compressed, not the name."""
+def _text(source: str | bytes) -> Iterator[IO[str]]:
+    """The text, with its line ends as they are.
+
+    The first bytes show whether it is compressed, not the name.
+    """
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as stream:
         packed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         stream.seek(0)
-        if not packed:
-            yield stream
-            return
-        with gzip.GzipFile(fileobj=stream) as unpacked:
-            yield unpacked  # type: ignore[misc]
-
-
-@contextlib.contextmanager
-def _text(source: str | bytes) -> Iterator[IO[str]]:
-    """The text, with its line ends as they are."""
-    with _opened(source) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        try:
+        unpacked = gzip.GzipFile(fileobj=stream) if packed else contextlib.nullcontext(stream)
+        with unpacked as content, io.TextIOWrapper(content, "utf-8-sig", newline="") as text:
             yield text
-        finally:
-            text.detach()  # `_opened` closes the stream
 
 
 @contextlib.contextmanager

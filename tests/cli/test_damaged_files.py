@@ -16,6 +16,7 @@ from pathlib import Path
 import anndata
 import numpy as np
 import pytest
+import scipy
 import scipy.sparse as sp
 
 from otgraph import _unpacked
@@ -39,6 +40,7 @@ def assert_refused(done, *words):
 
 
 BANNER = b"%%MatrixMarket matrix coordinate real general\n"
+scipy_version = tuple(map(int, scipy.__version__.split(".")[:2]))
 # scipy 1.17 crashes on these.
 CRASHING = {
     "zero bytes": BANNER + b"3 3 2\n1 1 1\0\0\n2 2 1.0\n",
@@ -46,12 +48,11 @@ CRASHING = {
 }
 
 
+@pytest.mark.skipif(scipy_version < (1, 17), reason="older versions may read what is there")
 @pytest.mark.parametrize("name", CRASHING)
 def test_matrix_market_that_crashes_its_reader(cli, name):
     Path("s.mtx").write_bytes(CRASHING[name])
-    done = cli("info", "s.mtx")
-    if done.code:  # other versions of scipy refuse it, or read what is there
-        assert_refused(done, "s.mtx: cannot be read: ")
+    assert_refused(cli("info", "s.mtx"), "s.mtx: cannot be read: ")
 
 
 @pytest.mark.parametrize(
@@ -163,9 +164,7 @@ class TestH5ad:
             place += 16 + (length + 7) // 8 * 8
         cells.write_bytes(content)
         monkeypatch.setattr("otgraph._isolated.START_SECONDS", 6.0)
-        done = cli("info", cells)
-        if done.code:  # other versions of HDF5 refuse it
-            assert_refused(done, "cells.h5ad: cannot be read: ")
+        assert_refused(cli("info", cells), "cells.h5ad: cannot be read: ")
 
     def test_of_another_kind(self, cli, tmp_path):
         (tmp_path / "text.h5ad").write_text("not HDF5")

@@ -12,6 +12,7 @@ block, and each block collects its entries from all tasks that have any.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import getitem
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -191,7 +192,7 @@ def shuffle(
     n, futures = ranges[-1][1], []
     for b, (first, last) in enumerate(ranges):
         own = [
-            cluster.submit("entries", _entries_of, found, b)
+            cluster.submit("entries", getitem, found, b)
             for found, (_, filled) in zip(sorted_entries, notes, strict=True)
             if b in filled
         ]
@@ -232,10 +233,6 @@ def by_block(
         mine = slice(bounds[block], bounds[block + 1])
         blocks[block] = rows[mine], columns[mine], values[mine]
     return Kept(blocks, (note, set(blocks)))
-
-
-def _entries_of(found: dict[int, Entries], block: int) -> Entries:
-    return found[block]
 
 
 def sorted_rows(

@@ -16,6 +16,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -105,7 +106,9 @@ class Cluster:
 
     def notes(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """The notes of `Kept` results, in order."""
-        return self.gather([self._submit("note", _note, future) for future in futures], label)
+        return self.gather(
+            [self._submit("note", attrgetter("note"), future) for future in futures], label
+        )
 
     def gather(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
@@ -283,10 +286,6 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
 def _call(function: Callable[..., T], *args: object) -> T:
     """Run a task; `Kept` arguments are replaced by their values."""
     return function(*(arg.value if isinstance(arg, Kept) else arg for arg in args))
-
-
-def _note(kept: Kept[object, N]) -> N:
-    return kept.note
 
 
 def _identity(values: T) -> T:

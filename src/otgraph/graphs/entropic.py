@@ -116,7 +116,9 @@ def entropic_ot_graph(
             def report(eps: float, error: float) -> None:
                 stages.setdefault(eps, []).append(error)
                 if bar is not None:
-                    _show(bar, eps, error)
+                    text = f"eps {eps:.3g}, marginal error {error:.1e}"
+                    bar.set_postfix_str(text, refresh=False)
+                    bar.update()
 
             solution = symmetric_sinkhorn(
                 matrix, masses, eps, tol=tol, max_iter=max_iter, workers=workers, report=report
@@ -227,11 +229,6 @@ def _relative_gap(
     if not leftovers.max() <= FEASIBLE:
         return float("inf")  # marginals are not exact, so the gap is unknown
     return float(eps * gaps.sum() / (transport.sum() + eps * mass.sum()))
-
-
-def _show(bar: tqdm, eps: float, error: float) -> None:
-    bar.set_postfix_str(f"eps {eps:.3g}, marginal error {error:.1e}", refresh=False)
-    bar.update()
 
 
 def _complain(certificate: Certificate, tol: float, on_failure: str) -> None:

@@ -153,8 +153,8 @@ class Keyword:
         for construction, meaning in self.meanings.items():
             groups.setdefault(meaning.removesuffix("."), []).append(construction)
         parts = [
-            meaning if unmarked in names else f"{', '.join(names)}: {_lower_first(meaning)}"
-            for meaning, names in groups.items()
+            text if unmarked in names else f"{', '.join(names)}: {text[:1].lower()}{text[1:]}"
+            for text, names in groups.items()
         ]
         return f"{'; '.join(parts)}."
 
@@ -162,10 +162,6 @@ class Keyword:
         """The meaning, and what None stands for."""
         none = f" None: {self.unset}." if self.unset else ""
         return self.meaning(unmarked) + none
-
-
-def _lower_first(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
 
 
 def merged(classes: Mapping[str, type[Options]]) -> dict[str, Keyword]:
