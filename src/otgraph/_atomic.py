@@ -2,7 +2,7 @@
 
 A file is written under a hidden name in the folder of its target, flushed to the disk and then
 renamed. The writer holds a lock on it as long as it lives. The next write into the same folder
-removes hidden files that nobody holds: those of writers that were killed.
+removes hidden files that are not locked: their writers were killed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def replacing(path: str, *, overwrite: bool = True) -> Iterator[BinaryIO]:
     """A new file that takes the place of ``path`` once it is complete and on the disk.
 
     Only regular files are replaced, and their permissions are kept. A link goes on pointing to
-    its file. Without `overwrite` a file that is there, or has come meanwhile, is an error.
+    its file. Without `overwrite`, an existing file is an error, even if it was created during the
+    work.
     """
     check_replaceable(path, overwrite=overwrite)
     target = os.path.realpath(path)
@@ -55,7 +56,7 @@ def replacing(path: str, *, overwrite: bool = True) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if os.name == "posix":  # while it is locked, so that nobody takes it for a leftover
+            if os.name == "posix":  # still locked, so no other writer removes it
                 _rename(path, temporary, target, overwrite=overwrite)
         if os.name != "posix":  # Windows does not rename an open file
             _rename(path, temporary, target, overwrite=overwrite)
@@ -123,7 +124,7 @@ def _new_file(directory: str) -> tuple[int, str]:
         )
         if fcntl is None:
             return descriptor, temporary
-        with contextlib.suppress(OSError):  # file systems without locks; nobody can remove it then
+        with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         # Another writer may have taken it for a leftover before it was locked.
         if _is_name_of(descriptor, temporary):

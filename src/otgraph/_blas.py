@@ -6,7 +6,7 @@ code sets too. Two rules make the limit right in every thread and in every order
 
 * Libraries are asked and set directly. The limits of threadpoolctl remember the thread that set
   them first, and are silently ignored in all others.
-* What is restored is what this package changed, and only if nobody has changed it since.
+* Only numbers that this package set are restored, unless other code has changed them since.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Limit:
         self._mine = threading.local()  # the same for libraries with a number per thread
 
     def __enter__(self) -> None:
-        """Set the limit, also if somebody else has raised it since the last one entered."""
+        """Set the limit, even if other code has raised it since the last one entered."""
         shared = [library for library in _libraries() if not library.per_thread]
         with self._lock:
             _limit_to_one(shared, self._before)

@@ -165,7 +165,7 @@ def _answer(request: Keywords) -> Answer:
         free = available_bytes()
         limit_memory(free)
         _limit_processor(request["seconds"])
-        heard.clear()  # those of imports come in the caller's process, too
+        heard.clear()  # imports in the caller's process give the same warnings
         try:
             value = read(request["path"])
             shown = [each.message for each in heard if issubclass(each.category, UserWarning)]
@@ -177,7 +177,7 @@ def _answer(request: Keywords) -> Answer:
 
 
 def _limit_processor(seconds: float) -> None:
-    """Die after this time even if nobody is left to wait: the parent may be killed."""
+    """End this process after the given time, even if its parent was killed."""
     try:
         import resource
     except ImportError:  # Windows

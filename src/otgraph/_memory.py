@@ -69,7 +69,7 @@ def _address_room(base: Path) -> Iterator[int]:
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Let this process take at most so much more, where the system can hold it to that."""
+    """Limit how much more memory this process may take, where the system allows it."""
     used = _field(Path("/proc/self/status"), "VmSize:", 1024)
     if used is not None and resource is not None:
         _, most = resource.getrlimit(resource.RLIMIT_AS)

@@ -184,7 +184,7 @@ def _typed(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
             numbers = _hidden_numbers(frame.iloc[:, i], layout)
             if numbers is not None:
                 found[frame.columns[i]] = numbers
-    frame = frame.copy(deep=False)  # a table of its own, whose columns may be replaced
+    frame = frame.copy(deep=False)  # a shallow copy, whose columns can be replaced
     for name, numbers in found.items():
         frame[name] = numbers
     return frame

@@ -35,7 +35,7 @@ SHORTEST_LINE, SHORTEST_NUMBER = 6, 2
 
 
 def check_fits(n_bytes: int, what: str = "it") -> None:
-    """Raise an error if so much memory is not free."""
+    """Raise an error if this many bytes are not free."""
     free = available_bytes()
     if n_bytes > free:
         _refuse_size(

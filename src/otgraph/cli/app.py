@@ -188,7 +188,7 @@ def _complain(message: str, *, as_json: bool = False) -> None:
 
 
 def _print_any_text() -> None:
-    """Print names that are no valid text, as file names may be, with escapes and not errors."""
+    """Print file names that are not valid text with escapes, instead of raising an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

@@ -25,7 +25,7 @@ IDENTIFIER = re.compile(
 DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./]\d\d?[./]\d{2,4}")
 # A column with a tenth of the spread of another has a hundredth of its part in squared distances.
 UNEQUAL = 10.0
-# By chance the spreads of so many columns fall from each to the next in one case of 120.
+# Principal components have falling spreads. Five random columns do so in one case of 120.
 COMPONENTS = 5
 # Numbers of a table from which spreads are estimated; the sample takes half a second.
 SAMPLE_ENTRIES = 10**7
@@ -37,7 +37,7 @@ CELL_WIDTH = 24  # characters of a name or an example that a table shows
 
 @dataclass(frozen=True)
 class WordColumn:
-    """A column that is not numeric, with its first cell that is no number."""
+    """A column that is not numeric, and its first cell that is not a number."""
 
     name: str
     handle: str  # for --drop
@@ -97,7 +97,7 @@ def unequal_spread(values: Array) -> tuple[float, int, int] | None:
 def handles(names: Sequence[object]) -> list[str]:
     """What to write after ``--drop`` for each column: its name, or its number.
 
-    A number stands for a name that has a comma, or that an earlier column has, too.
+    The number is used if the name is empty, contains a comma, or repeats an earlier name.
     """
     first: dict[str, int] = {}
     for i, name in enumerate(names):
@@ -184,7 +184,7 @@ def _spreads(values: Array) -> Array:
     sample = np.asarray(values[:: -(-n // rows)], dtype=np.float64)
     present = ~np.isnan(sample)
     count = np.maximum(present.sum(axis=0), 1)
-    # Infinity, which is refused later, shall not warn here.
+    # Infinite values are refused later, so they need not warn here.
     with np.errstate(invalid="ignore", over="ignore"):
         mean = np.where(present, sample, 0.0).sum(axis=0) / count
         variance = (np.where(present, sample - mean, 0.0) ** 2).sum(axis=0) / count

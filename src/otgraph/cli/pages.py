@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from otgraph.typing import Array
 
 PAGES = (".html",)
-MOST_COLUMNS = 50  # more make a list that nobody reads, and a large page
+MOST_COLUMNS = 50  # a longer list is hard to read and makes the page large
 
 
 def explore(

@@ -56,7 +56,7 @@ class Points:
     # The numbers as they were read, to which `column_names` belong; None if these are `values`.
     features: Values | None = None
     handles: Sequence[str] = ()  # what --drop calls the columns
-    words: Sequence[WordColumn] = ()  # columns that are no features, and were not dropped
+    words: Sequence[WordColumn] = ()  # columns of words, which cannot be features
     transposed: bool = False
     # If rows were left out: those of the file that are points, and the names of all of them.
     kept: BoolArray | None = None
@@ -202,8 +202,8 @@ def known_labels(path: str | None, points: Points | None, n: int) -> Array:
 def read_labels(path: str, points: Points | None, n: int) -> Array:
     """Labels from a file, matched by row names if both files have them, else in order.
 
-    An empty line of a text with one column is an unknown label. If rows of the points were left
-    out, the file has the labels of these rows, too.
+    An empty line of a text with one column is an unknown label. The file also has the labels of
+    rows that were left out of the points.
     """
     if points is None or points.kept is None:
         return _labels_of_rows(path, None if points is None else points.row_names, n)

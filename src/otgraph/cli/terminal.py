@@ -66,7 +66,7 @@ def say_table(
     for i, name in enumerate(header):
         table.add_column(name, justify="right" if i in right else "left")
     for row in rows:
-        table.add_row(*map(Text, row))  # as text: brackets in a name are no markup
+        table.add_row(*map(Text, row))  # as text: rich takes brackets for markup
     console.print(table)
 
 

@@ -98,7 +98,7 @@ def picture_target(path: str | None, run: RunOptions) -> list[Target]:
 
 
 def write_graph(place: Target, graph: Graph, points: Points) -> None:
-    """Write a graph with the names of `points`; .h5ad keeps the whole input, too."""
+    """Write a graph with the names of `points`; .h5ad files also keep the whole input."""
     if place.suffix == ".otg":
         graph.save(place.path, overwrite=place.force)
     elif place.suffix == ".h5ad":

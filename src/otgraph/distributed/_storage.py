@@ -86,7 +86,7 @@ def _begin(target: str) -> None:
 
 def _finish(target: str, written: Sequence[None]) -> None:
     del written  # an argument, so that this task waits for it
-    if os.path.lexists(target):  # it came meanwhile; an empty folder would be replaced
+    if os.path.lexists(target):  # created since `_begin`; os.rename would replace an empty folder
         msg = f"{target!r} exists already; remove it or choose another name."
         raise FileExistsError(msg)
     os.rename(_partial(target), target)

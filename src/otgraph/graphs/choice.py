@@ -236,7 +236,7 @@ def choose_by_prediction(
         views, view_options = count_halves(X, prepare, rng), options
     else:
         views, view_options = feature_halves(X, options, rng)
-    with warnings.catch_warnings():  # about graphs that nobody gets to see
+    with warnings.catch_warnings():  # the trial graphs are not returned
         warnings.simplefilter("ignore")
         view_options = replace(view_options, normalize=True, on_failure="warn")
         unit = 1.0

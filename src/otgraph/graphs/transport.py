@@ -239,7 +239,7 @@ class TransportProblem:
         """The options and results that a graph records."""
         used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
         if solution.certificate.status == Status.EXACT:
-            used = "exact"  # also if the search was widened while minimum flows were added
+            used = "exact"  # the search may have been widened for minimum flows
         return {
             "method": "quadratic",
             **self.options.record(),
@@ -263,7 +263,7 @@ class TransportProblem:
         return sp.csr_matrix(half + half.T)
 
     def report_components(self, graph: HasComponents) -> None:
-        """Warn if a graph has several components and nobody decided about that."""
+        """Warn about several components unless `connect` was given."""
         if self.options.connect is None and graph.n_connected > 1:
             message = _components_message(graph, self.wish.min_degree)
             warnings.warn(message, DisconnectedWarning, stacklevel=3)

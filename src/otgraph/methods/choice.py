@@ -162,7 +162,7 @@ def _by_labels(
     keywords = options.keywords()
     if values is None:  # in units of the mean cost
         keywords["normalize"] = True
-    with warnings.catch_warnings():  # about graphs that nobody gets to see
+    with warnings.catch_warnings():  # the trial graphs are not returned
         warnings.simplefilter("ignore")
         path = eps_path(
             X, LABEL_GRID if values is None else values, mass=mass, n_jobs=n_jobs, **keywords
