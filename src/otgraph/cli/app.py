@@ -29,15 +29,13 @@ import typer
 
 from otgraph.cli.graphs import graph, info, path
 from otgraph.cli.methods import cluster, denoise, embed, labels
+from otgraph.cli.options import RunOptions
 from otgraph.cli.pages import demo, explore, reproduce
-from otgraph.cli.report import one_line
+from otgraph.cli.report import Report, one_line
 from otgraph.cli.terminal import ERROR, WARNING, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from otgraph.cli.options import RunOptions
-    from otgraph.cli.report import Report
 
 PROGRAM = "otgraph"
 
@@ -116,18 +114,19 @@ def _main(
 app.callback(help=app.info.help, epilog=app.info.epilog)(_main)
 
 
-def _command(function: Callable[..., Report]) -> Callable[..., None]:
+def _command(function: Callable[..., None]) -> Callable[..., None]:
     """A function for typer: takes plain options and returns an exit code.
 
-    A parameter whose type is a data class becomes one option for each field of that class.
+    A parameter whose type is a data class becomes one option for each field of that class. The
+    report is made from the options of the run.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if is_dataclass(parameter.annotation):
-            groups[parameter.name] = parameter.annotation
-            options = inspect.signature(parameter.annotation, eval_str=True)  # type: ignore[arg-type]
-            parameters += options.parameters.values()
+        group = RunOptions if parameter.annotation is Report else parameter.annotation
+        if is_dataclass(group):
+            groups[parameter.name] = group
+            parameters += inspect.signature(group, eval_str=True).parameters.values()
         else:
             parameters.append(parameter)
     names = [parameter.name for parameter in parameters]
@@ -136,6 +135,7 @@ def _command(function: Callable[..., Report]) -> Callable[..., None]:
     def call(**values: Any) -> None:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        values["report"] = Report(function.__name__, values["report"])
         raise typer.Exit(int(_exit_code(function, values, names)))
 
     del call.__wrapped__  # typer would look through to the original signature
@@ -151,13 +151,14 @@ for function in (graph, path, embed, cluster, labels, denoise, explore, info, re
 
 
 def _exit_code(
-    function: Callable[..., Report], arguments: dict[str, Any], options: list[str]
+    function: Callable[..., None], arguments: dict[str, Any], options: list[str]
 ) -> ExitCode:
-    run: RunOptions = arguments["run"]
+    report: Report = arguments["report"]
+    run = report.run
     start = time.perf_counter()
     try:
         with _heard_warnings(options, silent=run.json or run.verbose is False) as heard:
-            report = function(**arguments)
+            function(**arguments)
         not_converged = report.not_converged or any(gave_up for _, gave_up in heard)
         report.finish(time.perf_counter() - start, [text for text, _ in heard], not_converged)
     except KeyboardInterrupt:
@@ -171,7 +172,7 @@ def _exit_code(
         _complain(one_line(error, options), as_json=run.json)
         return ExitCode.ERROR
     try:
-        report.show(run)
+        report.show()
         sys.stdout.flush()
     except OSError as error:
         return _lost_output(error)

@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
-from otgraph.cli.options import GraphOptions, RunOptions, SolverOptions
+from otgraph.cli.options import GraphOptions, SolverOptions
 from otgraph.cli.preparation import RECORD, warn_of_doubts
 from otgraph.cli.reading import is_graph_file, read_graph, read_points, read_vector
 from otgraph.cli.report import blaming, one_line
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 QUADRATIC = "quadratic"  # the construction that chooses its eps and runs on a cluster
 
 
-def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
+def builder(options: GraphOptions, *, progress: bool) -> Callable[..., Graph]:
     """The function that builds the graph; options are checked here, before points are read.
 
     It takes the points, and keywords that replace the options.
@@ -60,7 +60,7 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
         check_goal(given.get("eps"), given.get("mean_degree"))
     keywords = _with_files_read(given)
     if "progress" in known:
-        keywords["progress"] = run.shows_progress
+        keywords["progress"] = progress
 
     def build(points: Points, **changes: Any) -> Graph:
         chosen = points.aligned({**keywords, **changes})
@@ -77,10 +77,10 @@ def builder(options: GraphOptions, run: RunOptions) -> Callable[..., Graph]:
 
 
 @contextlib.contextmanager
-def computing(report: Report, stage: str, points: Points, run: RunOptions) -> Iterator[None]:
+def computing(report: Report, stage: str, points: Points) -> Iterator[None]:
     """A stage that computes with points: errors name their file, compilation is announced."""
-    source = f"{points.source}:"
-    with report.stage(stage), compilation_noted(run.shows_progress), blaming(X=source):
+    source, shown = f"{points.source}:", report.run.shows_progress
+    with report.stage(stage), compilation_noted(shown), blaming(X=source):
         yield
 
 
@@ -88,7 +88,6 @@ def built_graph(
     path: str,
     reading: ReadOptions,
     building: GraphOptions,
-    run: RunOptions,
     report: Report,
     *,
     aside: str | None = None,
@@ -98,15 +97,15 @@ def built_graph(
 
     ``choose`` returns keywords that replace options when the points are known.
     """
-    build = builder(building, run)
+    build = builder(building, progress=report.run.shows_progress)
     with report.stage("read"):
         points = read_points(path, reading, aside=aside)
     changes = {}
     if choose is not None:
-        with computing(report, "choose", points, run):
+        with computing(report, "choose", points):
             changes = choose(points)
     warn_of_doubts(points, building.given().get("metric"))
-    with computing(report, "build", points, run):
+    with computing(report, "build", points):
         return build(points, **changes), points
 
 
@@ -114,7 +113,6 @@ def graph_from(
     path: str,
     reading: ReadOptions,
     building: GraphOptions,
-    run: RunOptions,
     report: Report,
     *,
     weights: bool = False,
@@ -123,7 +121,7 @@ def graph_from(
 ) -> tuple[Graph, Points | None]:
     """A graph from a graph file, or else :func:`built_graph`."""
     if not (weights or is_graph_file(path)):
-        return built_graph(path, reading, building, run, report, aside=aside, choose=choose)
+        return built_graph(path, reading, building, report, aside=aside, choose=choose)
     if aside is not None:
         refuse(f"{path}: is a graph and has no column {aside!r}; give the points instead.")
     with report.stage("read"):
@@ -140,9 +138,9 @@ def finished_graph(path: str, building: GraphOptions) -> Graph:
     return read_graph(path)
 
 
-def path_keywords(options: SolverOptions, run: RunOptions) -> Keywords:
+def path_keywords(options: SolverOptions, report: Report) -> Keywords:
     """Keywords of :func:`otgraph.eps_path`."""
-    return {**_with_files_read(options.given()), "progress": run.shows_progress}
+    return {**_with_files_read(options.given()), "progress": report.run.shows_progress}
 
 
 def choice_keywords(options: GraphOptions) -> Keywords:

@@ -19,7 +19,6 @@ from otgraph.cli.options import (
     Picture,
     PointsFile,
     ReadOptions,
-    RunOptions,
     SolverOptions,
     argument,
     option,
@@ -71,18 +70,17 @@ def graph(
     *,
     building: GraphOptions,
     reading: ReadOptions,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Build a graph and write it to a file.
 
     The suffix of OUTPUT sets its format. .otg keeps everything, and the other commands read it.
     .npz, .mtx, .csv, .tsv, .parquet and .graphml hold the weights. .h5ad holds the input with the
     graph in scanpy's slots.
     """
-    place = target(output, GRAPHS, what="a graph", run=run)
-    pictures = picture_target(picture, run)
-    report = Report("graph", streamed=place.streamed)
-    built, data = built_graph(points, reading, building, run, report)
+    place = target(output, GRAPHS, what="a graph", report=report)
+    pictures = picture_target(picture, report)
+    built, data = built_graph(points, reading, building, report)
     with report.writing(place, *pictures):
         write_graph(place, built, data)
         for drawing in pictures:
@@ -94,7 +92,6 @@ def graph(
     report.row("points", str(data))
     report.facts |= {"points": data.source, "n_features": data.values.shape[1]}
     report.describe(built)
-    return report
 
 
 def path(
@@ -110,26 +107,24 @@ def path(
     *,
     solving: SolverOptions,
     reading: ReadOptions,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Build the graphs for a range of eps, and tabulate degrees and components.
 
     Each graph starts from the one before, so the range takes as long as a few graphs. Choose an
     eps, and build its graph with `otgraph graph`.
     """
     known = (*TABLES, JSON_SUFFIX, *PICTURES)
-    places = [] if output is None else [target(output, known, what="a path", run=run)]
-    streamed = any(place.streamed for place in places)
-    places += picture_target(picture, run)
+    places = [] if output is None else [target(output, known, what="a path", report=report)]
+    places += picture_target(picture, report)
     values = _eps_values(eps, eps_min, eps_max, steps)
-    keywords = path_keywords(solving, run)
+    keywords = path_keywords(solving, report)
     import otgraph
 
-    report = Report("path", streamed=streamed)
     with report.stage("read"):
         data = read_points(points, reading)
     warn_of_doubts(data, keywords.get("metric"))
-    with computing(report, "build", data, run):
+    with computing(report, "build", data):
         built = otgraph.eps_path(data.values, values, **data.aligned(keywords))
     table = built.table()
     report.not_converged = bool(np.any(table["status"] == "not_converged"))
@@ -142,7 +137,6 @@ def path(
     report.facts |= {"path": _records(table)}
     if output is None:
         report.body = _path_text(table)
-    return report
 
 
 def listed_eps(given: list[str] | None) -> list[float] | None:
@@ -205,10 +199,9 @@ def info(
         option("Points that a graph file was built from: checks the graph.", metavar="POINTS"),
     ] = None,
     reading: ReadOptions,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Describe a file: a graph and its certificate, or points as they would be read."""
-    report = Report("info")
     report.facts["file"] = file
     if is_graph_file(file):
         graph = _describe_graph_file(report, file)
@@ -219,7 +212,6 @@ def info(
     else:
         _describe_points(report, file, reading)
     report.description, report.rows = report.rows, []
-    return report
 
 
 def _describe_graph_file(report: Report, file: str) -> Graph:

@@ -20,7 +20,6 @@ from otgraph.cli.options import (
     Picture,
     PointsOrGraph,
     ReadOptions,
-    RunOptions,
     Weights,
     argument,
     given,
@@ -73,24 +72,21 @@ def embed(
     *,
     building: GraphOptions,
     reading: ReadOptions,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Embed a graph by its eigenmaps: coordinates as a table, or drawn as a picture.
 
     Takes a graph file, or points and the options of `otgraph graph`.
     """
-    place = target(output, (*TABLES, *ARRAYS, *PICTURES), what="an embedding", run=run)
-    places = [place, *picture_target(picture, run)]
+    place = target(output, (*TABLES, *ARRAYS, *PICTURES), what="an embedding", report=report)
+    places = [place, *picture_target(picture, report)]
     if n_components < 2 and any(each.suffix in PICTURES for each in places):
         refuse(f"--n-components must be at least 2 for a picture, got {n_components}.")
     if color is not None and label_column is not None:
         refuse("Give one of --color and --label-column, got both.")
     import otgraph
 
-    report = Report("embed", streamed=place.streamed)
-    graph, data = graph_from(
-        points, reading, building, run, report, weights=weights, aside=label_column
-    )
+    graph, data = graph_from(points, reading, building, report, weights=weights, aside=label_column)
     with report.stage("embed"), blaming(tol="--eigen-tol"):
         keywords = given(tol=eigen_tol, max_restarts=max_restarts)
         embedding = otgraph.eigenmaps(graph, n_components, **keywords)
@@ -102,7 +98,6 @@ def embed(
     report.describe(graph)
     report.row("eigenvalues", ", ".join(f"{value:.6g}" for value in embedding.eigenvalues))
     report.facts |= {"points": points, "eigenvalues": embedding.eigenvalues}
-    return report
 
 
 def _paint(
@@ -158,19 +153,18 @@ def cluster(
     *,
     building: GraphOptions,
     reading: ReadOptions,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Divide a graph into clusters: a table with the cluster of every point.
 
     Clusters are numbered from 0 by falling size; -1 marks points that no edge connects to any of
     them. --picture draws the eigenvalues, with the gap that gives the number of clusters.
     """
-    place = target(output, TABLES, what="a table of clusters", run=run)
-    pictures = picture_target(picture, run)
+    place = target(output, TABLES, what="a table of clusters", report=report)
+    pictures = picture_target(picture, report)
     import otgraph
 
-    report = Report("cluster", streamed=place.streamed)
-    graph, data = graph_from(points, reading, building, run, report, weights=weights)
+    graph, data = graph_from(points, reading, building, report, weights=weights)
     typed = {"tol": "--eigen-tol", "random_state": "--cluster-seed"}
     with report.stage("cluster"), blaming(**typed):
         keywords = given(
@@ -194,7 +188,6 @@ def cluster(
         "points": points, "n_clusters": found.n_clusters, "sizes": sizes, "n_outside": n_outside,
         "eigenvalues": found.eigenvalues,
     }  # fmt: skip
-    return report
 
 
 def labels(
@@ -211,15 +204,15 @@ def labels(
     *,
     building: GraphOptions,
     reading: ReadOptions,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Spread a few known labels over all points, with probabilities.
 
     Labels are a column of the points (--label-column), or a table (--labels) with one row per
     point, or with names of rows and labels. Empty cells and -1 are unknown labels. --eps auto
     chooses the eps that finds hidden labels best.
     """
-    place = target(output, TABLES, what="a table of labels", run=run)
+    place = target(output, TABLES, what="a table of labels", report=report)
     if (labels is None) == (label_column is None):
         came = "neither" if labels is None else "both"
         refuse(f"Give exactly one of --labels and --label-column, got {came}.")
@@ -227,7 +220,6 @@ def labels(
         check_file(labels)
     import otgraph
 
-    report = Report("labels", streamed=place.streamed)
     known: Array | None = None
 
     def choose(data: Points) -> Keywords:
@@ -236,7 +228,7 @@ def labels(
         return _chosen_by_labels(report, data, known, **choice_keywords(building), **given(mu=mu))
 
     graph, data = graph_from(
-        points, reading, building, run, report, weights=weights, aside=label_column,
+        points, reading, building, report, weights=weights, aside=label_column,
         choose=choose if building.chooses_eps else None,
     )  # fmt: skip
     if known is None:
@@ -261,7 +253,6 @@ def labels(
         "points": points, "classes": counts, "n_unreachable": n_unreachable,
         "error": spread.error,
     }  # fmt: skip
-    return report
 
 
 def _chosen_by_labels(report: Report, data: Points, known: Array, **keywords: Any) -> Keywords:
@@ -295,22 +286,21 @@ def denoise(
     *,
     building: GraphOptions,
     reading: ReadOptions,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Smooth features by a short random walk on the graph of the points.
 
     The graph is built from the same file with the options of `otgraph graph`, or taken from
     --graph. For .h5ad files, the graph is built on --use-rep and X is denoised.
     """
-    place = target(output, (*TABLES, *ARRAYS), what="an array", run=run)
+    place = target(output, (*TABLES, *ARRAYS), what="an array", report=report)
     if t != "auto" and not t.isdecimal():
         refuse(f"--t must be a number of steps or auto, got {t!r}.")
     steps = t if t == "auto" else int(t)
     import otgraph
 
-    report = Report("denoise", streamed=place.streamed)
     if graph is None:
-        built, data = built_graph(features, reading, building, run, report)
+        built, data = built_graph(features, reading, building, report)
     else:
         with report.stage("read"):
             built = finished_graph(graph, building)
@@ -330,4 +320,3 @@ def denoise(
     report.describe(built)
     report.row("denoised", f"{len(columns):,} column(s) by {steps} steps")
     report.facts |= {"points": features, "t": steps, "n_columns": len(columns)}
-    return report

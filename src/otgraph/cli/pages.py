@@ -19,7 +19,6 @@ from otgraph.cli.options import (
     Labels,
     PointsFile,
     ReadOptions,
-    RunOptions,
     SolverOptions,
     argument,
     given,
@@ -55,19 +54,18 @@ def explore(
     *,
     solving: SolverOptions,
     reading: ReadOptions,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Write a page with a slider over eps: points, edges, degrees and certificates.
 
     The page is one file that any browser opens, without network.
     """
-    place = target(output, PAGES, what="a page", run=run)
+    place = target(output, PAGES, what="a page", report=report)
     if labels is not None and label_column is not None:
         refuse("Give one of --labels and --label-column, got both.")
-    values, keywords = listed_eps(eps), path_keywords(solving, run)
+    values, keywords = listed_eps(eps), path_keywords(solving, report)
     from otgraph.plots import explore as page_of
 
-    report = Report("explore")
     with report.stage("read"):
         data = read_points(points, reading, aside=label_column)
         n, d = data.values.shape
@@ -75,7 +73,7 @@ def explore(
         if labels is not None or label_column is not None:
             groups = known_labels(labels, data, n)
     warn_of_doubts(data, keywords.get("metric"))
-    with computing(report, "build", data, run):
+    with computing(report, "build", data):
         page = page_of(
             data.values,
             place.path,
@@ -94,7 +92,6 @@ def explore(
     report.row("page", size)
     report.brief += [f"{n:,} points", size]
     report.facts |= {"n_points": n, "n_features": d}
-    return report
 
 
 def _columns(data: Points) -> dict[str, Array]:
@@ -141,19 +138,18 @@ def reproduce(
     ] = None,
     n_jobs: Annotated[int | None, option("Processes.", default="all cores")] = None,
     *,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Repeat an experiment of the paper, judge its claims and draw its figures.
 
     An interrupted run continues where it stopped.
     """
     from otgraph import experiments
 
-    report = Report("reproduce")
     if name == "list":
         report.body = "\n".join(experiments.NAMES)
         report.facts["names"] = list(experiments.NAMES)
-        return report
+        return
     with report.stage("compute"):
         outcome = experiments.reproduce(
             name,
@@ -163,7 +159,7 @@ def reproduce(
             variant=variant,
             data=data,
             genes=split_list(genes),
-            progress=run.shows_progress,
+            progress=report.run.shows_progress,
             n_jobs=n_jobs,
         )
     report.body = str(outcome)
@@ -173,7 +169,6 @@ def reproduce(
         "title": outcome.title,
         "claims": [asdict(claim) for claim in outcome.claims],
     }
-    return report
 
 
 def demo(
@@ -181,11 +176,10 @@ def demo(
         str, typer.Option("-o", "--output", help="Picture (.png, …) or points (.csv, .npy, …)")
     ] = "spiral.png",
     *,
-    run: RunOptions,
-) -> Report:
+    report: Report,
+) -> None:
     """Draw the graph of a noisy spiral beside its nearest neighbors, or write its points."""
-    place = target(output, (*PICTURES, *TABLES, *ARRAYS), what="a demo", run=run)
-    report = Report("demo", streamed=place.streamed)
+    place = target(output, (*PICTURES, *TABLES, *ARRAYS), what="a demo", report=report)
     if place.suffix in PICTURES:
         from otgraph.experiments import demo as spiral_demo
 
@@ -203,4 +197,3 @@ def demo(
         report.brief.append(f"{n:,} points in {d} dimensions")
         report.row("points", f"{n:,} in {d} dimensions, a noisy spiral")
         report.facts |= {"n_points": n, "n_features": d}
-    return report

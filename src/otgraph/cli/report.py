@@ -40,6 +40,7 @@ class Report:
     """Report that a command fills while it runs, printed at its end."""
 
     command: str
+    run: RunOptions
     rows: list[tuple[str, str]] = field(default_factory=list)  # label, or none, and text
     brief: list[str] = field(default_factory=list)  # for the single line printed to a pipe
     facts: dict[str, object] = field(default_factory=dict)  # of the JSON object
@@ -153,8 +154,9 @@ class Report:
             "peak_memory_bytes": peak,
         }
 
-    def show(self, run: RunOptions) -> None:
+    def show(self) -> None:
         """Print the report in the chosen form."""
+        run = self.run
         if run.json:
             print(json.dumps(plain(self.facts)))
             return

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from otgraph.cli.options import RunOptions
     from otgraph.cli.reading import Points
+    from otgraph.cli.report import Report
     from otgraph.graphs import Graph
     from otgraph.typing import Array, Keywords
 
@@ -75,7 +75,7 @@ class Target:
                 yield packed  # type: ignore[misc]
 
 
-def target(path: str, known: Collection[str], *, what: str, run: RunOptions) -> Target:
+def target(path: str, known: Collection[str], *, what: str, report: Report) -> Target:
     """Check a file name before the work, so that nothing fails after hours.
 
     ``-`` is CSV on standard output, if that is among the known suffixes. ``what`` names the
@@ -83,18 +83,19 @@ def target(path: str, known: Collection[str], *, what: str, run: RunOptions) -> 
     """
     if path != STDOUT:
         suffix = suffix_of(path, known, what=what)
-        _check_place(path, force=run.force)
-        return Target(path, suffix, run.force)
-    if run.json:
+        _check_place(path, force=report.run.force)
+        return Target(path, suffix, report.run.force)
+    if report.run.json:
         refuse("--json and -o - cannot both have standard output; write to a file.")
     if ".csv" not in known:
         refuse(f"standard output takes CSV only; {what} needs a file: {', '.join(known)}.")
+    report.streamed = True
     return Target(path, ".csv")
 
 
-def picture_target(path: str | None, run: RunOptions) -> list[Target]:
+def picture_target(path: str | None, report: Report) -> list[Target]:
     """The target of ``--picture``, if it was given."""
-    return [] if path is None else [target(path, PICTURES, what="a picture", run=run)]
+    return [] if path is None else [target(path, PICTURES, what="a picture", report=report)]
 
 
 def write_graph(place: Target, graph: Graph, points: Points) -> None:
