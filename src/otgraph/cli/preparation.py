@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from otgraph._text import listed
+from otgraph._text import listed, plain
 from otgraph.cli.columns import identifiers, unequal_spread
 from otgraph.cli.options import ReadOptions
 from otgraph.cli.terminal import refuse
@@ -63,12 +63,7 @@ class Preparation:
 
     def record(self) -> str:
         """Text for the parameters of a graph."""
-        arrays = {
-            name: None if value is None else np.asarray(value).tolist()
-            for name, value in vars(self).items()
-            if name in ("fill", "center", "scale", "components")
-        }
-        return json.dumps({**vars(self), **arrays, "summary": str(self)})
+        return json.dumps(plain({**vars(self), "summary": str(self)}))
 
 
 def recorded_preparation(params: Mapping[str, object]) -> str | None:

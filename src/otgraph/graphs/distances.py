@@ -74,7 +74,12 @@ def edge_distances(graph: Graph, metric: Metric = None) -> FloatArray:
             found = (kept * scale) ** (1.0 if precomputed else 1.0 / power)
         if 0.0 < scale < np.inf and np.isfinite(found).all():
             return np.asarray(found)
-    _check_points(graph)
+    if graph.points is None:
+        msg = (
+            "This graph has neither points nor costs, so it knows no distances. Build it from "
+            "points, load it with them, or pass them to `Graph.from_weights`."
+        )
+        raise ValueError(msg)
     cost, _ = metric_cost(graph, metric)
     return cost.listed(_rows_of(graph.weights), graph.weights.indices)
 
@@ -171,15 +176,6 @@ def _others(
     lacking = near.shape[1] - np.bincount(edges.rows, minlength=short[-1] + 1)[short]
     taken = ~is_edge & (np.cumsum(~is_edge, axis=1) <= lacking[:, None])
     return Listed(rows[taken], near[taken], values[taken])
-
-
-def _check_points(graph: Graph) -> None:
-    if graph.points is None:
-        msg = (
-            "This graph has neither points nor costs, so it knows no distances. Build it from "
-            "points, load it with them, or pass them to `Graph.from_weights`."
-        )
-        raise ValueError(msg)
 
 
 def _rows_of(matrix: SparseMatrix) -> LongArray:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from otgraph._blas import single_threaded_blas
 from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, row_blocks
-from otgraph._validation import check_positive, check_vector
+from otgraph._validation import check_mass, check_positive
 from otgraph.costs import check_input, direct_cost
 from otgraph.costs.blocks import MatrixCost
 from otgraph.costs.direct import check_new_points
@@ -156,11 +156,6 @@ def metric_of(graph: Graph, metric: Metric | None) -> Metric:
 
 
 def _new_masses(mass: ArrayLike | None, n_new: int) -> FloatArray:
-    if mass is None:
-        return np.ones(n_new)
-    if np.ndim(mass) == 0:
+    if mass is not None and np.ndim(mass) == 0:
         return np.full(n_new, check_positive(mass, "mass"))
-    masses = check_vector(mass, "mass", n_new)
-    if masses.min() <= 0.0:
-        raise invalid("mass", f"must be positive, got {masses.min()!r}.")
-    return masses
+    return check_mass(mass, n_new, self_loops=True)
