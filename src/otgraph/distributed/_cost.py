@@ -6,7 +6,7 @@ import copy
 import weakref
 from dataclasses import dataclass
 from operator import attrgetter, methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from otgraph.costs.search import SearchedCost, Work
     from otgraph.distributed._blocks import Entries
     from otgraph.distributed._cluster import Cluster, Kept
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import Array, FloatArray, LongArray
+
+    Pieces: TypeAlias = Sequence[Array] | None  # of a vector
 
 # Least number of tasks of a search: a few per thread of a small cluster.
 SEARCH_TASKS = 32
@@ -178,10 +180,7 @@ def _ask(cost: SearchedCost, method: str, rows: LongArray, vector: Sequence[Floa
 
 
 def _plan_search(
-    cost: SearchedCost,
-    search: Search,
-    bound: Sequence[FloatArray] | None,
-    rows: Sequence[LongArray] | None,
+    cost: SearchedCost, search: Search, bound: Pieces, rows: Pieces
 ) -> tuple[int, bool, bool | None]:
     """Number of parts, whether they cover all pairs, and whether the search is now exact."""
     with single_threaded_blas():
@@ -192,8 +191,8 @@ def _plan_search(
 def _find_pairs(
     cost: SearchedCost,
     search: Search,
-    bound: Sequence[FloatArray] | None,
-    rows: Sequence[LongArray] | None,
+    bound: Pieces,
+    rows: Pieces,
     parts: tuple[int, int],
     block_rows: int,
 ) -> Kept[dict[int, Entries], tuple[int, set[int]]]:
@@ -211,10 +210,7 @@ def _find_pairs(
 
 
 def _work(
-    cost: SearchedCost,
-    search: Search,
-    bound: Sequence[FloatArray] | None,
-    rows: Sequence[LongArray] | None,
+    cost: SearchedCost, search: Search, bound: Pieces, rows: Pieces
 ) -> tuple[Work, bool | None]:
     """The search in parts, and whether it is exact; cached for the next task."""
     name, work, exact = _planned.get(cost, ("", None, None))
