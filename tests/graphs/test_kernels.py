@@ -11,7 +11,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from otgraph import _memory
 from otgraph.exceptions import DisconnectedWarning, MemoryLimitError
-from otgraph.graphs import _dense, entropic_ot_graph, gaussian_graph, knn_gaussian_graph
+from otgraph.graphs import _canonical, entropic_ot_graph, gaussian_graph, knn_gaussian_graph
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ class TestGaussian:
         assert graph.n_connected == 2
 
     def test_memory_is_checked_first(self, monkeypatch, rng):
-        for module in (_dense, _memory):
+        for module in (_canonical, _memory):
             monkeypatch.setattr(module, "available_bytes", lambda: 10**6)
         X = rng.standard_normal((300, 2))
         message = "300 points would need 1 MB.*at most 273 points.*quadratic_ot_graph"

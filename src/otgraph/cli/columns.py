@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._tables import NUMERIC, first_word, has_thousands
-from otgraph._text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,11 +136,6 @@ def describe_columns(frame: pd.DataFrame) -> list[Column]:
         _described(str(frame.columns[i]), frame.iloc[:, i], dtype)
         for i, dtype in enumerate(frame.dtypes)
     ]
-
-
-def named(names: Sequence[str]) -> str:
-    """Names in quotes, the first of many."""
-    return listed(repr(name) for name in names)
 
 
 def shortened(text: str) -> str:

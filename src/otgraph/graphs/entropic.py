@@ -18,8 +18,7 @@ from otgraph._validation import check_mass, check_positive
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.direct import fill_symmetric
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
-from otgraph.graphs._canonical import plain_params
-from otgraph.graphs._dense import csr_from_dense, require_dense_memory
+from otgraph.graphs._canonical import csr_from_dense, plain_params, require_dense_memory
 from otgraph.graphs.extension import transport_rows
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import EntropicOptions

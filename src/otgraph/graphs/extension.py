@@ -20,7 +20,7 @@ from otgraph.costs.blocks import MatrixCost
 from otgraph.costs.direct import check_new_points
 from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import invalid
-from otgraph.graphs._dense import csr_from_dense
+from otgraph.graphs._canonical import csr_from_dense
 from otgraph.graphs._kernel_rows import project
 from otgraph.graphs.constructions import CONSTRUCTIONS
 

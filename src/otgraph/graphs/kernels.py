@@ -12,8 +12,12 @@ from otgraph._parallel import Workers
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.direct import fill_symmetric
 from otgraph.exceptions import DisconnectedWarning
-from otgraph.graphs._canonical import plain_params, with_small_indices
-from otgraph.graphs._dense import csr_from_dense, require_dense_memory
+from otgraph.graphs._canonical import (
+    csr_from_dense,
+    plain_params,
+    require_dense_memory,
+    with_small_indices,
+)
 from otgraph.graphs._kernel_rows import (
     check_neighbor_count,
     gaussian_in_place,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from otgraph.graphs._dense import csr_from_dense
+from otgraph.graphs._canonical import csr_from_dense
 
 
 @pytest.mark.parametrize("density", [0.0, 0.1, 0.9, 1.0])
