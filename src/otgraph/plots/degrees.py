@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,13 +10,14 @@ from otgraph.graphs.graph import Graph
 from otgraph.graphs.path import EpsPath
 from otgraph.plots._axes import by_name, finish, new_axes
 from otgraph.plots.colors import line_styles
-from otgraph.plots.positions import checked_weights
+from otgraph.plots.layouts import checked_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
+    from otgraph.plots._axes import Shown
     from otgraph.typing import FloatArray, IntArray
 
 MOST_BINS = 60  # most bins; more cannot be distinguished at the width of a column
@@ -25,7 +26,7 @@ MOST_FILLED = 3  # opacity of several distributions; with more, colors would mix
 
 
 def plot_degrees(
-    graphs: Any,
+    graphs: Shown,
     *,
     names: Sequence[str] | None = None,
     cumulative: bool = False,
@@ -45,10 +46,8 @@ def plot_degrees(
         Names for the legend; by default the keys, or how each graph was built.
     cumulative
         Show the share of points with at most this degree, without bins.
-    ax
-        Where to draw; a new figure by default.
-    title
-        Title of the axes.
+    ax, title
+        Where to draw, a new figure by default, and the title of the axes.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def plot_degrees(
     )
 
 
-def _degrees(graph: Any) -> IntArray:
+def _degrees(graph: object) -> IntArray:
     weights = checked_weights(graph, "graphs")
     return graph.degrees if isinstance(graph, Graph) else Graph(weights.tocsr()).degrees
 

@@ -29,10 +29,8 @@ def plot_eigenvalues(
     ----------
     clustering
         From :func:`otgraph.cluster`.
-    ax
-        Where to draw; a new figure by default.
-    title
-        Title of the axes.
+    ax, title
+        Where to draw, a new figure by default, and the title of the axes.
 
     Examples
     --------

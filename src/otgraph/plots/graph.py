@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,16 +13,24 @@ from otgraph._optional import require
 from otgraph.plots._axes import enlarged, new_axes
 from otgraph.plots._density import line_strength, point_area, scale_of
 from otgraph.plots.colors import EDGE, point_colors
-from otgraph.plots.layouts import positions_of
-from otgraph.plots.positions import checked_weights
+from otgraph.plots.layouts import checked_weights, positions_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+    from matplotlib.typing import ColorType
     from numpy.typing import ArrayLike
 
+    from otgraph.methods import Embedding
     from otgraph.plots._axes import Window
-    from otgraph.plots.colors import Legend
+    from otgraph.plots._pixel_lines import PixelLines
+    from otgraph.plots.colors import Legend, PointColors
+    from otgraph.plots.layouts import GraphLike
     from otgraph.typing import FloatArray, IntArray, PointsLike, SparseMatrix
+
+Function = TypeVar("Function", bound="Callable[..., object]")
 
 # Weights at this quantile and above are drawn at full strength. Relative to the largest weight, a
 # single heavy pair such as two duplicates would make all other edges invisible.
@@ -35,19 +44,19 @@ RIM = 0.08  # width of the white rim, relative to the point; separates it from l
 
 
 def draw_graph(
-    graph: Any,
-    coordinates: ArrayLike | None = None,
+    graph: GraphLike,
+    coordinates: ArrayLike | Embedding | None = None,
     *,
     X: PointsLike | None = None,
     layout: str = "pca",
     labels: ArrayLike | None = None,
-    color: Any = None,
+    color: ArrayLike | PointColors | None = None,
     color_label: str | None = None,
     cmap: str = "viridis",
     ax: Axes | None = None,
     point_size: float | None = None,
     edge_width: float = 0.5,
-    edge_color: Any = EDGE,
+    edge_color: ColorType = EDGE,
     edge_strength: float | None = None,
     zoom: Window | None = None,
     zoom_bounds: Window = (0.64, 0.64, 0.36, 0.36),
@@ -78,8 +87,6 @@ def draw_graph(
         the quantity, or that of the column if `color` or `labels` is one.
     cmap
         Color map for numbers.
-    ax
-        Where to draw; a new figure by default.
     point_size
         Area of a point in square points. By default all points together cover a third of the
         area where they lie.
@@ -96,8 +103,8 @@ def draw_graph(
     legend
         Show a legend of the groups, or a color bar: beside the axes, with ``"on data"`` the
         names of the groups at their middles, or none.
-    title
-        Title of the axes.
+    ax, title
+        Where to draw, a new figure by default, and the title of the axes.
 
     Returns
     -------
@@ -144,6 +151,30 @@ def draw_graph(
     return ax
 
 
+class DrawKeywords(TypedDict, total=False):
+    """Keywords that other functions pass on to `draw_graph`."""
+
+    point_size: float | None
+    edge_width: float
+    edge_color: ColorType
+    edge_strength: float | None
+    zoom: Window | None
+    zoom_bounds: Window
+
+
+def passes_on(function: Function) -> Function:
+    """Show the keywords of `draw_graph` behind the ``**keywords`` of a function.
+
+    Type checkers read the annotation; `help` and notebooks read this signature.
+    """
+    signature = inspect.signature(function)
+    *own, _ = signature.parameters.values()
+    of_drawing = inspect.signature(draw_graph).parameters
+    shown = [of_drawing[name] for name in DrawKeywords.__annotations__]
+    function.__signature__ = signature.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
+    return function
+
+
 class _Edges(NamedTuple):
     i: IntArray
     j: IntArray
@@ -154,9 +185,9 @@ class _Edges(NamedTuple):
 class _Picture:
     positions: FloatArray
     edges: _Edges
-    point_colors: Any
+    point_colors: FloatArray
     point_size: float
-    edge_color: Any
+    edge_color: ColorType
     edge_width: float
 
 
@@ -175,12 +206,10 @@ def _edges(weights: SparseMatrix) -> _Edges:
 
 def _draw(ax: Axes, picture: _Picture) -> None:
     positions = picture.positions
-    lines = _pixel_lines(picture) if _too_many(picture.edges) else _line_collection(picture)
-    lines.set_zorder(1)
-    if hasattr(lines, "get_segments"):
-        ax.add_collection(lines, autolim=False)  # all lines are inside the hull of the points
-    else:
-        ax.add_artist(lines)
+    if len(picture.edges.i) > MAX_VECTOR_EDGES:
+        ax.add_artist(_pixel_lines(picture))
+    else:  # all lines are inside the hull of the points
+        ax.add_collection(_line_collection(picture), autolim=False)
     ax.scatter(
         positions[:, 0],
         positions[:, 1],
@@ -195,30 +224,28 @@ def _draw(ax: Axes, picture: _Picture) -> None:
     ax.spines[:].set_visible(False)
 
 
-def _too_many(edges: _Edges) -> bool:
-    return len(edges.i) > MAX_VECTOR_EDGES
-
-
-def _line_collection(picture: _Picture) -> Any:
+def _line_collection(picture: _Picture) -> LineCollection:
     edges, positions = picture.edges, picture.positions
     rgba = np.empty((len(edges.i), 4))
     rgba[:] = require("matplotlib.colors", "plots").to_rgba(picture.edge_color)
     rgba[:, 3] = edges.alpha
-    return require("matplotlib.collections", "plots").LineCollection(
+    lines: LineCollection = require("matplotlib.collections", "plots").LineCollection(
         np.stack([positions[edges.i], positions[edges.j]], axis=1),
         colors=rgba,
+        zorder=1,
         linewidths=picture.edge_width,
     )
+    return lines
 
 
-def _pixel_lines(picture: _Picture) -> Any:
+def _pixel_lines(picture: _Picture) -> PixelLines:
     from otgraph.plots._pixel_lines import PixelLines  # subclass of a matplotlib class
 
-    edges = picture.edges
-    return PixelLines(
-        picture.positions, edges.i, edges.j, edges.alpha,
-        color=picture.edge_color, width=picture.edge_width,
-    )  # fmt: skip
+    lines = PixelLines(
+        picture.positions, *picture.edges, color=picture.edge_color, width=picture.edge_width
+    )
+    lines.set_zorder(1)
+    return lines
 
 
 def _edges_meeting(picture: _Picture, zoom: Window) -> _Edges:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from otgraph._validation import check_choice, check_seed
 from otgraph.exceptions import DisconnectedWarning, argument_error
 from otgraph.methods import eigenmaps
 from otgraph.plots._forces import balanced
-from otgraph.plots.positions import checked_weights, points_of, principal_plane
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.graphs.graph import Graph
+    from otgraph.methods import Embedding
+    from otgraph.typing import FloatArray, Points, PointsLike, SparseMatrix
+
+    GraphLike = Graph | SparseMatrix
+    Layout = Callable[[GraphLike, SparseMatrix, PointsLike | None, int], FloatArray]
 
 # How densely umap packs points: scanpy's values, which leave room for edges.
 UMAP_SPREAD, UMAP_MIN_DIST = 1.0, 0.5
@@ -25,7 +32,7 @@ SMOOTHING = 30  # steps of the walk that turn random numbers into a start
 
 
 def layout(
-    graph: Any, kind: str = "pca", *, X: PointsLike | None = None, random_state: int = 0
+    graph: GraphLike, kind: str = "pca", *, X: PointsLike | None = None, random_state: int = 0
 ) -> FloatArray:
     """Positions to draw the points of a graph at, shape (n, 2).
 
@@ -62,14 +69,12 @@ def layout(
     """
     weights = checked_weights(graph)
     check_choice(kind, "layout", tuple(LAYOUTS))
-    if kind == "pca":
-        return principal_plane(points_of(graph, X))
     return LAYOUTS[kind](graph, weights, X, check_seed(random_state))
 
 
 def positions_of(
-    graph: Any,
-    coordinates: ArrayLike | None,
+    graph: GraphLike,
+    coordinates: ArrayLike | Embedding | None,
     X: PointsLike | None = None,
     *,
     kind: str = "pca",
@@ -89,17 +94,23 @@ def positions_of(
     return layout(graph, kind, X=X)
 
 
-def _spectral(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+def _pca(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
+    return principal_plane(points_of(graph, X))
+
+
+def _spectral(
+    graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int
+) -> FloatArray:
     with warnings.catch_warnings():  # a picture of several components is still a picture
         warnings.simplefilter("ignore", DisconnectedWarning)
         return eigenmaps(weights, 2).coordinates
 
 
-def _force(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+def _force(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
     return balanced(weights, _start(graph, weights, X, seed))
 
 
-def _umap(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+def _umap(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
     try:
         with warnings.catch_warnings():  # about packages that umap does without
             warnings.simplefilter("ignore")
@@ -119,10 +130,12 @@ def _umap(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
     return np.asarray(positions, dtype=np.float64)
 
 
-LAYOUTS: dict[str, Any] = {"pca": None, "force": _force, "spectral": _spectral, "umap": _umap}
+LAYOUTS: dict[str, Layout] = {
+    "pca": _pca, "force": _force, "spectral": _spectral, "umap": _umap
+}  # fmt: skip
 
 
-def _start(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+def _start(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
     """Principal components, or random numbers averaged over neighbors, of standard deviation one.
 
     A little noise separates points that coincide.
@@ -141,10 +154,54 @@ def _start(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
     return np.asarray(start + rng.normal(scale=1e-3, size=(n, 2)))
 
 
-def _relative_to_heaviest(weights: Any) -> Any:
+def _relative_to_heaviest(weights: SparseMatrix) -> SparseMatrix:
     """Weights relative to the heaviest of both ends; one heavy pair does not hide the others."""
     edges = weights.tocoo().astype(np.float64)
     edges.data = np.abs(edges.data)
     heaviest = np.maximum(abs(weights).max(axis=1).toarray().ravel(), np.finfo(float).tiny)
     edges.data /= np.sqrt(heaviest[edges.row] * heaviest[edges.col])
     return edges.tocsr()
+
+
+def checked_weights(graph: object, name: str = "graph") -> SparseMatrix:
+    """Weights of a `Graph`, or the symmetric sparse matrix itself."""
+    weights: SparseMatrix = getattr(graph, "weights", graph)
+    shape = getattr(weights, "shape", ())
+    if not sp.issparse(weights) or shape != shape[::-1]:
+        msg = (
+            f"`{name}` must be a Graph or a square scipy sparse matrix, got "
+            f"{type(weights).__name__} of shape {shape}."
+        )
+        raise argument_error(TypeError, name, msg)
+    return weights
+
+
+def points_of(graph: GraphLike, X: PointsLike | None) -> Points:
+    """The points of a graph, or those given."""
+    n = checked_weights(graph).shape[0]
+    points: Points | None = getattr(graph, "points", None) if X is None else _array_of(X)
+    if points is None:
+        msg = (
+            "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`, or a "
+            "`layout` that needs none, such as 'spectral'."
+        )
+        raise argument_error(ValueError, "graph", msg)
+    if points.shape[0] != n:
+        msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
+        raise argument_error(ValueError, "X", msg)
+    return points
+
+
+def _array_of(points: PointsLike) -> Points:
+    return points if sp.issparse(points) else np.asarray(points)
+
+
+def principal_plane(points: Points) -> FloatArray:
+    """First two principal components; two-dimensional points are not changed."""
+    if points.shape[1] == 2 and not sp.issparse(points):
+        return np.asarray(points, dtype=np.float64)
+    from sklearn.decomposition import PCA
+
+    n_components = min(2, *points.shape)
+    plane = PCA(n_components, random_state=0).fit_transform(points)
+    return np.pad(plane, ((0, 0), (0, 2 - n_components)))

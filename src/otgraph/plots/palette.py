@@ -9,7 +9,7 @@ A palette of n colors therefore begins every longer one: a group that is added c
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -116,5 +116,5 @@ def _oklab_of_linear(linear: FloatArray) -> FloatArray:
     return np.asarray(np.cbrt(linear @ np.array(TO_CONES).T) @ np.array(TO_OPPONENTS).T)
 
 
-def _rgb(color: str) -> Any:
+def _rgb(color: str) -> FloatArray:
     return np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255

@@ -9,7 +9,7 @@ from otgraph._text import listed
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from anndata import AnnData
 
@@ -66,7 +66,15 @@ def check_key(key: str) -> None:
         raise argument_error(ValueError, "key_added", msg)
 
 
-def keys_of(names: Iterable[Any]) -> str:
+def keys_of(names: Iterable[object]) -> str:
     """Keys of a part of annotated data, for an error message."""
     # anndata 0.13 lists X among the layers, under the name None.
     return listed(repr(name) for name in names if name is not None)
+
+
+def entry(slots: Mapping[str, Any], key: object, argument: str, what: str) -> Any:
+    """A part of annotated data by its key; the error for a missing one lists those that exist."""
+    if key not in slots:
+        msg = f"`{argument}` must be {what}, got {key!r}; there are: {keys_of(slots)}."
+        raise argument_error(KeyError, argument, msg)
+    return slots[str(key)]

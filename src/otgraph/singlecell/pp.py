@@ -10,8 +10,7 @@ from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import refuse_unknown, shows
 from otgraph.singlecell._adata import check_key, target
-from otgraph.singlecell._advice import CONSEQUENCE, advised
-from otgraph.singlecell._logging import logged
+from otgraph.singlecell._messages import CONSEQUENCE, advised, logged
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
@@ -109,8 +108,7 @@ def neighbors(
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
     metric = options.get("metric")
-    what = f"computing {method} graph on {chosen.use_rep!r}"
-    with logged(what, *keys.described()):
+    with logged(f"computing {method} graph on {chosen.use_rep!r}", *keys.described()):
         with advised(CONSEQUENCE):
             graph = build_graph(
                 chosen.points, method, n_neighbors=n_neighbors, eps=eps,
@@ -118,13 +116,9 @@ def neighbors(
                 n_jobs=n_jobs, **options,
             )  # fmt: skip
         write_slots(
-            adata,
-            graph,
-            key_added,
-            use_rep=chosen.use_rep,
-            n_pcs=chosen.n_pcs,
+            adata, graph, key_added, use_rep=chosen.use_rep, n_pcs=chosen.n_pcs,
             metric=metric if callable(metric) else None,
-        )
+        )  # fmt: skip
     return adata if copy else None
 
 

@@ -14,7 +14,7 @@ from otgraph.experiments._framework.methods import METHOD_STYLES
 from otgraph.experiments._framework.statistics import best_per_seed
 from otgraph.plots.colors import INK
 from otgraph.plots.graph import FAINTEST, FULL_STRENGTH_QUANTILE
-from otgraph.plots.positions import principal_plane as principal_plane
+from otgraph.plots.layouts import principal_plane as principal_plane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,10 +45,10 @@ class Placeholder:
         return self.name.upper()
 
 
-def chosen_keywords(graph: TransportGraph) -> dict[str, Any]:
+def chosen_keywords(graph: TransportGraph) -> dict[str, object]:
     """``eps``, and every keyword that differs from its default."""
     params = graph.params
-    chosen: dict[str, Any] = {"eps": params["eps"]}
+    chosen: dict[str, object] = {"eps": params["eps"]}
     for name, parameter in inspect.signature(quadratic_ot_graph).parameters.items():
         recorded = name in params and name not in ("eps", "mean_degree")
         if recorded and params[name] != WITH_EPS.get(name, parameter.default):
@@ -64,7 +64,7 @@ def chosen_keywords(graph: TransportGraph) -> dict[str, Any]:
     return chosen
 
 
-def _option(name: str, value: Any) -> str:
+def _option(name: str, value: object) -> str:
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return f"--{flag}" if value else f"--no-{flag}"
