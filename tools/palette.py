@@ -91,6 +91,7 @@ def _oklab_of_linear(linear: FloatArray) -> FloatArray:
 
 
 def rgb_of(color: str) -> FloatArray:
+    """Red, green and blue of a hexadecimal string, from 0 to 1."""
     return np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
 
 
