@@ -45,10 +45,8 @@ class GraphSpectralClustering(ClusterMixin, OnGraphAlone):
         Number of clusters.
     eigenvalues_
         Of the random walk, those that were used first.
-    graph_
-        The graph that was clustered.
-    transformer_
-        The fitted transformer, or None.
+    graph_, transformer_
+        The graph, and the fitted transformer that made it, or None.
 
     Examples
     --------

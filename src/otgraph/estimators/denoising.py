@@ -54,10 +54,8 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         Features of the fitted points after all steps but the last.
     columns_
         Numbers of the features that are returned.
-    graph_
-        The graph of the random walk.
-    transformer_
-        The fitted transformer, or None.
+    graph_, transformer_
+        The graph, and the fitted transformer that made it, or None.
 
     Examples
     --------

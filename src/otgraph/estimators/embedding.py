@@ -42,10 +42,8 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
         Coordinates of the fitted points, one row each.
     eigenvalues_
         Of the random walk, one per coordinate.
-    graph_
-        The graph that was embedded.
-    transformer_
-        The fitted transformer, or None.
+    graph_, transformer_
+        The graph, and the fitted transformer that made it, or None.
 
     Examples
     --------

@@ -53,10 +53,8 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         Mask of fitted points that no label reaches; their distribution is uniform.
     n_iter_
         Iterations of the solver.
-    graph_
-        The graph on which labels were spread.
-    transformer_
-        The fitted transformer, or None.
+    graph_, transformer_
+        The graph, and the fitted transformer that made it, or None.
 
     Examples
     --------

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from otgraph.plots.comparison import compare_graphs
-from otgraph.plots.curves import plot_choice, plot_convergence, plot_path
+from otgraph.plots.curves import plot_choice, plot_convergence, plot_eigenvalues, plot_path
 from otgraph.plots.degrees import plot_degrees
-from otgraph.plots.eigenvalues import plot_eigenvalues
 from otgraph.plots.embedding import plot_embedding
 from otgraph.plots.explorer import explore
 from otgraph.plots.graph import draw_graph

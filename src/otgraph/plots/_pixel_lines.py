@@ -25,20 +25,10 @@ MOST_OPAQUE = 1.0 - 1e-9  # keeps the logarithm of 1 - opacity finite
 
 
 class PixelLines(Artist):
-    """Lines between positions, drawn as one image in the resolution of the output.
+    """Lines between positions i and j, drawn as one image in the resolution of the output.
 
-    Parameters
-    ----------
-    positions
-        Ends in data coordinates, shape (n, 2).
-    i, j
-        Rows of ``positions`` that each line connects.
-    alpha
-        Opacity of each line.
-    color
-        Color of all lines.
-    width
-        Width of all lines, in points.
+    Positions are in data coordinates. Every line has its opacity alpha; color and width, in points,
+    are the same for all.
     """
 
     def __init__(

@@ -10,8 +10,8 @@ import numpy as np
 from otgraph._optional import require
 from otgraph._text import UNKNOWN_LABEL, is_unknown, printable
 from otgraph.exceptions import argument_error
-from otgraph.graphs.graph import Graph
 from otgraph.plots._legends import names_beside, names_on_data, set_plain
+from otgraph.plots.layouts import as_graph
 from otgraph.plots.palette import GROUPS as GROUPS
 from otgraph.plots.palette import INK as INK
 from otgraph.plots.palette import UNKNOWN as UNKNOWN
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.typing import ColorType
     from numpy.typing import ArrayLike, NDArray
 
+    from otgraph.graphs.graph import Graph
     from otgraph.plots.layouts import GraphLike
     from otgraph.typing import FloatArray, IntArray
 
@@ -36,27 +37,13 @@ Legend: TypeAlias = bool | Literal["right", "on data"]
 
 @dataclass(frozen=True)
 class PointColors:
-    """A color for every point, and the meaning of the colors.
+    """A color for every point, and the meaning of the colors."""
 
-    Parameters
-    ----------
-    rgba
-        One row per point.
-    groups
-        Names and colors of groups, if colors show groups.
-    limits
-        Smallest and largest value, if colors show numbers.
-    cmap
-        Color map of the numbers.
-    meaning
-        What the colors show: label of the color bar, title of the legend.
-    """
-
-    rgba: FloatArray
-    groups: dict[str, str] | None = None
-    limits: tuple[float, float] | None = None
-    cmap: str = "viridis"
-    meaning: str = ""
+    rgba: FloatArray  # one row per point
+    groups: dict[str, str] | None = None  # names and colors, if colors show groups
+    limits: tuple[float, float] | None = None  # of the values, if colors show numbers
+    cmap: str = "viridis"  # of the numbers
+    meaning: str = ""  # what the colors show: label of the color bar, title of the legend
 
     def explain(
         self,
@@ -68,17 +55,8 @@ class PointColors:
     ) -> None:
         """Say what the colors mean: beside the axes, or with names of groups on the data.
 
-        Parameters
-        ----------
-        ax
-            The axes with the points.
-        where
-            ``"on data"`` writes the name of each group at its middle; otherwise a legend, or a
-            color bar, is to the right of the axes.
-        positions
-            Of the points, for names on the data.
-        widen
-            Make the figure wider by the legend: it was made for these axes alone.
+        Names on the data need the positions of the points. With `widen` the figure becomes wider by
+        the legend: it was made for these axes alone.
         """
         if where not in (True, False, "right", "on data"):
             msg = f"`legend` must be True, False, 'right' or 'on data', got {where!r}."
@@ -149,7 +127,7 @@ def _point_colors(
     if color is None:
         color = POINT
     if isinstance(color, str) and color == "component":
-        return component_colors(_as_graph(graph, color).component_labels)
+        return component_colors(_graph_for(graph, color).component_labels)
     if isinstance(color, str) and color in ("degree", "potential"):
         return mapped_colors(_quantity(graph, color), cmap, color)
     if isinstance(color, str | tuple):  # a name or an RGB triple
@@ -160,7 +138,7 @@ def _point_colors(
 
 def _quantity(graph: GraphLike | None, name: str) -> FloatArray | IntArray:
     if name == "degree":
-        return _as_graph(graph, name).degrees
+        return _graph_for(graph, name).degrees
     potentials: FloatArray | None = getattr(graph, "potentials", None)
     if potentials is None:
         msg = (
@@ -171,11 +149,11 @@ def _quantity(graph: GraphLike | None, name: str) -> FloatArray | IntArray:
     return potentials
 
 
-def _as_graph(graph: GraphLike | None, color: str) -> Graph:
+def _graph_for(graph: GraphLike | None, color: str) -> Graph:
     if graph is None:
         msg = f"`color={color!r}` needs a graph. Pass one number per point instead."
         raise argument_error(ValueError, "color", msg)
-    return graph if isinstance(graph, Graph) else Graph(graph.tocsr())
+    return as_graph(graph)
 
 
 def mapped_colors(numbers: NDArray[np.generic], cmap: str, meaning: str = "") -> PointColors:

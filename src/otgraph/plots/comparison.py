@@ -13,12 +13,11 @@ from otgraph._text import listed
 from otgraph._validation import check_count
 from otgraph.exceptions import DisconnectedWarning, argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.graphs.graph import Graph
 from otgraph.methods import perplexity
 from otgraph.plots._legends import set_plain
 from otgraph.plots.colors import point_colors
 from otgraph.plots.graph import draw_graph, passes_on
-from otgraph.plots.layouts import checked_weights, positions_of
+from otgraph.plots.layouts import as_graph, positions_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
+    from otgraph.graphs.graph import Graph
     from otgraph.plots.colors import Legend, PointColors
     from otgraph.plots.graph import DrawKeywords
     from otgraph.plots.layouts import GraphLike
@@ -128,7 +128,7 @@ def _graphs(
         if options or tuple(methods) != tuple(CONSTRUCTIONS):
             msg = "`methods` and `options` are for points; finished graphs have theirs."
             raise argument_error(ValueError, "methods", msg)
-        graphs = {str(name): _as_graph(graph) for name, graph in X.items()}
+        graphs = {str(name): as_graph(graph, "X") for name, graph in X.items()}
         sizes = {graph.n for graph in graphs.values()}
         if len(sizes) != 1:
             msg = f"`X` must hold graphs of the same points, got {sorted(sizes)} points."
@@ -145,10 +145,6 @@ def _graphs(
             CONSTRUCTIONS[name].title: CONSTRUCTIONS[name].build(X, **options.get(name, {}))
             for name in methods
         }
-
-
-def _as_graph(graph: GraphLike) -> Graph:
-    return graph if isinstance(graph, Graph) else Graph(checked_weights(graph, "X").tocsr())
 
 
 def _axes(

@@ -1,4 +1,4 @@
-"""Curves: degrees along a path of eps, the choice of eps, and the convergence of the solver."""
+"""Curves: degrees along eps, the choice of eps, convergence of the solver, and eigenvalues."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from otgraph.exceptions import argument_error
 from otgraph.graphs.choice import CLEAR, EpsChoice
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath
-from otgraph.methods import perplexity
+from otgraph.methods import Clustering, perplexity
 from otgraph.plots._axes import EPS_AXIS, by_name, finish, new_axes
-from otgraph.plots.colors import DASHES, GROUPS, INK, MARKERS, line_styles
+from otgraph.plots.colors import DASHES, GROUPS, INK, MARKERS, UNKNOWN, line_styles
 from otgraph.solvers.certificate import Certificate, Status
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray
 
 DEGREE_QUANTILES = (0.05, 0.95)  # quantiles of the band, which holds nine points in ten
-BAND_OPACITY = {"degrees": 0.15, "errors": 0.18}
+BAND_OPACITY = {"degrees": 0.15, "errors": 0.18, "gap": 0.15}
 SHORT_RANGE = 100  # ranges up to this factor have labels between powers of ten
 DOUBT_WIDTH = 46  # characters of a line that fits into the axes
 SMALLEST = 1e-17  # shown instead of an error of zero on a logarithmic axis
@@ -260,3 +260,48 @@ def _curve(certificate: Certificate) -> tuple[FloatArray, FloatArray]:
 def _tolerance(item: object) -> float | None:
     """The tolerance that a graph was built with; certificates do not know theirs."""
     return getattr(item, "params", {}).get("tol")
+
+
+def plot_eigenvalues(
+    clustering: Clustering, *, ax: Axes | None = None, title: str | None = None
+) -> Axes:
+    r"""Axes with the frequencies :math:`\sqrt{1 - \lambda}`; a band marks the gap of the clusters.
+
+    Frequencies of modes that separate clusters are small. Where they rise in equal steps, the graph
+    suggests no number of clusters.
+
+    Parameters
+    ----------
+    clustering
+        From :func:`otgraph.cluster`.
+    ax, title
+        Where to draw, a new figure by default, and the title of the axes.
+
+    Examples
+    --------
+    >>> import numpy as np, otgraph
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [9.0]], 30, axis=0)
+    >>> found = otgraph.cluster(otgraph.quadratic_ot_graph(X, mean_degree=5))
+    >>> ax = otgraph.plots.plot_eigenvalues(found)
+    """
+    if not isinstance(clustering, Clustering):
+        msg = (
+            f"`clustering` must be a result of `otgraph.cluster`, got {type(clustering).__name__}."
+        )
+        raise argument_error(TypeError, "clustering", msg)
+    ax = new_axes(ax)
+    k = clustering.n_clusters
+    heights = np.sqrt(np.clip(1.0 - clustering.eigenvalues, 0.0, None))
+    numbers = np.arange(1, len(heights) + 1)
+    if len(heights) > k:
+        ax.axhspan(*heights[k - 1 : k + 1], color=GROUPS[0], alpha=BAND_OPACITY["gap"], linewidth=0)
+    ax.plot(numbers, heights, color=UNKNOWN, linewidth=1, zorder=1)
+    used = f"{k} cluster{'s' if k > 1 else ''}"
+    ax.scatter(numbers[:k], heights[:k], color=GROUPS[0], label=used)
+    ax.scatter(numbers[k:], heights[k:], facecolors="white", edgecolors=INK, label="not used")
+    ax.locator_params("x", integer=True)
+    return finish(
+        ax, xlabel="eigenvector", ylabel=r"frequency $\sqrt{1 - \lambda}$",
+        ylim=(min(0.0, -0.03 * heights.max(initial=1.0)), None), title=title,
+        entries=2, where="lower right",
+    )  # fmt: skip

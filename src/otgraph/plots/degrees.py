@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph.graphs.graph import Graph
 from otgraph.graphs.path import EpsPath
 from otgraph.plots._axes import by_name, finish, new_axes
 from otgraph.plots.colors import line_styles
-from otgraph.plots.layouts import checked_weights
+from otgraph.plots.layouts import as_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +55,7 @@ def plot_degrees(
     >>> graphs = {k: otgraph.knn_gaussian_graph(X, n_neighbors=k) for k in (3, 9)}
     >>> ax = otgraph.plots.plot_degrees(graphs)
     """
-    named = [(name, _degrees(graph)) for name, graph in by_name(graphs, names)]
+    named = [(name, as_graph(item, "graphs").degrees) for name, item in by_name(graphs, names)]
     styles = line_styles(len(named), ordered=isinstance(graphs, EpsPath))
     ax = new_axes(ax)
     edges = common_bins([degrees for _, degrees in named])
@@ -76,11 +75,6 @@ def plot_degrees(
     return finish(
         ax, xlabel="degree", ylabel=share, ylim=(0, None), title=title, entries=len(named)
     )
-
-
-def _degrees(graph: object) -> IntArray:
-    weights = checked_weights(graph, "graphs")
-    return graph.degrees if isinstance(graph, Graph) else Graph(weights.tocsr()).degrees
 
 
 def common_bins(all_degrees: list[IntArray]) -> FloatArray:

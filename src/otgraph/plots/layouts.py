@@ -10,21 +10,19 @@ import scipy.sparse as sp
 
 from otgraph._validation import check_choice, check_seed
 from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.graphs.graph import Graph
 from otgraph.methods import eigenmaps
 from otgraph.plots._forces import balanced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.graph import Graph
     from otgraph.methods import Embedding
     from otgraph.typing import FloatArray, Points, PointsLike, SparseMatrix
 
     GraphLike = Graph | SparseMatrix
-    Layout = Callable[[GraphLike, SparseMatrix, PointsLike | None, int], FloatArray]
 
+LAYOUTS = ("pca", "force", "spectral", "umap")
 # How densely umap packs points: scanpy's values, which leave room for edges.
 UMAP_SPREAD, UMAP_MIN_DIST = 1.0, 0.5
 UMAP_GAMMA, UMAP_NEGATIVE_SAMPLES, UMAP_ALPHA = 1.0, 5, 1.0  # the defaults of umap-learn
@@ -68,8 +66,16 @@ def layout(
     (60, 2)
     """
     weights = checked_weights(graph)
-    check_choice(kind, "layout", tuple(LAYOUTS))
-    return LAYOUTS[kind](graph, weights, X, check_seed(random_state))
+    check_choice(kind, "layout", LAYOUTS)
+    if kind == "pca":
+        return principal_plane(points_of(graph, X))
+    if kind == "spectral":
+        with warnings.catch_warnings():  # a picture of several components is still a picture
+            warnings.simplefilter("ignore", DisconnectedWarning)
+            return eigenmaps(weights, 2).coordinates
+    seed = check_seed(random_state)
+    start = _start(graph, weights, X, seed)
+    return balanced(weights, start) if kind == "force" else _umap(weights, start, seed)
 
 
 def positions_of(
@@ -80,37 +86,22 @@ def positions_of(
     kind: str = "pca",
 ) -> FloatArray:
     """Given coordinates, or a layout of this kind."""
+    if coordinates is None:
+        return layout(graph, kind, X=X)
     n = checked_weights(graph).shape[0]
-    if coordinates is not None:
-        positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
-        if positions.shape != (n, 2):
-            msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
-            raise argument_error(ValueError, "coordinates", msg)
-        if not np.isfinite(positions).all():
-            row = int(np.argmin(np.isfinite(positions).all(axis=1)))
-            msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
-            raise argument_error(ValueError, "coordinates", msg)
-        return positions
-    return layout(graph, kind, X=X)
+    positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
+    if positions.shape != (n, 2):
+        msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
+        raise argument_error(ValueError, "coordinates", msg)
+    finite = np.isfinite(positions).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
+        raise argument_error(ValueError, "coordinates", msg)
+    return positions
 
 
-def _pca(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
-    return principal_plane(points_of(graph, X))
-
-
-def _spectral(
-    graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int
-) -> FloatArray:
-    with warnings.catch_warnings():  # a picture of several components is still a picture
-        warnings.simplefilter("ignore", DisconnectedWarning)
-        return eigenmaps(weights, 2).coordinates
-
-
-def _force(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
-    return balanced(weights, _start(graph, weights, X, seed))
-
-
-def _umap(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
+def _umap(weights: SparseMatrix, start: FloatArray, seed: int) -> FloatArray:
     try:
         with warnings.catch_warnings():  # about packages that umap does without
             warnings.simplefilter("ignore")
@@ -118,7 +109,6 @@ def _umap(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: i
     except ModuleNotFoundError as error:
         msg = "`layout='umap'` needs umap-learn; install it with `pip install umap-learn`."
         raise ImportError(msg, name="umap") from error
-    start = _start(graph, weights, X, seed)
     a, b = umap_.find_ab_params(UMAP_SPREAD, UMAP_MIN_DIST)
     with warnings.catch_warnings():  # about its own internals
         warnings.simplefilter("ignore")
@@ -128,11 +118,6 @@ def _umap(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: i
             "euclidean", {}, densmap=False, densmap_kwds={}, output_dens=False,
         )  # fmt: skip
     return np.asarray(positions, dtype=np.float64)
-
-
-LAYOUTS: dict[str, Layout] = {
-    "pca": _pca, "force": _force, "spectral": _spectral, "umap": _umap
-}  # fmt: skip
 
 
 def _start(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
@@ -174,6 +159,11 @@ def checked_weights(graph: object, name: str = "graph") -> SparseMatrix:
         )
         raise argument_error(TypeError, name, msg)
     return weights
+
+
+def as_graph(graph: object, name: str = "graph") -> Graph:
+    """The graph itself, or that of a symmetric sparse matrix."""
+    return graph if isinstance(graph, Graph) else Graph(checked_weights(graph, name).tocsr())
 
 
 def points_of(graph: GraphLike, X: PointsLike | None) -> Points:

@@ -31,7 +31,8 @@ def check_adata(adata: AnnData) -> None:
 
 
 def check_writable(adata: AnnData) -> None:
-    """Raise for a view of an object on disk, to which nothing can be written."""
+    """Raise unless this is annotated data with cells that can be written to."""
+    check_adata(adata)
     if adata.isbacked and adata.is_view:
         msg = (
             "`adata` is a view of an object on disk, which cannot be written to; pass "
@@ -46,8 +47,8 @@ def target(adata: AnnData, *, copy: bool) -> AnnData:
     The first result that is written to a view turns it into a copy, with anndata's
     ``ImplicitModificationWarning``, as every assignment does.
     """
-    check_adata(adata)
     if copy:
+        check_adata(adata)
         return adata.to_memory() if adata.isbacked else adata.copy()
     check_writable(adata)
     return adata

@@ -1,19 +1,8 @@
-"""Where a graph is stored in AnnData: all keys and their contents.
+"""Where a graph is stored in AnnData; `write_slots` lists the places.
 
-Other packages read three places, for the default key and for any other one:
-
-    uns["neighbors"]        uns[key]                   names of the matrices, and parameters
-    obsp["connectivities"]  obsp[key_connectivities]   umap, leiden, diffmap, dpt, draw_graph
-    obsp["distances"]       obsp[key_distances]        paga, scvelo
-
-This package adds some, which its own functions read:
-
-    obsp["weights"]         obsp[key_weights]          the graph itself, unchanged
-    obsm["potentials"]      obsm[key_potentials]       potentials and masses of a transport graph
-    obsp["floors"]          obsp[key_floors]           its minimum flows, if it has any
-
-With these, and with the representation that ``params`` names, the whole graph is read back, and new
-cells can be added to it.
+umap, leiden, diffmap, dpt and draw_graph read the connectivities, paga and scvelo the distances.
+This package reads its own slots: with them, and with the representation that ``params`` names, the
+whole graph is read back, and new cells can be added to it.
 """
 
 from __future__ import annotations
@@ -137,7 +126,6 @@ def write_slots(
     >>> sorted(adata.obsp)
     ['ot_connectivities', 'ot_distances', 'ot_weights']
     """
-    check_adata(adata)
     check_writable(adata)
     keys = Keys.of(key_added)
     check_key(keys.uns)

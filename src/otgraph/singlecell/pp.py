@@ -66,9 +66,7 @@ def neighbors(
         Wanted mean number of neighbors; cells get more or fewer according to the density around
         them. 15 by default, if `eps` is not given either.
     n_pcs, use_rep
-        Representation of the cells, by scanpy's rules: ``adata.obsm[use_rep]``, or ``adata.X``
-        for ``use_rep="X"``. Without `use_rep`, ``adata.X`` for up to 50 genes, otherwise
-        ``adata.obsm["X_pca"]``, computed by ``sc.pp.pca`` if missing. `n_pcs` limits the columns.
+        Points of the cells, by scanpy's rules; see :func:`otgraph.singlecell.representation`.
     method
         ``"quadratic"``: the quadratic optimal transport graph. For comparison ``"entropic"``,
         ``"knn"``, ``"gaussian"``, ``"magic"``.

@@ -37,47 +37,24 @@ SEED = 0  # of the choice of points and edges to draw
 
 @dataclass(frozen=True)
 class Scene:
-    """Arrays and texts of a page, with the names that its script uses.
+    """Arrays and texts of a page, with the names that its script uses."""
 
-    Parameters
-    ----------
-    x, y
-        Positions of the points that are drawn.
-    rows
-        Their row numbers in the data.
-    texts
-        Text of each point: its row, and its name and label if there are any.
-    columns
-        What else colors can show, each with its ``name``: for numbers the ``values`` of the points,
-        for groups their ``names`` and ``colors``, and ``codes``, the group of each point.
-    degree, component, potential
-        One row per eps, one column per point. Component 0 is the largest.
-    edge_i, edge_j
-        Positions, in the arrays above, of the ends of all edges that are drawn for some eps.
-    strength
-        One row per eps: 0 where the edge is absent, else its level of opacity, 1 to `LEVELS`.
-    values
-        Texts and numbers for each eps; see `readings`.
-    start
-        Which eps to show first.
-    curve
-        The choice of eps below the slider, as `curve_of` makes it.
-    """
-
-    x: FloatArray
+    x: FloatArray  # positions of the points that are drawn
     y: FloatArray
-    rows: IntArray
-    texts: list[str]
+    rows: IntArray  # their row numbers in the data
+    texts: list[str]  # of each point: its row, and its name and label if there are any
+    # What else colors can show, each with its `name`: for numbers the `values` of the points, for
+    # groups their `names` and `colors`, and `codes`, the group of each point.
     columns: list[Entry]
-    degree: IntArray
-    component: IntArray
+    degree: IntArray  # as the next two, one row per eps, one column per point
+    component: IntArray  # 0 is the largest
     potential: NDArray[np.float32]
-    edge_i: IntArray
+    edge_i: IntArray  # positions, in `x`, of the ends of all edges that are drawn for some eps
     edge_j: IntArray
-    strength: NDArray[np.uint8]
-    values: list[Entry]
-    start: int
-    curve: Entry
+    strength: NDArray[np.uint8]  # one row per eps: 0 for no edge, else its level of opacity
+    values: list[Entry]  # texts and numbers for each eps; see `readings`
+    start: int  # which eps to show first
+    curve: Entry  # the choice of eps below the slider, as `curve_of` makes it
 
 
 def scene_of(
