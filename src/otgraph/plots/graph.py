@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
@@ -19,13 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.axes import Axes
-    from matplotlib.collections import LineCollection
     from matplotlib.typing import ColorType
     from numpy.typing import ArrayLike
 
     from otgraph.methods import Embedding
     from otgraph.plots._axes import Window
-    from otgraph.plots._pixel_lines import PixelLines
     from otgraph.plots.colors import Legend, PointColors
     from otgraph.plots.layouts import GraphLike
     from otgraph.typing import FloatArray, IntArray, PointsLike, SparseMatrix
@@ -130,24 +127,27 @@ def draw_graph(
     edges = _edges(weights)
     if edge_strength is None:
         edge_strength = line_strength(positions, *edges, edge_width, scale)
-    picture = _Picture(
-        positions=positions,
-        edges=edges._replace(alpha=edge_strength * edges.alpha),
-        point_colors=colors.rgba,
-        point_size=point_area(positions, scale) if point_size is None else point_size,
-        edge_color=edge_color,
-        edge_width=edge_width,
-    )
-    _draw(ax, picture)
+    edges = edges._replace(alpha=edge_strength * edges.alpha)
+    area = point_area(positions, scale) if point_size is None else point_size
+
+    def draw(ax: Axes, edges: _Edges) -> None:
+        _draw_lines(ax, positions, edges, edge_color, edge_width)
+        ax.scatter(
+            positions[:, 0], positions[:, 1], s=area, c=colors.rgba, linewidths=RIM * area**0.5,
+            edgecolors="white", rasterized=n > MAX_VECTOR_EDGES, zorder=2,
+        )  # fmt: skip
+        ax.set(xticks=[], yticks=[])
+
+    draw(ax, edges)
+    ax.spines[:].set_visible(False)
     ax.set_aspect("equal")
     if title is not None:
         ax.set_title(title)
     colors.explain(ax, legend, positions=positions, widen=own_figure)
     if zoom is not None:
         inset = enlarged(ax, zoom, zoom_bounds)
-        _draw(inset, replace(picture, edges=_edges_meeting(picture, zoom)))
+        draw(inset, _edges_meeting(positions, edges, zoom))
         inset.set(xlim=zoom[:2], ylim=zoom[2:])
-        inset.spines[:].set_visible(True)
     return ax
 
 
@@ -181,16 +181,6 @@ class _Edges(NamedTuple):
     alpha: FloatArray
 
 
-@dataclass(frozen=True)
-class _Picture:
-    positions: FloatArray
-    edges: _Edges
-    point_colors: FloatArray
-    point_size: float
-    edge_color: ColorType
-    edge_width: float
-
-
 def _edges(weights: SparseMatrix) -> _Edges:
     """Each pair once, in the order of weights, so that heavy edges are on top.
 
@@ -204,54 +194,34 @@ def _edges(weights: SparseMatrix) -> _Edges:
     return _Edges(upper.row[order], upper.col[order], np.clip(w[order] / full, FAINTEST, 1.0))
 
 
-def _draw(ax: Axes, picture: _Picture) -> None:
-    positions = picture.positions
-    if len(picture.edges.i) > MAX_VECTOR_EDGES:
-        ax.add_artist(_pixel_lines(picture))
-    else:  # all lines are inside the hull of the points
-        ax.add_collection(_line_collection(picture), autolim=False)
-    ax.scatter(
-        positions[:, 0],
-        positions[:, 1],
-        s=picture.point_size,
-        c=picture.point_colors,
-        linewidths=RIM * picture.point_size**0.5,
-        edgecolors="white",
-        rasterized=len(positions) > MAX_VECTOR_EDGES,
-        zorder=2,
-    )
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
+def _draw_lines(
+    ax: Axes,
+    positions: FloatArray,
+    edges: _Edges,
+    color: ColorType,
+    width: float,
+    most: int = MAX_VECTOR_EDGES,
+) -> None:
+    """Draw the edges: as paths, or as pixels if they are more than `most`."""
+    if len(edges.i) > most:
+        from otgraph.plots._pixel_lines import PixelLines  # subclass of a matplotlib class
 
-
-def _line_collection(picture: _Picture) -> LineCollection:
-    edges, positions = picture.edges, picture.positions
+        pixels = PixelLines(positions, *edges, color=color, width=width)
+        pixels.set_zorder(1)
+        ax.add_artist(pixels)
+        return
     rgba = np.empty((len(edges.i), 4))
-    rgba[:] = require("matplotlib.colors", "plots").to_rgba(picture.edge_color)
+    rgba[:] = require("matplotlib.colors", "plots").to_rgba(color)
     rgba[:, 3] = edges.alpha
-    lines: LineCollection = require("matplotlib.collections", "plots").LineCollection(
-        np.stack([positions[edges.i], positions[edges.j]], axis=1),
-        colors=rgba,
-        zorder=1,
-        linewidths=picture.edge_width,
-    )
-    return lines
+    ends = np.stack([positions[edges.i], positions[edges.j]], axis=1)
+    collection = require("matplotlib.collections", "plots").LineCollection
+    lines = collection(ends, colors=rgba, linewidths=width, zorder=1)
+    ax.add_collection(lines, autolim=False)  # all lines are inside the hull of the points
 
 
-def _pixel_lines(picture: _Picture) -> PixelLines:
-    from otgraph.plots._pixel_lines import PixelLines  # subclass of a matplotlib class
-
-    lines = PixelLines(
-        picture.positions, *picture.edges, color=picture.edge_color, width=picture.edge_width
-    )
-    lines.set_zorder(1)
-    return lines
-
-
-def _edges_meeting(picture: _Picture, zoom: Window) -> _Edges:
+def _edges_meeting(positions: FloatArray, edges: _Edges, zoom: Window) -> _Edges:
     """Edges whose bounding box intersects the window."""
-    edges = picture.edges
-    ends = np.stack([picture.positions[edges.i], picture.positions[edges.j]])
+    ends = np.stack([positions[edges.i], positions[edges.j]])
     low, high = ends.min(axis=0), ends.max(axis=0)
     xmin, xmax, ymin, ymax = zoom
     seen = (high >= [xmin, ymin]).all(axis=1) & (low <= [xmax, ymax]).all(axis=1)
