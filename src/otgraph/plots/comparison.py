@@ -84,7 +84,7 @@ def compare_graphs(
         Axes to draw in, one for each graph; a new figure by default.
     legend
         Show a legend of the groups, or a color bar, beside the last picture.
-    **keywords
+    point_size, edge_width, edge_color, edge_strength, zoom, zoom_bounds
         As in :func:`otgraph.plots.draw_graph`.
 
     Returns

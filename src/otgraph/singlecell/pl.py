@@ -69,7 +69,7 @@ def graph(
         The ``key_added`` of ``pp.neighbors``.
     layer
         Layer to take the gene from.
-    cmap, ax, legend, title, **keywords
+    cmap, ax, legend, title, point_size, edge_width, edge_color, edge_strength, zoom, zoom_bounds
         As in :func:`otgraph.plots.draw_graph`.
     """
     check_adata(adata)
