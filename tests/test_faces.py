@@ -160,7 +160,7 @@ def test_methods_that_build_a_graph_for_cells():
 @pytest.mark.parametrize(
     ("function", "behind", "own"),
     [
-        (pl.graph, otgraph.plots.draw_graph, {"graph", "coordinates", "X", "layout", "labels"}),
+        (pl.graph, otgraph.plots.draw_graph, {"graph", "coordinates", "X", "layout"}),
         (
             otgraph.plots.compare_graphs,
             otgraph.plots.draw_graph,

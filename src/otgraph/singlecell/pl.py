@@ -41,6 +41,7 @@ def graph(
     adata: AnnData,
     basis: str = "umap",
     *,
+    labels: ArrayLike | None = None,
     color: ArrayLike | PointColors | None = None,
     color_label: str | None = None,
     neighbors_key: str | None = None,
@@ -69,7 +70,8 @@ def graph(
         The ``key_added`` of ``pp.neighbors``.
     layer
         Layer to take the gene from.
-    cmap, ax, legend, title, point_size, edge_width, edge_color, edge_strength, zoom, zoom_bounds
+    labels, cmap, ax, legend, title, point_size, edge_width, edge_color, edge_strength, zoom, \
+zoom_bounds
         As in :func:`otgraph.plots.draw_graph`.
     """
     check_adata(adata)
@@ -83,8 +85,8 @@ def graph(
         else:
             color = _group_colors(adata, color)
     return plots.draw_graph(
-        found, _coordinates(adata, basis), color=color, color_label=color_label, cmap=cmap, ax=ax,
-        legend=legend, title=title, **keywords,
+        found, _coordinates(adata, basis), labels=labels, color=color, color_label=color_label,
+        cmap=cmap, ax=ax, legend=legend, title=title, **keywords,
     )  # fmt: skip
 
 
