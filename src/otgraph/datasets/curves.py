@@ -217,14 +217,12 @@ def elephant_curve(
 
     Parameters
     ----------
-    n
-        Number of points, drawn independently and ordered along the curve.
+    n, random_state
+        As in :func:`closed_curve`.
     concentration
         Concentration of the angles: 0 is uniform in t; large values give dense points on the left.
     noise
         Standard deviation of each coordinate. The elephant is about 150 wide.
-    random_state
-        Seed or generator.
 
     Returns
     -------
