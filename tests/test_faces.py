@@ -16,7 +16,7 @@ from otgraph.estimators._transformer import GraphTransformer
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS
 from otgraph.graphs.keywords import merged
 from otgraph.graphs.options import AnyKeywords, QuadraticKeywords, QuadraticOptions
-from otgraph.singlecell import pp
+from otgraph.singlecell import pl, pp, tl
 
 ESTIMATORS = {
     each._construction: each
@@ -135,6 +135,45 @@ def test_command_line(group, classes):
             assert part is type(each.default)
     about = GraphOptions.__annotations__["method"].__args__[0].__args__[0]
     assert about == Literal[tuple(CONSTRUCTIONS)]
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("eigenmaps", {"n_components"}),  # scanpy's number of coordinates, not that of a picture
+        ("cluster", set()),
+        ("spread_labels", set()),
+        ("denoise", set()),
+    ],
+)
+def test_methods_on_cells(name, own):
+    """They take the keywords of the function for arrays, with its defaults."""
+    found, expected = defaults_of(getattr(tl, name)), defaults_of(getattr(otgraph, name))
+    for keyword in set(expected) - {"graph", "labels", "columns", "out"} - own:
+        assert found[keyword] == expected[keyword]
+
+
+def test_methods_that_build_a_graph_for_cells():
+    assert set(merged(ALL_OPTIONS)) <= set(defaults_of(tl.denoise))
+
+
+@pytest.mark.parametrize(
+    ("function", "behind", "own"),
+    [
+        (pl.graph, otgraph.plots.draw_graph, {"graph", "coordinates", "X", "layout"}),
+        (
+            otgraph.plots.compare_graphs,
+            otgraph.plots.draw_graph,
+            {"graph", "X", "ax", "legend", "title"},
+        ),
+        (pl.degrees, otgraph.plots.plot_degrees, {"graphs"}),
+    ],
+)
+def test_pictures_take_the_keywords_of_those_they_call(function, behind, own):
+    found, expected = defaults_of(function), defaults_of(behind)
+    for keyword in set(expected) - own:
+        assert found[keyword] == expected[keyword]
+    assert "keywords" not in found
 
 
 UNKNOWN = {

@@ -167,7 +167,7 @@ class TestClosedCurve:
         )
 
     def test_bad_contrast(self):
-        with pytest.raises(ValueError, match="`contrast` must be a number >= 1, got 0"):
+        with pytest.raises(ValueError, match="`contrast` must be a finite number >= 1, got 0"):
             closed_curve(contrast=0.5)
 
 
@@ -202,7 +202,7 @@ class TestElephantCurve:
 
     @pytest.mark.parametrize("name", ["concentration", "noise"])
     def test_negative_numbers_are_named(self, name):
-        with pytest.raises(ValueError, match=f"`{name}` must be a number >= 0, got -1"):
+        with pytest.raises(ValueError, match=f"`{name}` must be a finite number >= 0, got -1"):
             elephant_curve(**{name: -1})
 
 

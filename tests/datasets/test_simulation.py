@@ -106,7 +106,7 @@ def test_annotated_data(cells):
         ({"rarest": 0.2}, r"`rarest` must be at most 1 / n_types = 0\.1"),
         ({"rarest": 0.0}, "`rarest` must be a positive"),
         ({"depth": (0.0, 5.0)}, "`depth` must be a positive"),
-        ({"dispersion": -1.0}, "`dispersion` must be a number >= 0"),
+        ({"dispersion": -1.0}, "`dispersion` must be a finite number >= 0"),
     ],
 )
 def test_bad_arguments(keywords, message):

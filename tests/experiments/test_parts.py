@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 
 import otgraph
 from otgraph.exceptions import ExperimentError
-from otgraph.experiments import laplace, page
+from otgraph.experiments import laplace
 from otgraph.experiments._framework.experiment import Verdict
 from otgraph.experiments._framework.figures import (
     AROUND,
@@ -37,6 +38,16 @@ from otgraph.experiments._framework.statistics import (
     spread,
     table_of_best,
 )
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def page():
+    spec = importlib.util.spec_from_file_location("page", DOCS / "make_reproduction.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
@@ -182,7 +193,7 @@ def test_json_is_strict():
     assert json.loads(text, parse_constant=pytest.fail)["table"] == [{"a": None, "b": [1.0, None]}]
 
 
-def test_tables_of_the_page():
+def test_tables_of_the_page(page):
     rows = [
         {
             "method": "a",
@@ -199,13 +210,13 @@ def test_tables_of_the_page():
     ]
 
 
-def test_page_without_results(tmp_path):
+def test_page_without_results(page, tmp_path):
     with pytest.raises(ExperimentError, match="no summaries"):
         page.write_page(tmp_path, docs=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_page_shows_claims_and_small_pictures(tmp_path, rng, monkeypatch):
+def test_page_shows_claims_and_small_pictures(page, tmp_path, rng, monkeypatch):
     monkeypatch.setattr(page, "MAX_PICTURE_BYTES", 20_000)
     folder = tmp_path / "out" / "curve"
     folder.mkdir(parents=True)
@@ -232,7 +243,7 @@ def test_page_shows_claims_and_small_pictures(tmp_path, rng, monkeypatch):
     assert (tmp_path / "docs" / pictures[0]).stat().st_size <= page.MAX_PICTURE_BYTES
 
 
-def test_page_shows_every_data_set(tmp_path):
+def test_page_shows_every_data_set(page, tmp_path):
     for folder, data in (("a", "cells.csv"), ("b", "/elsewhere/other.csv"), ("c", "cells.csv")):
         out = tmp_path / folder / "cells"
         out.mkdir(parents=True)
@@ -248,7 +259,7 @@ def test_page_shows_every_data_set(tmp_path):
     assert "Run a" not in text
 
 
-def test_published_page_is_complete():
+def test_published_page_is_complete(page):
     """Every picture is there and small, and no section comes from a quick run."""
     docs = Path(__file__).parents[2] / "docs"
     text = (docs / page.PAGE).read_text(encoding="utf-8")

@@ -27,13 +27,7 @@ from otgraph.plots._density import (
 )
 from otgraph.plots._pixel_lines import PixelLines
 from otgraph.plots.colors import GROUPS, UNKNOWN
-from otgraph.plots.graph import (
-    MAX_VECTOR_EDGES,
-    _edges,
-    _line_collection,
-    _Picture,
-    _pixel_lines,
-)
+from otgraph.plots.graph import MAX_VECTOR_EDGES, _draw_lines, _edges
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
 
@@ -120,16 +114,17 @@ def test_pixels_look_like_lines(rng, window):
     n = 40
     i, j = rng.integers(0, n, (2, 150))
     W = sp.coo_array((rng.random(len(i)), (i, j)), shape=(n, n)).tocsr()
-    picture = _Picture(rng.random((n, 2)), _edges(W + W.T), "k", 1.0, "k", edge_width=2.0)
+    positions, edges = rng.random((n, 2)), _edges(W + W.T)
 
-    def drawn(lines):
+    def drawn(most):
         figure = Figure(figsize=(3, 3), dpi=100)
-        figure.add_subplot(xlim=window, ylim=window).add_artist(lines(picture))
+        ax = figure.add_subplot(xlim=window, ylim=window)
+        _draw_lines(ax, positions, edges, "k", 2.0, most)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         return np.asarray(canvas.buffer_rgba()).astype(float)[:, :, :3]
 
-    lines, pixels = drawn(_line_collection), drawn(_pixel_lines)
+    lines, pixels = drawn(len(edges.i)), drawn(0)
     ink = np.abs(lines - 255).mean()
     assert ink > 5  # there is something to see
     assert np.abs(lines - pixels).mean() < 0.1 * ink

@@ -17,11 +17,10 @@ from otgraph.graphs.path import EpsPath
 from otgraph.methods import perplexity
 from otgraph.plots import explore
 from otgraph.plots.colors import GROUPS, UNKNOWN
-from otgraph.plots.explorer.curve import curve_of
+from otgraph.plots.explorer.eps import DENSEST, N_VALUES, SPARSEST, chosen_eps, curve_of
 from otgraph.plots.explorer.figures import log_ticks
 from otgraph.plots.explorer.rebuild import rebuilding
 from otgraph.plots.explorer.scene import LEVELS, scene_of
-from otgraph.plots.explorer.values import DENSEST, N_VALUES, SPARSEST, chosen_eps
 
 N = 90
 

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 import otgraph
 import otgraph.singlecell as ogs
 from otgraph.exceptions import DisconnectedWarning
-from otgraph.singlecell._advice import CONSEQUENCE, REMEDY
+from otgraph.singlecell._messages import CONSEQUENCE, REMEDY
 from otgraph.solvers.floors import SMALL_SHARE
 
 # Cells that come with scanpy: sorted blood cells, and a simulated differentiation.

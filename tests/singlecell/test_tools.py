@@ -55,7 +55,10 @@ class TestCluster:
         np.testing.assert_array_equal(column.cat.codes, expected.labels)
         np.testing.assert_array_equal(cells.uns["cluster"]["eigenvalues"], expected.eigenvalues)
         assert cells.uns["cluster"]["n_clusters"] == 3
-        assert cells.uns["cluster"]["params"] == {"neighbors_key": "neighbors", "random_state": 1}
+        assert cells.uns["cluster"]["params"] == {
+            "neighbors_key": "neighbors", "max_clusters": 20, "tol": 1e-8, "max_restarts": 500,
+            "random_state": 1,
+        }  # fmt: skip
 
     def test_cells_in_no_cluster_are_missing(self, cells):
         parts = [sp.csr_matrix(part) for part in (np.ones((30, 30)), np.ones((30, 30)), np.eye(30))]

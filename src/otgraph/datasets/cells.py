@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    from anndata import AnnData
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.typing import FloatArray, SparseMatrix
 
 BUNDLED = "pbmc68k_reduced"  # comes with scanpy
+KNOWN = ", ".join(map(repr, [*REMOTE_FILES, BUNDLED]))
 SHOWN_NAMES = 5  # names listed in a message
 # Distance from a whole number up to which a value counts as one, to allow for rounding.
 WHOLE_NUMBER_TOLERANCE = 1e-9
@@ -49,8 +51,8 @@ class Cells:
     """
 
     X: SparseMatrix
-    genes: NDArray[Any]
-    cells: NDArray[Any]
+    genes: NDArray[np.object_]
+    cells: NDArray[np.object_]
     source: str
 
     def __len__(self) -> int:
@@ -80,7 +82,7 @@ class Cells:
 
 
 def load_cells(
-    source: str | PathLike[str] | Any = "bmmc",
+    source: str | PathLike[str] | AnnData = "bmmc",
     *,
     transpose: bool = False,
     cache: str | PathLike[str] | None = None,
@@ -139,13 +141,12 @@ def load_cells(
     if isinstance(source, str) and source == BUNDLED:
         return _from_anndata(require("scanpy.datasets", "singlecell").pbmc68k_reduced(), BUNDLED)
     if isinstance(source, str | Path) or hasattr(source, "__fspath__"):
-        return _from_file(_existing_file(Path(source)), transpose, Path(source).name)
-    adata: Any = source
+        return _from_file(Path(source), transpose, Path(source).name)
+    adata: AnnData = source
     if hasattr(adata, "var_names") and hasattr(adata, "obs_names"):
         return _from_anndata(adata.T if transpose else adata, "AnnData")
-    known = ", ".join(map(repr, [*REMOTE_FILES, BUNDLED]))
     msg = (
-        f"`source` must be {known}, the path of a file, or an AnnData object, "
+        f"`source` must be {KNOWN}, the path of a file, or an AnnData object, "
         f"got {type(source).__name__}."
     )
     raise argument_error(TypeError, "source", msg)
@@ -169,20 +170,19 @@ def make_cells(
     return found
 
 
-def _existing_file(path: Path) -> Path:
-    known = ", ".join(map(repr, [*REMOTE_FILES, BUNDLED]))
+def _from_file(path: Path, transpose: bool, source: str) -> Cells:
     if not path.is_file():
         msg = (
-            f"There is no file {str(path)!r}. `source` must be {known}, or the path of a "
+            f"There is no file {str(path)!r}. `source` must be {KNOWN}, or the path of a "
             f"{', '.join(SUFFIXES)} or .h5ad file."
         )
         raise FileNotFoundError(msg)
-    return path
-
-
-def _from_file(path: Path, transpose: bool, source: str) -> Cells:
     if path.suffix == ".h5ad":
-        adata = _read_h5ad(path)
+        try:
+            adata = read_h5ad(str(path))
+        except (OSError, ValueError) as error:
+            msg = f"{str(path)!r} cannot be read as an h5ad file: {error}"
+            raise FormatError(msg) from error
         return _from_anndata(adata.T if transpose else adata, source)
     X, columns, rows = read_counts(path)
     if transpose:
@@ -190,15 +190,7 @@ def _from_file(path: Path, transpose: bool, source: str) -> Cells:
     return make_cells(X, columns, rows, source)
 
 
-def _read_h5ad(path: Path) -> Any:
-    try:
-        return read_h5ad(str(path))
-    except (OSError, ValueError) as error:
-        msg = f"{str(path)!r} cannot be read as an h5ad file: {error}"
-        raise FormatError(msg) from error
-
-
-def _from_anndata(adata: Any, source: str) -> Cells:
+def _from_anndata(adata: AnnData, source: str) -> Cells:
     """The first matrix with whole numbers, else the first without negative ones."""
     choices = {"X": (adata.X, adata.var_names)}
     if "counts" in adata.layers:
@@ -210,26 +202,22 @@ def _from_anndata(adata: Any, source: str) -> Cells:
         msg = f"{source} holds no values: X, raw and layers['counts'] are all missing."
         raise ValueError(msg)
     values = {place: sp.csr_matrix(X).data for place, (X, _) in choices.items()}
-    whole = [place for place in choices if _whole(values[place]) and _nonnegative(values[place])]
-    usable = [place for place in choices if _nonnegative(values[place])]
+    usable = [place for place in choices if np.all(values[place] >= 0)]
+    whole = [place for place in usable if _whole(values[place])]
     chosen = [*whole, *usable, *choices][0]  # if none is usable, `make_cells` names the fault
     X, genes = choices[chosen]
     return make_cells(X, genes, adata.obs_names, f"{source}, {chosen}")
 
 
-def _whole(values: Any) -> bool:
+def _whole(values: FloatArray) -> bool:
     return bool(np.all(np.abs(values - np.round(values)) <= WHOLE_NUMBER_TOLERANCE))
 
 
-def _nonnegative(values: Any) -> bool:
-    return bool(np.all(values >= 0))
-
-
-def _names(names: ArrayLike) -> NDArray[Any]:
+def _names(names: ArrayLike) -> NDArray[np.object_]:
     return np.array([str(name) for name in np.asarray(names).ravel()], dtype=object)
 
 
-def _check_unique(genes: NDArray[Any], source: str) -> None:
+def _check_unique(genes: NDArray[np.object_], source: str) -> None:
     names, counts = np.unique(genes.astype(str), return_counts=True)
     repeated = names[counts > 1].tolist()
     if repeated:

@@ -99,10 +99,8 @@ def noisy_manifold(
         Dimension k of the manifold.
     noise
         Norm :math:`\alpha` of the noise where it is largest.
-    dtype
-        Type of ``X``. ``float32`` halves the memory; the points are the same, rounded.
-    random_state
-        Seed or generator.
+    dtype, random_state
+        As in :func:`noisy_spiral`.
 
     Returns
     -------

@@ -6,13 +6,22 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from otgraph._validation import check_choice, check_count
-from otgraph.datasets.arclength import parameters_at
-from otgraph.datasets.sample import Sample, embed, noise_radius, orthonormal_basis
+from otgraph.datasets.sample import (
+    Sample,
+    check_at_least,
+    embed,
+    noise_radius,
+    orthonormal_basis,
+    without_noise,
+)
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, DTypeLike
 
     from otgraph.datasets.sample import RandomState
@@ -22,6 +31,10 @@ Spacing = Literal["even", "random", "uniform"]
 
 # Rounding error of a share of a group.
 ROUNDING = 1e-12
+# With this many panels the fourth-order interpolation of the inverse is exact to rounding.
+N_PANELS = 2**14
+# Gauss-Legendre nodes per panel: order 8, exact to rounding at this width.
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
 def noisy_spiral(
@@ -55,7 +68,7 @@ def noisy_spiral(
     dtype
         Type of ``X``. ``float32`` halves the memory; the points are the same, rounded.
     random_state
-        Seed or generator for R and the noise.
+        Seed or generator.
 
     Returns
     -------
@@ -113,7 +126,7 @@ def spiral_arms(
     noise
         Factor :math:`\alpha` on the noise.
     random_state
-        Seed or generator for R, the noise and the spacing.
+        Seed or generator.
 
     Returns
     -------
@@ -173,17 +186,14 @@ def closed_curve(n: int = 200, *, contrast: float = 10.0, random_state: RandomSt
     (50, 2)
     """
     check_count(n, "n")
-    if not 1 <= contrast < np.inf:
-        msg = f"`contrast` must be a number >= 1, got {contrast!r}."
-        raise argument_error(ValueError, "contrast", msg)
+    check_at_least(1, contrast, "contrast")
     rng = np.random.default_rng(random_state)
 
     def crowding(t: FloatArray) -> FloatArray:
         return np.asarray(_peanut_speed(t) * contrast ** (np.cos(t) / 2))
 
     t = parameters_at(crowding, (0.0, 2 * np.pi), np.sort(rng.random(n)))
-    X = _peanut(t)
-    return Sample(X, X, np.eye(2), np.zeros(n), t)
+    return without_noise(_peanut(t), t)
 
 
 def elephant_curve(
@@ -207,14 +217,12 @@ def elephant_curve(
 
     Parameters
     ----------
-    n
-        Number of points, drawn independently and ordered along the curve.
+    n, random_state
+        As in :func:`closed_curve`.
     concentration
         Concentration of the angles: 0 is uniform in t; large values give dense points on the left.
     noise
         Standard deviation of each coordinate. The elephant is about 150 wide.
-    random_state
-        Seed or generator for the angles and the noise.
 
     Returns
     -------
@@ -228,10 +236,8 @@ def elephant_curve(
     (50, 2)
     """
     check_count(n, "n")
-    for name, value in (("concentration", concentration), ("noise", noise)):
-        if not 0 <= value < np.inf:
-            msg = f"`{name}` must be a number >= 0, got {value!r}."
-            raise argument_error(ValueError, name, msg)
+    check_at_least(0, concentration, "concentration")
+    check_at_least(0, noise, "noise")
     rng = np.random.default_rng(random_state)
     t = np.sort(rng.vonmises(0.0, concentration, n) % (2 * np.pi))
     clean = _elephant(t)
@@ -270,14 +276,27 @@ def label_mask(labels: ArrayLike, fraction: float, *, random_state: RandomState 
     mask = np.zeros(len(labels), dtype=np.bool_)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        n_kept = _rounded_up(fraction * len(members))
+        # Round up, except for rounding errors: 0.07 * 100 is 7.000000000000001.
+        n_kept = math.ceil(fraction * len(members) * (1 - ROUNDING))
         mask[rng.choice(members, n_kept, replace=False)] = True
     return mask
 
 
-def _rounded_up(number: float) -> int:
-    """Round up, except for rounding errors: 0.07 * 100 is 7.000000000000001."""
-    return math.ceil(number * (1 - ROUNDING))
+def parameters_at(
+    speed: Callable[[FloatArray], FloatArray], t_range: tuple[float, float], fractions: FloatArray
+) -> FloatArray:
+    """Parameters t up to which a curve has the given fractions of its measure.
+
+    The speed is the measure per unit of t, positive: the norm of the derivative for arc length, or
+    that times a density.
+    """
+    t = np.linspace(*t_range, N_PANELS + 1)
+    half = (t[1] - t[0]) / 2
+    middles = (t[:-1] + t[1:]) / 2
+    panels = half * speed(middles[:, None] + half * NODES) @ NODE_WEIGHTS
+    length = np.concatenate([[0.0], np.cumsum(panels)])
+    inverse = CubicHermiteSpline(length, t, 1 / speed(t))
+    return np.asarray(np.clip(inverse(fractions * length[-1]), *t_range))
 
 
 def _spiral(t: FloatArray) -> FloatArray:

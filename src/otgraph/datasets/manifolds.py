@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._validation import check_count
-from otgraph.datasets.sample import Sample
-from otgraph.exceptions import argument_error
+from otgraph.datasets.sample import Sample, check_at_least, without_noise
 
 if TYPE_CHECKING:
     from otgraph.datasets.sample import RandomState
-    from otgraph.typing import FloatArray
 
 
 def circle(n: int = 1000, *, concentration: float = 0.0, random_state: RandomState = 0) -> Sample:
@@ -43,7 +41,7 @@ def circle(n: int = 1000, *, concentration: float = 0.0, random_state: RandomSta
     """
     rng = _checked(n, concentration, random_state)
     t = rng.vonmises(0.0, concentration, n)
-    return _sample(np.column_stack([np.cos(t), np.sin(t)]), t)
+    return without_noise(np.column_stack([np.cos(t), np.sin(t)]), t)
 
 
 def sphere(n: int = 1000, *, concentration: float = 0.0, random_state: RandomState = 0) -> Sample:
@@ -53,13 +51,8 @@ def sphere(n: int = 1000, *, concentration: float = 0.0, random_state: RandomSta
 
     Parameters
     ----------
-    n
-        Number of points.
-    concentration
-        The density is :math:`\propto e^{\kappa \cos t_1}` with this :math:`\kappa \ge 0` (von
-        Mises and Fisher); 0 is uniform.
-    random_state
-        Seed or generator.
+    n, concentration, random_state
+        As in :func:`circle`; the density depends on the angle from the pole (von Mises and Fisher).
 
     Returns
     -------
@@ -81,7 +74,7 @@ def sphere(n: int = 1000, *, concentration: float = 0.0, random_state: RandomSta
     z = np.clip(z, -1.0, 1.0)
     width = np.sqrt(1 - z**2)
     X = np.column_stack([width * np.cos(longitude), width * np.sin(longitude), z])
-    return _sample(X, np.column_stack([np.arccos(z), longitude]))
+    return without_noise(X, np.column_stack([np.arccos(z), longitude]))
 
 
 def flat_torus(
@@ -93,13 +86,8 @@ def flat_torus(
 
     Parameters
     ----------
-    n
-        Number of points.
-    concentration
-        The density is :math:`\propto e^{\kappa \cos t_1}` with this :math:`\kappa \ge 0`; 0 is
-        uniform.
-    random_state
-        Seed or generator.
+    n, concentration, random_state
+        As in :func:`circle`; the density depends on the first angle.
 
     Returns
     -------
@@ -115,16 +103,10 @@ def flat_torus(
     rng = _checked(n, concentration, random_state)
     t = np.column_stack([rng.vonmises(0.0, concentration, n), rng.uniform(-np.pi, np.pi, n)])
     X = np.column_stack([np.cos(t[:, 0]), np.sin(t[:, 0]), np.cos(t[:, 1]), np.sin(t[:, 1])])
-    return _sample(X, t)
+    return without_noise(X, t)
 
 
 def _checked(n: int, concentration: float, random_state: RandomState) -> np.random.Generator:
     check_count(n, "n")
-    if not 0 <= concentration < np.inf:
-        msg = f"`concentration` must be a finite number >= 0, got {concentration!r}."
-        raise argument_error(ValueError, "concentration", msg)
+    check_at_least(0, concentration, "concentration")
     return np.random.default_rng(random_state)
-
-
-def _sample(X: FloatArray, t: FloatArray) -> Sample:
-    return Sample(X, X, np.eye(X.shape[1]), np.zeros(len(X)), t)

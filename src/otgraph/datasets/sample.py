@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+
+from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -55,6 +57,18 @@ class Sample:
         return len(self.X)
 
 
+def without_noise(X: FloatArray, t: FloatArray) -> Sample:
+    """Points in their own coordinates."""
+    return Sample(X, X, np.eye(X.shape[1]), np.zeros(len(X)), t)
+
+
+def check_at_least(least: float, value: float, name: str) -> None:
+    """Raise unless a value is a finite number of at least this size."""
+    if not least <= value < np.inf:
+        msg = f"`{name}` must be a finite number >= {least:g}, got {value!r}."
+        raise argument_error(ValueError, name, msg)
+
+
 def noise_radius(noise: float, phase: FloatArray) -> FloatArray:
     """Norm of the noise: `noise` where the phase is 0, a twentieth of it half a turn later."""
     return np.asarray(noise * (QUIETEST + (1 - QUIETEST) * (1 + np.cos(phase)) / 2))
@@ -66,7 +80,7 @@ def embed(
     radius: FloatArray,
     rng: np.random.Generator,
     dtype: DTypeLike = np.float64,
-) -> Any:
+) -> FloatArray:
     """Points ``R x_i + radius_i Z_i / |Z_i|`` with ``Z_i`` standard Gaussian."""
     n, dim = len(clean), len(basis)
     X = np.empty((n, dim), dtype=dtype)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from otgraph._optional import require
 from otgraph._validation import check_count, check_positive
-from otgraph.datasets.sample import BLOCK_SIZE
+from otgraph.datasets.sample import BLOCK_SIZE, check_at_least
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
+    from anndata import AnnData
     from numpy.typing import NDArray
 
     from otgraph.datasets.sample import RandomState
-    from otgraph.typing import FloatArray, IntArray, SparseMatrix
+    from otgraph.typing import BoolArray, FloatArray, IndexArray, IntArray, SparseMatrix
+
+    Selection = list[int] | IndexArray | BoolArray | slice
 
 GENE_SPREAD = 1.8  # standard deviation of log expression over genes; few genes have most counts
 MARKER_SHARE = 0.04  # share of the genes that are specific to a family, or to a type in it
@@ -60,12 +63,14 @@ class SimulatedCells:
         return len(self.labels)
 
     @property
-    def type_names(self) -> NDArray[Any]:
+    def type_names(self) -> NDArray[np.str_]:
         """Names of the types, with their number of cells."""
         sizes = np.bincount(self.labels, minlength=len(self.profiles))
         return np.array([f"type {i} ({size})" for i, size in enumerate(sizes)])
 
-    def expression(self, genes: Any = slice(None), cells: Any = slice(None)) -> FloatArray:
+    def expression(
+        self, genes: Selection = slice(None), cells: Selection = slice(None)
+    ) -> FloatArray:
         """Expected share of a cell's counts that a gene has: the counts without noise.
 
         Parameters
@@ -76,7 +81,7 @@ class SimulatedCells:
         rates = _rates(self.profiles, self.loadings, self.labels[cells], self.activity[cells])
         return np.asarray(rates[:, genes])
 
-    def to_anndata(self) -> Any:
+    def to_anndata(self) -> AnnData:
         """Annotated data with ``obs["cell_type"]`` and ``obs["depth"]``; needs anndata."""
         anndata = require("anndata", "singlecell")
         pandas = require("pandas", "singlecell")
@@ -146,15 +151,13 @@ def simulated_cells(
     """
     n_types = check_count(n_types, "n_types", minimum=2)
     n = check_count(n, "n", minimum=2 * n_types)
-    n_genes, n_programs = (
-        check_count(n_genes, "n_genes"),
-        check_count(n_programs, "n_programs", minimum=0),
-    )
-    _check_shares(rarest, n_types)
+    n_genes = check_count(n_genes, "n_genes")
+    n_programs = check_count(n_programs, "n_programs", minimum=0)
+    if check_positive(rarest, "rarest") > 1.0 / n_types:
+        msg = f"`rarest` must be at most 1 / n_types = {1 / n_types:.6g}, got {rarest!r}."
+        raise argument_error(ValueError, "rarest", msg)
     shallow, deep = (check_positive(value, "depth") for value in depth)
-    if not dispersion >= 0.0:
-        msg = f"`dispersion` must be a number >= 0, got {dispersion!r}."
-        raise argument_error(ValueError, "dispersion", msg)
+    check_at_least(0, dispersion, "dispersion")
     rng = np.random.default_rng(random_state)
     labels = rng.permutation(np.repeat(np.arange(n_types), _sizes(n, n_types, rarest)))
     profiles = _profiles(n_types, n_genes, rng)
@@ -165,12 +168,6 @@ def simulated_cells(
     activity = rng.standard_normal((n, n_programs))
     counts = _counts(profiles, loadings, labels, activity, depths, dispersion, rng)
     return SimulatedCells(counts, labels.astype(np.int32), depths, profiles, activity, loadings)
-
-
-def _check_shares(rarest: float, n_types: int) -> None:
-    if not 0.0 < check_positive(rarest, "rarest") <= 1.0 / n_types:
-        msg = f"`rarest` must be at most 1 / n_types = {1 / n_types:.6g}, got {rarest!r}."
-        raise argument_error(ValueError, "rarest", msg)
 
 
 def _sizes(n: int, n_types: int, rarest: float) -> IntArray:
@@ -206,7 +203,7 @@ def _markers(count: int, n_genes: int, fold: float, rng: np.random.Generator) ->
 
 
 def _rates(
-    profiles: FloatArray, loadings: FloatArray, labels: Any, activity: FloatArray
+    profiles: FloatArray, loadings: FloatArray, labels: IndexArray, activity: FloatArray
 ) -> FloatArray:
     rates = np.exp(activity @ loadings)
     rates *= profiles[labels]
@@ -217,7 +214,7 @@ def _rates(
 def _counts(
     profiles: FloatArray,
     loadings: FloatArray,
-    labels: Any,
+    labels: IndexArray,
     activity: FloatArray,
     depths: FloatArray,
     dispersion: float,

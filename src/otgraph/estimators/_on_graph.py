@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from otgraph.estimators._transformer import (
-    GraphTransformer,
-    checked_data,
-    unchanged_by_failure,
-)
+from otgraph.estimators._transformer import GraphTransformer, checked_data, unchanged_by_failure
 from otgraph.estimators.transformers import QuadraticOTTransformer
 from otgraph.exceptions import argument_error
 from otgraph.graphs import Graph
@@ -20,19 +17,21 @@ from otgraph.graphs import Graph
 if TYPE_CHECKING:
     from typing import Self
 
+    from sklearn.base import TransformerMixin
+    from sklearn.utils import Tags
+
     from otgraph.typing import Points, PointsLike, SparseMatrix
 
 PRECOMPUTED = "precomputed"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnGraph(BaseEstimator):
     """Gets a graph from its parameter ``graph``, and rows of new points from the same source."""
 
-    graph: Any
-    graph_: Graph
-    transformer_: Any
+    graph: TransformerMixin | Graph | str | None = None
 
-    def _source(self, X: Points) -> tuple[Graph, Any]:
+    def _source(self, X: Points) -> tuple[Graph, TransformerMixin | None]:
         """The graph on checked X, and the fitted transformer if there is one."""
         if isinstance(self.graph, Graph):
             if X.shape[0] != self.graph.n:
@@ -65,7 +64,7 @@ class OnGraph(BaseEstimator):
     def _is_precomputed(self) -> bool:
         return isinstance(self.graph, str) and self.graph == PRECOMPUTED
 
-    def _new_transformer(self) -> Any:
+    def _new_transformer(self) -> TransformerMixin:
         if self.graph is None:
             return QuadraticOTTransformer()
         if hasattr(self.graph, "fit_transform"):
@@ -81,7 +80,7 @@ class OnGraph(BaseEstimator):
         )
         raise argument_error(TypeError, "graph", msg)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed
@@ -89,8 +88,11 @@ class OnGraph(BaseEstimator):
         return tags
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnGraphAlone(OnGraph, ABC):
     """Estimators whose results follow from the graph: neither features nor labels take part."""
+
+    max_restarts: int = 500
 
     def fit(self, X: PointsLike, y: object = None) -> Self:
         """Build the graph, and do on it what the class says.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,12 +17,15 @@ from otgraph.costs.metrics import is_precomputed
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.distances import distances, new_distances
+from otgraph.graphs.options import CostOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Self
 
-    from otgraph.graphs import Graph
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
     from otgraph.typing import Metric, PointsLike, SparseMatrix
 
 Mode: TypeAlias = Literal["affinity", "distance"]
@@ -53,21 +57,25 @@ def unchanged_by_failure(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Points in, weights of a graph out: similarities, or distances with ``mode="distance"``.
 
     ``fit_transform`` gives the graph on the points that were fitted, symmetric and square.
     ``transform`` treats all rows as new points, even fitted ones, and returns their weights to the
     fitted points.
+
+    Transformers are data classes, whose constructors do what scikit-learn asks for: every parameter
+    is a keyword with a default, and is stored under its name.
     """
 
-    _construction: str  # its name in the table
-    metric: Metric
-    mode: Mode
-    min_neighbors: int
-    graph_: Graph
+    _construction: ClassVar[str]  # its name in the table
+    metric: Metric = CostOptions.metric
+    n_jobs: int | None = -1
+    mode: Mode = "affinity"
+    min_neighbors: int = 0
 
-    def _fit(self, X: PointsLike, **fit_options: Any) -> Self:
+    def _fit(self, X: PointsLike, **fit_options: ArrayLike | None) -> Self:
         with unchanged_by_failure(self):
             X = checked_data(self, X, ensure_min_samples=2)
             check_choice(self.mode, "mode", get_args(Mode))
@@ -78,17 +86,13 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                     f"that it has; got {least}."
                 )
                 raise argument_error(ValueError, "min_neighbors", msg)
-            build = CONSTRUCTIONS[self._construction].build
-            self.graph_ = build(X, **self._keywords(), **fit_options)
+            params = self.get_params(deep=False)
+            options = {name: params[name] for name in params if name not in OF_THE_OUTPUT}
+            self.graph_ = CONSTRUCTIONS[self._construction].build(X, **options, **fit_options)
         return self
 
-    def _keywords(self) -> dict[str, Any]:
-        """Parameters that the function behind this class takes."""
-        params = self.get_params(deep=False)
-        return {name: value for name, value in params.items() if name not in OF_THE_OUTPUT}
-
     @property
-    def _metric_function(self) -> Any:
+    def _metric_function(self) -> Callable[..., float] | None:
         return self.metric if callable(self.metric) else None
 
     def _fitted_matrix(self) -> SparseMatrix:
@@ -140,7 +144,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _n_features_out(self) -> int:
         return int(self.graph_.n)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_precomputed(self.metric)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
 
 from sklearn.base import ClusterMixin
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from otgraph.typing import RandomState
 
 
+@dataclass(eq=False, repr=False)
 class GraphSpectralClustering(ClusterMixin, OnGraphAlone):
     """Clusters of points between which a random walk on their graph rarely moves.
 
@@ -25,9 +27,7 @@ class GraphSpectralClustering(ClusterMixin, OnGraphAlone):
     n_clusters
         Number of clusters; None chooses it by the gap of the eigenvalues.
     graph
-        Where the graph comes from: a transformer from points to weights (or a pipeline),
-        a :class:`otgraph.Graph` on the points, or ``"precomputed"``. Then X holds
-        the weights. None stands for ``QuadraticOTTransformer()``.
+        Where the graph comes from; see :class:`GraphEigenmaps`.
     max_clusters
         Largest number of clusters that None may give.
     tol
@@ -45,10 +45,8 @@ class GraphSpectralClustering(ClusterMixin, OnGraphAlone):
         Number of clusters.
     eigenvalues_
         Of the random walk, those that were used first.
-    graph_
-        The graph that was clustered.
-    transformer_
-        The fitted transformer, or None.
+    graph_, transformer_
+        The graph, and the fitted transformer that made it, or None.
 
     Examples
     --------
@@ -59,22 +57,11 @@ class GraphSpectralClustering(ClusterMixin, OnGraphAlone):
     2
     """
 
-    def __init__(
-        self,
-        n_clusters: int | None = None,
-        *,
-        graph: Any = None,
-        max_clusters: int = 20,
-        tol: float = 1e-8,
-        max_restarts: int = 500,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.graph = graph
-        self.max_clusters = max_clusters
-        self.tol = tol
-        self.max_restarts = max_restarts
-        self.random_state = random_state
+    n_clusters: int | None = None
+    _: KW_ONLY
+    max_clusters: int = 20
+    tol: float = 1e-8
+    random_state: RandomState = 0
 
     def _fit_graph(self, graph: Graph) -> None:
         found = cluster(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, PointsLike
 
 
+@dataclass(eq=False, repr=False)
 class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
     """Features smoothed by a random walk on a graph, as MAGIC does.
 
@@ -37,11 +39,8 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
     t
         Number of steps, or ``"auto"``.
     graph
-        Where the graph comes from: a transformer from points to weights, such as
-        ``make_pipeline(PCA(50), QuadraticOTTransformer())``, a :class:`otgraph.Graph` on the
-        points, or ``"precomputed"``. Then X holds the weights and `y` the features to denoise,
-        and ``transform`` takes rows of new points. None stands for
-        ``QuadraticOTTransformer()``.
+        Where the graph comes from; see :class:`GraphEigenmaps`. With ``"precomputed"``, `y` holds
+        the features to denoise.
     columns
         Features to denoise and return: numbers, a mask or a slice. All by default.
     rescale
@@ -55,10 +54,8 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         Features of the fitted points after all steps but the last.
     columns_
         Numbers of the features that are returned.
-    graph_
-        The graph of the random walk.
-    transformer_
-        The fitted transformer, or None.
+    graph_, transformer_
+        The graph, and the fitted transformer that made it, or None.
 
     Examples
     --------
@@ -70,18 +67,10 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
     (50, 100)
     """
 
-    def __init__(
-        self,
-        t: int | str = 3,
-        *,
-        graph: Any = None,
-        columns: Any = None,
-        rescale: bool = False,
-    ) -> None:
-        self.t = t
-        self.graph = graph
-        self.columns = columns
-        self.rescale = rescale
+    t: int | Literal["auto"] = 3
+    _: KW_ONLY
+    columns: ArrayLike | slice | None = None
+    rescale: bool = False
 
     def fit(self, X: PointsLike, y: object = None) -> Self:
         """Build the graph and walk on it.
@@ -156,7 +145,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
         self.transformer_, self.graph_ = transformer, graph
         return smooth * factors
 
-    def _features(self, X: PointsLike, y: object) -> Any:
+    def _features(self, X: PointsLike, y: object) -> object:
         if not self._is_precomputed:
             return X
         if y is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, PointsLike
 
 
+@dataclass(eq=False, repr=False)
 class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphAlone):
     """Coordinates from the slowest modes of the random walk on a graph.
 
@@ -25,10 +27,10 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
     n_components
         Number of coordinates.
     graph
-        Where the graph comes from: a transformer from points to weights (or a pipeline),
-        a :class:`otgraph.Graph` on the points, or ``"precomputed"``. Then X holds
-        the weights and ``transform`` takes rows of new points. None stands for
-        ``QuadraticOTTransformer()``.
+        Where the graph comes from: a transformer from points to weights, such as
+        ``make_pipeline(PCA(50), QuadraticOTTransformer())``, a :class:`otgraph.Graph` on the
+        points, or ``"precomputed"``. Then X holds the weights, and new points are given by their
+        rows of weights. None stands for ``QuadraticOTTransformer()``.
     tol
         Accuracy of the eigenvectors.
     max_restarts
@@ -40,10 +42,8 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
         Coordinates of the fitted points, one row each.
     eigenvalues_
         Of the random walk, one per coordinate.
-    graph_
-        The graph that was embedded.
-    transformer_
-        The fitted transformer, or None.
+    graph_, transformer_
+        The graph, and the fitted transformer that made it, or None.
 
     Examples
     --------
@@ -55,18 +55,9 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
     (50, 2)
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        graph: Any = None,
-        tol: float = 1e-10,
-        max_restarts: int = 500,
-    ) -> None:
-        self.n_components = n_components
-        self.graph = graph
-        self.tol = tol
-        self.max_restarts = max_restarts
+    n_components: int = 2
+    _: KW_ONLY
+    tol: float = 1e-10
 
     def _fit_graph(self, graph: Graph) -> None:
         self._embedding = eigenmaps(

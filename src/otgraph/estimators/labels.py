@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, PointsLike
 
 
+@dataclass(eq=False, repr=False)
 class GraphLabelSpreading(ClassifierMixin, OnGraph):
     """Classifier that learns from a few labels and the graph of all points.
 
@@ -33,10 +35,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
     mu
         Weight of the known labels; see :func:`otgraph.spread_labels`.
     graph
-        Where the graph comes from: a transformer from points to weights (or a pipeline),
-        a :class:`otgraph.Graph` on the points, or ``"precomputed"``. Then X holds
-        the weights and ``predict`` takes rows of new points. None stands for
-        ``QuadraticOTTransformer()``.
+        Where the graph comes from; see :class:`GraphEigenmaps`.
     tol
         Largest error of a probability.
     max_iter
@@ -54,10 +53,8 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         Mask of fitted points that no label reaches; their distribution is uniform.
     n_iter_
         Iterations of the solver.
-    graph_
-        The graph on which labels were spread.
-    transformer_
-        The fitted transformer, or None.
+    graph_, transformer_
+        The graph, and the fitted transformer that made it, or None.
 
     Examples
     --------
@@ -70,15 +67,12 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
     True
     """
 
-    def __init__(
-        self, mu: float = 1.0, *, graph: Any = None, tol: float = 1e-4, max_iter: int = 10_000
-    ) -> None:
-        self.mu = mu
-        self.graph = graph
-        self.tol = tol
-        self.max_iter = max_iter
+    mu: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-4
+    max_iter: int = 10_000
 
-    def fit(self, X: PointsLike, y: Any) -> Self:
+    def fit(self, X: PointsLike, y: ArrayLike) -> Self:
         """Build the graph and spread the labels over it.
 
         Parameters

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from otgraph.estimators._transformer import GraphTransformer
 from otgraph.graphs.options import (
+    CostOptions,
     EntropicOptions,
     GaussianOptions,
     KNNGaussianOptions,
@@ -18,13 +20,26 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from otgraph.estimators._transformer import Mode
     from otgraph.graphs.options import Eps, OnFailure, Search, Symmetrize
-    from otgraph.typing import Metric, PointsLike, RandomState, SparseMatrix
+    from otgraph.typing import PointsLike, RandomState, SparseMatrix
 
 
-class _TransportTransformer(GraphTransformer):
+@dataclass(eq=False, repr=False, kw_only=True)
+class _CostTransformer(GraphTransformer):
+    """Transformers that take powers of distances as costs."""
+
+    power: float = CostOptions.power
+    normalize: bool = CostOptions.normalize
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class _TransportTransformer(_CostTransformer):
     """Transformers whose points may have masses."""
+
+    self_loops: bool = QuadraticOptions.self_loops
+    tol: float = QuadraticOptions.tol
+    max_iter: int = QuadraticOptions.max_iter
+    on_failure: OnFailure = QuadraticOptions.on_failure
 
     def fit(self, X: PointsLike, y: object = None, *, mass: ArrayLike | None = None) -> Self:
         """Build the graph.
@@ -55,6 +70,7 @@ class _TransportTransformer(GraphTransformer):
         return self.fit(X, mass=mass)._fitted_matrix()
 
 
+@dataclass(eq=False, repr=False)
 class QuadraticOTTransformer(_TransportTransformer):
     """Sparse graph by quadratic optimal transport: similarities, not distances.
 
@@ -100,53 +116,22 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
 
     _construction = "quadratic"
 
-    def __init__(
-        self,
-        eps: Eps | None = None,
-        *,
-        mean_degree: float | None = None,
-        metric: Metric = QuadraticOptions.metric,
-        power: float = QuadraticOptions.power,
-        normalize: bool = QuadraticOptions.normalize,
-        self_loops: bool = QuadraticOptions.self_loops,
-        min_degree: int | None = QuadraticOptions.min_degree,
-        connect: bool | None = QuadraticOptions.connect,
-        tol: float = QuadraticOptions.tol,
-        search: Search = QuadraticOptions.search,
-        max_missing: float = QuadraticOptions.max_missing,
-        n_candidates: int | None = QuadraticOptions.n_candidates,
-        max_iter: int = QuadraticOptions.max_iter,
-        on_failure: OnFailure = QuadraticOptions.on_failure,
-        n_jobs: int | None = -1,
-        random_state: RandomState = QuadraticOptions.random_state,
-        mode: Mode = "affinity",
-        min_neighbors: int = 0,
-    ) -> None:
-        self.eps = eps
-        self.mean_degree = mean_degree
-        self.metric = metric
-        self.power = power
-        self.normalize = normalize
-        self.self_loops = self_loops
-        self.min_degree = min_degree
-        self.connect = connect
-        self.tol = tol
-        self.search = search
-        self.max_missing = max_missing
-        self.n_candidates = n_candidates
-        self.max_iter = max_iter
-        self.on_failure = on_failure
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.mode = mode
-        self.min_neighbors = min_neighbors
+    eps: Eps | None = None
+    _: KW_ONLY
+    mean_degree: float | None = None
+    min_degree: int | None = QuadraticOptions.min_degree
+    connect: bool | None = QuadraticOptions.connect
+    search: Search = QuadraticOptions.search
+    max_missing: float = QuadraticOptions.max_missing
+    n_candidates: int | None = QuadraticOptions.n_candidates
+    random_state: RandomState = QuadraticOptions.random_state
 
 
+@dataclass(eq=False, repr=False)
 class EntropicOTTransformer(_TransportTransformer):
     """Dense graph by entropic optimal transport: similarities, not distances.
 
     Every pair of points has a weight, so memory grows with the square of the number of points.
-    :func:`otgraph.entropic_ot_graph` explains the parameters.
 
     Parameters
     ----------
@@ -154,12 +139,8 @@ class EntropicOTTransformer(_TransportTransformer):
         Regularization in units of the mean cost.
     metric, power, normalize, self_loops, tol, max_iter, on_failure, n_jobs
         As in :func:`otgraph.entropic_ot_graph`.
-    mode
-        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
-        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
-    min_neighbors
-        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
-        fill shorter rows, because some estimators need as many as they look at.
+    mode, min_neighbors
+        As in :class:`QuadraticOTTransformer`.
 
     Attributes
     ----------
@@ -177,40 +158,18 @@ class EntropicOTTransformer(_TransportTransformer):
 
     _construction = "entropic"
 
-    def __init__(
-        self,
-        eps: float = 1.0,
-        *,
-        metric: Metric = EntropicOptions.metric,
-        power: float = EntropicOptions.power,
-        normalize: bool = EntropicOptions.normalize,
-        self_loops: bool = EntropicOptions.self_loops,
-        tol: float = EntropicOptions.tol,
-        max_iter: int = EntropicOptions.max_iter,
-        on_failure: OnFailure = EntropicOptions.on_failure,
-        n_jobs: int | None = -1,
-        mode: Mode = "affinity",
-        min_neighbors: int = 0,
-    ) -> None:
-        self.eps = eps
-        self.metric = metric
-        self.power = power
-        self.normalize = normalize
-        self.self_loops = self_loops
-        self.tol = tol
-        self.max_iter = max_iter
-        self.on_failure = on_failure
-        self.n_jobs = n_jobs
-        self.mode = mode
-        self.min_neighbors = min_neighbors
+    eps: float = 1.0
+    _: KW_ONLY
+    tol: float = EntropicOptions.tol
+    max_iter: int = EntropicOptions.max_iter
 
 
-class KNNGaussianTransformer(GraphTransformer):
+@dataclass(eq=False, repr=False)
+class KNNGaussianTransformer(_CostTransformer):
     """Graph of nearest neighbors, Gaussian or equal weights: similarities, not distances.
 
-    :func:`otgraph.knn_gaussian_graph` explains the parameters. ``transform`` gives the k nearest
-    fitted points of every new one, while the fitted graph is symmetrized: some of its points
-    have more than k neighbors.
+    ``transform`` gives the k nearest fitted points of every new one, while the fitted graph is
+    symmetrized: some of its points have more than k neighbors.
 
     Parameters
     ----------
@@ -220,12 +179,8 @@ class KNNGaussianTransformer(GraphTransformer):
         Scale of the weights in units of the mean cost; None gives every edge weight one.
     metric, power, normalize, include_self, symmetrize, n_jobs
         As in :func:`otgraph.knn_gaussian_graph`.
-    mode
-        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
-        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
-    min_neighbors
-        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
-        fill shorter rows, because some estimators need as many as they look at.
+    mode, min_neighbors
+        As in :class:`QuadraticOTTransformer`.
 
     Attributes
     ----------
@@ -242,37 +197,18 @@ class KNNGaussianTransformer(GraphTransformer):
 
     _construction = "knn"
 
-    def __init__(
-        self,
-        n_neighbors: int = KNNGaussianOptions.n_neighbors,
-        eps: float | None = KNNGaussianOptions.eps,
-        *,
-        metric: Metric = KNNGaussianOptions.metric,
-        power: float = KNNGaussianOptions.power,
-        normalize: bool = KNNGaussianOptions.normalize,
-        include_self: bool = KNNGaussianOptions.include_self,
-        symmetrize: Symmetrize = KNNGaussianOptions.symmetrize,
-        n_jobs: int | None = -1,
-        mode: Mode = "affinity",
-        min_neighbors: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.eps = eps
-        self.metric = metric
-        self.power = power
-        self.normalize = normalize
-        self.include_self = include_self
-        self.symmetrize = symmetrize
-        self.n_jobs = n_jobs
-        self.mode = mode
-        self.min_neighbors = min_neighbors
+    n_neighbors: int = KNNGaussianOptions.n_neighbors
+    eps: float | None = KNNGaussianOptions.eps
+    _: KW_ONLY
+    include_self: bool = KNNGaussianOptions.include_self
+    symmetrize: Symmetrize = KNNGaussianOptions.symmetrize
 
 
-class GaussianTransformer(GraphTransformer):
+@dataclass(eq=False, repr=False)
+class GaussianTransformer(_CostTransformer):
     """Graph with a Gaussian weight between all pairs: similarities, not distances.
 
-    :func:`otgraph.gaussian_graph` explains the parameters. Memory grows with the square of the
-    number of points.
+    Memory grows with the square of the number of points.
 
     Parameters
     ----------
@@ -280,12 +216,8 @@ class GaussianTransformer(GraphTransformer):
         Scale of the weights in units of the mean cost.
     metric, power, normalize, self_loops, n_jobs
         As in :func:`otgraph.gaussian_graph`.
-    mode
-        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
-        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
-    min_neighbors
-        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
-        fill shorter rows, because some estimators need as many as they look at.
+    mode, min_neighbors
+        As in :class:`QuadraticOTTransformer`.
 
     Attributes
     ----------
@@ -302,33 +234,16 @@ class GaussianTransformer(GraphTransformer):
 
     _construction = "gaussian"
 
-    def __init__(
-        self,
-        eps: float = GaussianOptions.eps,
-        *,
-        metric: Metric = GaussianOptions.metric,
-        power: float = GaussianOptions.power,
-        normalize: bool = GaussianOptions.normalize,
-        self_loops: bool = GaussianOptions.self_loops,
-        n_jobs: int | None = -1,
-        mode: Mode = "affinity",
-        min_neighbors: int = 0,
-    ) -> None:
-        self.eps = eps
-        self.metric = metric
-        self.power = power
-        self.normalize = normalize
-        self.self_loops = self_loops
-        self.n_jobs = n_jobs
-        self.mode = mode
-        self.min_neighbors = min_neighbors
+    eps: float = GaussianOptions.eps
+    _: KW_ONLY
+    self_loops: bool = GaussianOptions.self_loops
 
 
+@dataclass(eq=False, repr=False)
 class MAGICTransformer(GraphTransformer):
     """Graph with the adaptive kernel of MAGIC: similarities, not distances.
 
-    :func:`otgraph.magic_graph` explains the parameters. ``transform`` gives the kernel of new
-    points before symmetrization.
+    ``transform`` gives the kernel of new points before symmetrization.
 
     Parameters
     ----------
@@ -336,12 +251,8 @@ class MAGICTransformer(GraphTransformer):
         Neighbor whose distance sets the bandwidth of a point.
     decay, knn_max, thresh, metric, n_pca, random_state, n_jobs
         As in :func:`otgraph.magic_graph`.
-    mode
-        ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
-        same edges, for scikit-learn's estimators with ``metric="precomputed"``.
-    min_neighbors
-        With ``mode="distance"``, the least number of neighbors in a row. The nearest other points
-        fill shorter rows, because some estimators need as many as they look at.
+    mode, min_neighbors
+        As in :class:`QuadraticOTTransformer`.
 
     Attributes
     ----------
@@ -357,27 +268,10 @@ class MAGICTransformer(GraphTransformer):
 
     _construction = "magic"
 
-    def __init__(
-        self,
-        n_neighbors: int = MAGICOptions.n_neighbors,
-        *,
-        decay: float = MAGICOptions.decay,
-        knn_max: int | None = MAGICOptions.knn_max,
-        thresh: float = MAGICOptions.thresh,
-        metric: Metric = MAGICOptions.metric,
-        n_pca: int | None = MAGICOptions.n_pca,
-        random_state: RandomState = MAGICOptions.random_state,
-        n_jobs: int | None = -1,
-        mode: Mode = "affinity",
-        min_neighbors: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.decay = decay
-        self.knn_max = knn_max
-        self.thresh = thresh
-        self.metric = metric
-        self.n_pca = n_pca
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.mode = mode
-        self.min_neighbors = min_neighbors
+    n_neighbors: int = MAGICOptions.n_neighbors
+    _: KW_ONLY
+    decay: float = MAGICOptions.decay
+    knn_max: int | None = MAGICOptions.knn_max
+    thresh: float = MAGICOptions.thresh
+    n_pca: int | None = MAGICOptions.n_pca
+    random_state: RandomState = MAGICOptions.random_state

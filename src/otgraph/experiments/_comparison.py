@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scipy.sparse.linalg import ArpackError
 from sklearn.cluster import SpectralClustering
@@ -25,11 +25,12 @@ from otgraph.experiments._framework.methods import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
     from otgraph import Graph
-    from otgraph.experiments._framework.experiment import Params, Scores, Task
-    from otgraph.typing import FloatArray
+    from otgraph.experiments._framework.experiment import Params, Row, Scores, Task
+    from otgraph.typing import FloatArray, IntArray
 
 CONTENDERS = (
     QUADRATIC, HOLLOW, ENTROPIC, HOLLOW_ENTROPIC, GAUSSIAN, KNN_GAUSSIAN, KNN, MAGIC
@@ -62,14 +63,14 @@ def contenders(grids: Grids) -> Iterator[tuple[str, Params]]:
         yield KNN_GAUSSIAN, {"k": k}
 
 
-def graphs(task: Task, X: FloatArray, grids: Grids) -> Iterator[tuple[dict[str, Any], Graph]]:
+def graphs(task: Task, X: FloatArray, grids: Grids) -> Iterator[tuple[Row, Graph]]:
     """All graphs of a task with their parameters."""
     eps = grids.quadratic_eps if task.method in OURS else grids.kernel_eps
     k = (task.params["k"],) if task.method == KNN_GAUSSIAN else grids.k
     return methods.graphs_along(task.method, X, eps=eps, k=k)
 
 
-def clusters(graph: Graph, n_clusters: int, *, seed: int) -> Any:
+def clusters(graph: Graph, n_clusters: int, *, seed: int) -> IntArray | None:
     """Spectral clustering by scikit-learn; None if its eigenvectors do not converge."""
     weights = graph.weights
     if weights.nnz > DENSE_SHARE * graph.n**2:
@@ -92,7 +93,7 @@ def clustering_score(graph: Graph, labels: ArrayLike, *, n: int, seed: int) -> f
     return 0.0 if found is None else float(normalized_mutual_info_score(labels, found))
 
 
-def draw_curves(axes: Sequence[Any], scores: Scores, score: str) -> None:
+def draw_curves(axes: Sequence[Axes], scores: Scores, score: str) -> None:
     """Best value for every eps in the first panel and for every k in the second.
 
     White markers show graphs with several components, if the scores contain them.

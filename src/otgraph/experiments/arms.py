@@ -10,7 +10,7 @@ paper, because smaller eps are best for them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
@@ -34,12 +34,14 @@ from otgraph.plots.colors import UNKNOWN, PointColors
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from matplotlib.figure import Figure
+
     from otgraph import Graph
-    from otgraph.experiments._framework.experiment import Params, Scored, Scores
+    from otgraph.experiments._framework.experiment import Params, Row, Scored, Scores
     from otgraph.experiments._framework.labels import LabeledArms
     from otgraph.typing import FloatArray, IntArray
 
-DATA_OPTIONS: dict[str, dict[str, Any]] = {
+DATA_OPTIONS: dict[str, Row] = {
     "text": {"noise": 1.0, "spacing": "even"},
     "code": {"noise": 0.5, "spacing": "random"},
 }
@@ -246,7 +248,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     )
 
 
-def _data(arms: LabeledArms) -> Any:
+def _data(arms: LabeledArms) -> Figure:
     figure, ax = figures.subplots(5, 4.6)
     plane = figures.principal_plane(arms.sample.X)
     ax.scatter(*plane.T, s=POINT_SIZE, c=UNKNOWN, linewidths=0)
@@ -256,12 +258,12 @@ def _data(arms: LabeledArms) -> Any:
     return figure
 
 
-def _label_colors(groups: IntArray) -> Any:
+def _label_colors(groups: IntArray) -> FloatArray:
     """The same color for the same arm in every picture; the last one is for -1, unknown."""
     return require("matplotlib.colors", "plots").to_rgba_array([*ARM_COLORS, UNKNOWN])[groups]
 
 
-def _accuracy(scores: Scores) -> Any:
+def _accuracy(scores: Scores) -> Figure:
     figure, (left, right) = figures.subplots(11, 4.4, 1, 2, sharey=True)
     scores = scores[scores["score"] == ACCURACY]
     for method in METHODS[:-1]:
@@ -283,7 +285,7 @@ def _accuracy(scores: Scores) -> Any:
     return figure
 
 
-def _labels(scores: Scores, arms: LabeledArms, variant: str) -> Any:
+def _labels(scores: Scores, arms: LabeledArms, variant: str) -> Figure:
     shown = (QUADRATIC, HOLLOW, KNN_GAUSSIAN)
     figure, axes = figures.subplots(14, 5.2, 1, len(shown))
     plane = figures.principal_plane(arms.sample.X)

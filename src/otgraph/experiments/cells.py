@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +35,9 @@ from otgraph.experiments._framework.methods import ENTROPIC, HOLLOW, MAGIC, METH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from matplotlib.figure import Figure
+    from pandas import Series
 
     from otgraph import Graph
     from otgraph.experiments._framework.experiment import Params, Scored, Scores
@@ -225,7 +228,7 @@ def _entry(scores: Scores, method: str, score: str) -> str | None:
     return " / ".join(f"{value:.3g}" for value in _at(scores, method, score)) or None
 
 
-def _at(scores: Scores, method: str, score: str) -> Any:
+def _at(scores: Scores, method: str, score: str) -> Series:
     chosen = scores[(scores["method"] == method) & (scores["score"] == score)]
     return chosen.set_index("t")["value"]
 
@@ -341,7 +344,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     )
 
 
-def _progression(graphs: dict[str, Graph], parameters: Parameters) -> Any:
+def _progression(graphs: dict[str, Graph], parameters: Parameters) -> Figure:
     values = prepared(parameters.data, parameters.max_cells).expression(parameters.genes)
     steps = (0, *parameters.t)
     panels = {(m, t): otgraph.denoise(of, values, t) for m, of in graphs.items() for t in steps}
@@ -379,7 +382,7 @@ def _limits(values: FloatArray) -> list[tuple[float, float]]:
     return list(zip(low - margin, high + margin, strict=True))
 
 
-def _correlations(graphs: dict[str, Graph], X: FloatArray, parameters: Parameters) -> Any:
+def _correlations(graphs: dict[str, Graph], X: FloatArray, parameters: Parameters) -> Figure:
     n = len(parameters.t)
     figure, axes = figures.subplots(3.6 * n, 3.8, 1, n, sharex=True, sharey=True, squeeze=False)
     looks = {

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -34,10 +34,12 @@ from otgraph.plots.colors import INK, POINT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
     from otgraph import Graph
-    from otgraph.experiments._framework.experiment import Params, Scored, Scores, Verdict
+    from otgraph.experiments._framework.experiment import Params, Row, Scored, Scores, Verdict
     from otgraph.typing import BoolArray, FloatArray, SparseMatrix
 
 CURVES = ELEPHANT, PEANUT = "elephant", "peanut"
@@ -111,7 +113,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     name = task.params["curve"]
     curve = sample(name, parameters, task.seed)
     at = places(name, curve, parameters)
-    grid: dict[str, Any] = {"eps": parameters.eps, "k": parameters.k}
+    grid: Row = {"eps": parameters.eps, "k": parameters.k}
     for params, graph in methods.graphs_along(task.method, curve.X, variant="code", **grid):
         plan = graph if isinstance(graph, otgraph.TransportGraph) else None
         if task.method == CORRECTED and plan is not None and plan.potentials.min() <= 0:
@@ -184,10 +186,10 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
     return Summary(table, [replace(claim, variant="text") for claim in claims])
 
 
-def _rows(scores: Scores, curve: str) -> Iterator[dict[str, Any]]:
+def _rows(scores: Scores, curve: str) -> Iterator[Row]:
     digits = {MEAN_DEGREE: 1, SPURIOUS: 1, ELSEWHERE: 1, ANGLE: 3}
 
-    def row(method: str, at: Any, table: Scores, suffix: str = "") -> dict[str, Any]:
+    def row(method: str, at: Row, table: Scores, suffix: str = "") -> Row:
         numbers = {score: spread(table[score + suffix], d) for score, d in digits.items()}
         return {"curve": curve, "method": method, "at": at, **numbers}
 
@@ -330,7 +332,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     )
 
 
-def _figure_1(elephant: datasets.Sample, at: Places) -> Any:
+def _figure_1(elephant: datasets.Sample, at: Places) -> Figure:
     figure, (left, middle, right) = figures.subplots(14, 4.6, 1, 3)
     graph = methods.graph_at(QUADRATIC, elephant.X, {"eps": PAPERS_EPS})
     typical = int(np.abs(at.density - 1).argmin())  # a point of medium density
@@ -340,24 +342,25 @@ def _figure_1(elephant: datasets.Sample, at: Places) -> Any:
     return figure
 
 
-def _peanut(peanut: datasets.Sample, at: Places, k: int) -> Any:
+def _peanut(peanut: datasets.Sample, at: Places, k: int) -> Figure:
     figure, (left, right) = figures.subplots(12, 4, 1, 2)
     _graph_with_short_cuts(left, QUADRATIC, {"eps": PAPERS_EPS}, peanut, at)
     _graph_with_short_cuts(right, KNN, {"k": k}, peanut, at)
     return figure
 
 
-def _neighborhood(ax: Any, graph: Graph, X: FloatArray, point: int) -> None:
+def _neighborhood(ax: Axes, graph: Graph, X: FloatArray, point: int) -> None:
     """One point, the edges of its row, and an outline around them."""
     row = graph.weights[[point]].tocoo()
     others = row.col[row.col != point]
     strength = row.data[row.col != point] / row.data.max()
     ends = np.stack([np.broadcast_to(X[point], X[others].shape), X[others]])
-    ax.scatter(*X.T, s=9, color="0.75", linewidths=0)
+    ax.scatter(X[:, 0], X[:, 1], s=9, color="0.75", linewidths=0)
     for start, end, opacity in zip(*ends, strength, strict=True):
         ax.plot(*np.stack([start, end]).T, color=INK, alpha=max(opacity, 0.15), linewidth=1)
-    ax.scatter(*X[others].T, s=16, color=POINT, linewidths=0, zorder=3)
-    ax.scatter(*X[point], s=70, facecolor=POINT, edgecolor=INK, linewidths=1.6, zorder=4)
+    ax.scatter(X[others, 0], X[others, 1], s=16, color=POINT, linewidths=0, zorder=3)
+    x, y = X[point]
+    ax.scatter(x, y, s=70, facecolor=POINT, edgecolor=INK, linewidths=1.6, zorder=4)
     along = np.linspace(0, 1, 30)[:, None, None] * (ends[1] - ends[0]) + ends[0]
     low, high = X.min(axis=0) - 2 * OUTLINE_MARGIN, X.max(axis=0) + 2 * OUTLINE_MARGIN
     grid = np.meshgrid(np.linspace(low[0], high[0], 300), np.linspace(low[1], high[1], 300))
@@ -369,7 +372,7 @@ def _neighborhood(ax: Any, graph: Graph, X: FloatArray, point: int) -> None:
 
 
 def _graph_with_short_cuts(
-    ax: Any, method: str, params: Params, curve: datasets.Sample, at: Places
+    ax: Axes, method: str, params: Params, curve: datasets.Sample, at: Places
 ) -> None:
     graph = methods.graph_at(method, curve.X, params, "code")
     i, j, _ = graph.edges()
@@ -384,7 +387,7 @@ def _graph_with_short_cuts(
     ax.plot(*lines.transpose(2, 0, 1), color=SHORT_CUT, linewidth=0.6, alpha=0.5, zorder=1.5)
 
 
-def _spurious(scores: Scores) -> Any:
+def _spurious(scores: Scores) -> Figure:
     figure, axes = figures.subplots(10, 4, 1, 2)
     for ax, curve in zip(axes, CURVES, strict=True):
         for method in (QUADRATIC, HOLLOW, KNN):
@@ -401,7 +404,7 @@ def _spurious(scores: Scores) -> Any:
     return figure
 
 
-def _embeddings(scores: Scores, parameters: Parameters) -> Any:
+def _embeddings(scores: Scores, parameters: Parameters) -> Figure:
     figure, rows = figures.subplots(11, 5.8, 2, 4)
     for axes, name in zip(rows, CURVES, strict=True):
         curve = sample(name, parameters, DRAWN_SEED)

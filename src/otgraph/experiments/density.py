@@ -8,7 +8,7 @@ weights in both variants: k is their only parameter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -23,9 +23,12 @@ from otgraph.experiments._framework.methods import KNN, QUADRATIC, graphs_along,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from otgraph.experiments._framework.experiment import Params, Scored, Scores
+    from matplotlib.figure import Figure
+    from pandas import DataFrame, Series
 
-OT_OPTIONS: dict[str, dict[str, Any]] = {
+    from otgraph.experiments._framework.experiment import Params, Row, Scored, Scores
+
+OT_OPTIONS: dict[str, Row] = {
     "text": {"normalize": True, "self_loops": True},
     "code": {"normalize": False, "self_loops": False},
 }
@@ -93,17 +96,17 @@ class OneForAll(NamedTuple):
     the seeds, which gives the statistic of a paired t-test.
     """
 
-    means: Any  # accuracy, over the seeds
-    errors: Any  # loss in standard errors
-    p: Any  # one-sided p-value of the loss
+    means: DataFrame  # accuracy, over the seeds
+    errors: DataFrame  # loss in standard errors
+    p: DataFrame  # one-sided p-value of the loss
     single: float  # parameter with the smallest worst loss in standard errors, then best mean
 
     @property
-    def best_at(self) -> Any:
+    def best_at(self) -> Series:
         """Density to best parameter."""
         return self.means.idxmax(axis="columns")
 
-    def loss(self, parameter: float) -> Any:
+    def loss(self, parameter: float) -> Series:
         """Density to accuracy that is lost with this parameter."""
         return self.means.max(axis="columns") - self.means[parameter]
 
@@ -124,7 +127,7 @@ def one_for_all(scores: Scores, method: str) -> OneForAll:
     return OneForAll(means, errors, p, float(means[equal].mean(axis="index").idxmax()))
 
 
-def _paired(loss: Any) -> tuple[float, float]:
+def _paired(loss: Series) -> tuple[float, float]:
     """Statistic and p-value. A loss that is equal in all samples is zero, or certain."""
     if np.ptp(loss) == 0:
         return (0.0, 1.0) if loss.iloc[0] == 0 else (np.inf, 0.0)
@@ -141,7 +144,7 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
     return Summary(table, claims)
 
 
-def _rows(found: OneForAll, method: str, variant: str) -> Iterator[dict[str, Any]]:
+def _rows(found: OneForAll, method: str, variant: str) -> Iterator[Row]:
     at_one = PAPERS_EPS if method == QUADRATIC else None
     for n, means in found.means.iterrows():
         yield {
@@ -239,7 +242,7 @@ def _n_labeled(parameters: Parameters, n: int) -> int:
     return int(datasets.label_mask(np.zeros(n), parameters.labeled).sum()) if n else 0
 
 
-def _heat_maps(scores: Scores) -> Any:
+def _heat_maps(scores: Scores) -> Figure:
     figure, axes = figures.subplots(11, 4.2, 1, 2)
     limits = {"vmin": scores["value"].min(), "vmax": 1.0}
     ring = {"markersize": 7, "markerfacecolor": "none", "markeredgecolor": "white"}

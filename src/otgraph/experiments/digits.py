@@ -13,7 +13,7 @@ import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -32,6 +32,8 @@ from otgraph.experiments._framework.statistics import judged_lead, listing, pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from matplotlib.figure import Figure
 
     from otgraph.experiments._framework.experiment import Params, Scored, Scores
     from otgraph.typing import FloatArray, IntArray
@@ -144,7 +146,7 @@ def _spread(graph: otgraph.Graph, mu: float, known: IntArray) -> IntArray:
     return np.asarray(otgraph.spread_labels(graph, known, mu).labels)
 
 
-def _transduced(spreading: Any, X: FloatArray, known: IntArray) -> IntArray:
+def _transduced(spreading: LabelSpreading, X: FloatArray, known: IntArray) -> IntArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)  # 0 divided by 0 without labels
@@ -284,7 +286,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     )
 
 
-def _accuracies(scores: Scores) -> Any:
+def _accuracies(scores: Scores) -> Figure:
     figure, ax = figures.subplots(7.5, 4.2)
     for row, method in enumerate(reversed(SPREADING)):
         values = chosen(scores, method, by=TUNING, score=ACCURACY)[0]

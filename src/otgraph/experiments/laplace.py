@@ -12,7 +12,7 @@ of the radius squared, and the scatter of a random sample fall at the same rate
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,7 +41,10 @@ from otgraph.experiments._manifolds import MANIFOLDS, Manifold, corrected, mode_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from otgraph.experiments._framework.experiment import Params, Scored, Scores
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from otgraph.experiments._framework.experiment import Params, Row, Scored, Scores
     from otgraph.typing import FloatArray, SparseMatrix
 
 FIXED = "quadratic OT, hollow, fixed eps"
@@ -69,7 +72,7 @@ RANK_EFFECT = (
     "Its eigenfunctions need the positions of the points, and gain nothing."
 )
 
-STYLES: dict[str, dict[str, Any]] = {
+STYLES: dict[str, Row] = {
     HOLLOW: METHOD_STYLES[HOLLOW],
     # Nearly equal to the line above, hence rings behind the points.
     FIXED: {
@@ -189,7 +192,7 @@ def errors(scores: Scores, score: str, method: str, density: str) -> dict[str, S
     }
 
 
-def at_largest_n(scores: Scores, score: str, method: str, density: str) -> dict[str, Any]:
+def at_largest_n(scores: Scores, score: str, method: str, density: str) -> Row:
     """Errors of one method at the largest n by manifold, one per seed."""
     tables = errors(scores, score, method, density)
     return {manifold: table[table.columns[-1]] for manifold, table in tables.items()}
@@ -218,7 +221,7 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
     return Summary(list(_table(scores)), claims)
 
 
-def _table(scores: Scores) -> Iterator[dict[str, Any]]:
+def _table(scores: Scores) -> Iterator[Row]:
     columns = ["density", "manifold", "method"]
     groups = scores[scores["score"] == EIGENVALUES].groupby(columns, sort=False)
     for (density, manifold, method), group in groups:
@@ -374,7 +377,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
         )
 
 
-def _figure(scores: Scores, density: str, rows: Mapping[str, str]) -> Any:
+def _figure(scores: Scores, density: str, rows: Mapping[str, str]) -> Figure:
     """A row of panels for every score, under its label."""
     manifolds = scores["manifold"].unique()
     figure, axes = figures.subplots(
@@ -392,7 +395,7 @@ def _figure(scores: Scores, density: str, rows: Mapping[str, str]) -> Any:
     return figure
 
 
-def _panel(ax: Any, scores: Scores, score: str, manifold: str, density: str) -> None:
+def _panel(ax: Axes, scores: Scores, score: str, manifold: str, density: str) -> None:
     """Lines of all methods, with the rates in a legend."""
     lines, rates, starts = [], [], []
     for method, style in STYLES.items():

@@ -9,7 +9,7 @@ without labels would get. One parameter for all dimensions is therefore reported
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -34,8 +34,10 @@ from otgraph.plots.colors import GROUPS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from matplotlib.figure import Figure
+
     from otgraph.experiments._framework.experiment import Params, Scored, Scores
-    from otgraph.typing import IntArray
+    from otgraph.typing import FloatArray, IntArray
 
 N_GROUPS = 3
 DRAWN = (*OURS, ENTROPIC, HOLLOW_ENTROPIC, KNN_GAUSSIAN)
@@ -74,7 +76,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
         yield at, {NMI: value, COMPONENTS: float(graph.n_connected)}
 
 
-def _sample(parameters: Parameters, dim: int, seed: int) -> tuple[Any, IntArray]:
+def _sample(parameters: Parameters, dim: int, seed: int) -> tuple[FloatArray, IntArray]:
     sample = datasets.gaussian_mixture(parameters.n_per_group, dim=dim, random_state=seed)
     assert sample.labels is not None  # mixtures have groups
     return sample.X, sample.labels
@@ -184,7 +186,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     )
 
 
-def _curves(scores: Scores, parameters: Parameters) -> Any:
+def _curves(scores: Scores, parameters: Parameters) -> Figure:
     n_rows = len(parameters.dims)
     figure, axes = figures.subplots(
         9, 2.4 * n_rows + 1, n_rows, 2, sharex="col", sharey=True, squeeze=False
@@ -198,14 +200,15 @@ def _curves(scores: Scores, parameters: Parameters) -> Any:
     return figure
 
 
-def _clusters(scores: Scores, dim: int, parameters: Parameters) -> Any:
+def _clusters(scores: Scores, dim: int, parameters: Parameters) -> Figure:
     X, truth = _sample(parameters, dim, DRAWN_SEED)
     figure, axes = figures.subplots(7.6, 6, 2, 3, sharex=True, sharey=True)
-    panels: list[tuple[str, Any]] = [("true groups", truth)]
+    panels = [("true groups", truth)]
     for method in DRAWN:
         best = statistics.best_of(scores, NMI, method, largest=True, seed=DRAWN_SEED)
         graph = methods.graph_at(method, X, best.params)
         found = comparison.clusters(graph, N_GROUPS, seed=DRAWN_SEED)
+        assert found is not None  # the best graph has clusters
         panels.append((f"{method}\nNMI {best.value:.2f}", _aligned(found, truth)))
     for ax, (title, groups) in zip(axes.ravel(), panels, strict=True):
         for group, marker in enumerate(("o", "^", "s")):
@@ -215,7 +218,7 @@ def _clusters(scores: Scores, dim: int, parameters: Parameters) -> Any:
     return figure
 
 
-def _aligned(found: Any, groups: IntArray) -> Any:
+def _aligned(found: IntArray, groups: IntArray) -> IntArray:
     """Clusters under the names of the groups that they share most points with."""
     shared = np.zeros((N_GROUPS, N_GROUPS))
     np.add.at(shared, (found, groups), 1)

@@ -11,7 +11,7 @@ entropic OT the diagonal matters more than the entropy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,8 +37,10 @@ from otgraph.experiments._framework.statistics import listing, spread
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from matplotlib.figure import Figure
+
     from otgraph import Graph
-    from otgraph.experiments._framework.experiment import Params, Scored, Scores
+    from otgraph.experiments._framework.experiment import Params, Row, Scored, Scores
     from otgraph.experiments._framework.statistics import Best
     from otgraph.typing import BoolArray, FloatArray
 
@@ -322,7 +324,7 @@ def draw(scores: Scores, parameters: Parameters) -> Iterator[Picture]:
     )
 
 
-def _dataset(spiral: datasets.Sample) -> Any:
+def _dataset(spiral: datasets.Sample) -> Figure:
     figure, ax = figures.subplots(5, 2.9, subplot_kw={"projection": "3d"})
     figure.set_layout_engine("none")  # it leaves room that axes in space do not use
     ax.set_position((0, 0, 0.86, 1))
@@ -336,10 +338,12 @@ def _dataset(spiral: datasets.Sample) -> Any:
     return figure
 
 
-def _graphs(found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datasets.Sample) -> Any:
+def _graphs(
+    found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datasets.Sample
+) -> Figure:
     figure, axes = figures.subplots(19, 5.6, 2, 4)
     plane = figures.principal_plane(spiral.X)
-    look: dict[str, Any] = {
+    look: Row = {
         "color": spiral.noise_level,
         "zoom": figures.SPIRAL_ZOOM,
         "zoom_bounds": ZOOM_BOUNDS,
@@ -353,7 +357,7 @@ def _graphs(found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datase
     return figure
 
 
-def _errors(scores: Scores) -> Any:
+def _errors(scores: Scores) -> Figure:
     figure, ax = figures.subplots(7.2, 4.4)
     undetermined = scores[(scores["score"] == DETERMINED) & (scores["value"] == 0)]
     for method in WITH_EPS:
@@ -369,13 +373,14 @@ def _errors(scores: Scores) -> Any:
 
 def _embeddings(
     found: Mapping[str, Graph], best: Mapping[str, Best], spiral: datasets.Sample
-) -> Any:
+) -> Figure:
     figure, axes = figures.subplots(11, 5.9, 2, 4)
     angles = {name: f"({each.value:.3f})" for name, each in best.items()}
     planes = {
         f"{name}\n{angles.get(name, '')}": leading_modes(graph, 2).vectors
         for name, graph in found.items()
     }
+    assert spiral.t is not None  # curves have parameters
     figures.draw_embeddings(axes.ravel(), planes, spiral.t)
     return figure
 

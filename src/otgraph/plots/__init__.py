@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from otgraph.plots.choice import plot_choice
 from otgraph.plots.comparison import compare_graphs
-from otgraph.plots.convergence import plot_convergence
+from otgraph.plots.curves import plot_choice, plot_convergence, plot_eigenvalues, plot_path
 from otgraph.plots.degrees import plot_degrees
-from otgraph.plots.eigenvalues import plot_eigenvalues
 from otgraph.plots.embedding import plot_embedding
 from otgraph.plots.explorer import explore
 from otgraph.plots.graph import draw_graph
 from otgraph.plots.layouts import layout
-from otgraph.plots.path import plot_path
 
 __all__ = [
     "compare_graphs",

@@ -10,11 +10,19 @@ from otgraph._text import printable
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.path import EpsPath
-from otgraph.plots._text import make_plain
+from otgraph.plots._legends import make_plain
 from otgraph.plots.palette import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from otgraph.graphs.graph import Graph
+    from otgraph.solvers.certificate import Certificate
+    from otgraph.typing import SparseMatrix
+
+    Item = Graph | SparseMatrix | Certificate
+    # One or several graphs, as `by_name` takes them.
+    Shown = Item | Sequence[Item] | Mapping[str, Item] | EpsPath
 
 Window: TypeAlias = tuple[float, float, float, float]
 CURVES = (5.5, 3.8)  # inches of a plot of curves: the width of a text column and a half
@@ -33,55 +41,26 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = CURVES) -> A
 
 
 def finish(
-    ax: Axes,
-    *,
-    xlabel: str,
-    ylabel: str,
-    title: str | None = None,
-    entries: int = 0,
-    where: str = "best",
-    **settings: Any,
+    ax: Axes, *, title: str | None = None, entries: int = 0, where: str = "best", **settings: Any
 ) -> Axes:
-    """Label the axes, add a legend of some entries, and hide the frame; returns the axes.
+    """Set labels and other properties, add a legend, and hide the frame; returns the axes.
 
-    Parameters
-    ----------
-    ax
-        The axes with everything drawn.
-    xlabel, ylabel, title
-        Their texts.
-    entries
-        Number of entries of the legend: none, some inside the axes, or many outside.
-    where
-        Place of the legend inside the axes.
-    **settings
-        More properties of the axes, such as ``xscale``.
+    `entries` is the number of entries of the legend: none, some inside the axes (at `where`), or
+    many outside.
     """
-    ax.set(xlabel=xlabel, ylabel=ylabel, title=title or "", **settings)
+    ax.set(title=title or "", **settings)
     if entries:
         outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
         place = outside if entries > MOST_INSIDE else {"loc": where}
         make_plain(ax.legend(frameon=False, **place).get_texts())
-    tidy(ax)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
-def tidy(ax: Axes) -> None:
-    """Hide the top and right sides of the frame."""
-    ax.spines[["top", "right"]].set_visible(False)
-
-
 def enlarged(ax: Axes, window: Window, bounds: Window) -> Axes:
-    """Empty axes within the axes for a part of the picture, and lines that say which part.
+    """Empty axes for a part of the picture, ``xmin, xmax, ymin, ymax``, and lines to that part.
 
-    Parameters
-    ----------
-    ax
-        The axes with the whole picture.
-    window
-        The part: ``xmin, xmax, ymin, ymax``.
-    bounds
-        Where to show it: left, bottom, width and height as fractions of the axes.
+    The bounds are left, bottom, width and height as fractions of the whole axes.
     """
     xmin, xmax, ymin, ymax = window
     inset = ax.inset_axes(bounds, xlim=(xmin, xmax), ylim=(ymin, ymax), zorder=3)
@@ -93,13 +72,13 @@ def enlarged(ax: Axes, window: Window, bounds: Window) -> Axes:
     return inset
 
 
-def by_name(shown: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
+def by_name(shown: Shown, names: Sequence[str] | None) -> list[tuple[str, Item]]:
     """Items with names: the given names, keys of a mapping, or descriptions."""
     if isinstance(shown, Mapping):
         keys, items = [printable(key) for key in shown], list(shown.values())
     else:
         several = isinstance(shown, Sequence | EpsPath) and not isinstance(shown, str)
-        items = list(shown) if several else [shown]
+        items = list(shown) if several else [shown]  # type: ignore[arg-type]
         keys = _default_names(items)
     if not items:
         msg = "Got an empty list: there is nothing to plot."
@@ -112,7 +91,7 @@ def by_name(shown: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
     return list(zip(keys, items, strict=True))
 
 
-def _default_names(items: list[Any]) -> list[str]:
+def _default_names(items: Sequence[Item]) -> list[str]:
     """Descriptions by parameters; parameters that are equal for all are left out."""
     params = [getattr(item, "params", None) or {} for item in items]
     several_methods = len({p.get("method") for p in params}) > 1

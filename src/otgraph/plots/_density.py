@@ -64,18 +64,8 @@ def line_strength(
 ) -> float:
     """Opacity of the heaviest lines, so that paper shines through where lines are densest.
 
-    Parameters
-    ----------
-    positions
-        Ends in data coordinates, shape (n, 2).
-    i, j
-        Rows of `positions` that each line connects.
-    opacity
-        Opacity of each line, relative to the heaviest.
-    width
-        Width of lines in points.
-    scale
-        Points per unit of the data.
+    Lines connect rows i and j of the positions, with opacities relative to the heaviest. Their
+    width is in points; the scale is points per unit of the data.
     """
     if not len(i):
         return STRENGTH_RANGE[1]

@@ -14,7 +14,7 @@ not that of all pairs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.fft
@@ -22,7 +22,9 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import cg
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray
+    from numpy.typing import NDArray
+
+    from otgraph.typing import FloatArray, SparseMatrix
 
 MESH = 256  # cells along a side: points nearer than a cell push each other less
 GRAVITY = 0.03  # keeps components that no edge connects in one picture
@@ -32,7 +34,7 @@ STEP_SIZES = (30.0, 0.3)
 CG_TOLERANCE = 1e-3  # the next step corrects what a step has left
 
 
-def balanced(weights: Any, start: FloatArray) -> FloatArray:
+def balanced(weights: SparseMatrix, start: FloatArray) -> FloatArray:
     """Positions near a balance, from those at the start."""
     n = weights.shape[0]
     W = sp.csr_array(abs(weights), dtype=np.float64)
@@ -52,7 +54,7 @@ def balanced(weights: Any, start: FloatArray) -> FloatArray:
     return positions
 
 
-def _field_of_one_charge() -> Any:
+def _field_of_one_charge() -> NDArray[np.complex128]:
     """Transform of the field x / |x|^2 around one corner, for both directions."""
     offsets = scipy.fft.fftfreq(2 * MESH, 0.5 / MESH)
     x, y = np.meshgrid(offsets, offsets, indexing="ij")
@@ -61,7 +63,7 @@ def _field_of_one_charge() -> Any:
     return scipy.fft.rfft2(np.stack([x, y]) / squared)
 
 
-def _push(positions: FloatArray, field: Any) -> FloatArray:
+def _push(positions: FloatArray, field: NDArray[np.complex128]) -> FloatArray:
     """Push of all points on each."""
     low = positions.min(axis=0)
     cell = max(float(np.ptp(positions, axis=0).max()), np.finfo(float).tiny) / (MESH - 2)

@@ -1,16 +1,18 @@
-"""Legends that fit: beside the axes in as many columns as needed, or on the data."""
+"""Names from data in pictures: legends that fit, and text that is never read as mathematics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from otgraph._optional import require
-from otgraph.plots._text import make_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
+    from matplotlib.typing import ColorType
 
     from otgraph.typing import FloatArray
 
@@ -23,8 +25,20 @@ POINTS_PER_INCH = 72.0
 HALO = 2.5  # width of the white line around names on the data, in points
 
 
+def make_plain(texts: Iterable[Text]) -> None:
+    """From now on, a ``$`` in these texts is a dollar sign."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
+def set_plain(text: Text, content: str) -> None:
+    """Set the text; a ``$`` in it is a dollar sign."""
+    make_plain([text])
+    text.set_text(content)
+
+
 def names_beside(
-    ax: Axes, colors: Mapping[str, Any], title: str = "", *, widen: bool = False
+    ax: Axes, colors: Mapping[str, ColorType], title: str = "", *, widen: bool = False
 ) -> None:
     """Legend of groups to the right of the axes, not higher than they are.
 
@@ -73,8 +87,9 @@ def names_on_data(ax: Axes, places: Mapping[str, FloatArray]) -> None:
         )  # fmt: skip
 
 
-def _make_room(ax: Axes, legend: Any) -> None:
-    figure: Any = ax.figure
+def _make_room(ax: Axes, legend: Legend) -> None:
+    figure = ax.get_figure(root=True)
+    assert figure is not None  # the axes have just been drawn on it
     width, height = figure.get_size_inches()
     figure.set_size_inches(width + legend.get_window_extent().width / figure.dpi, height)
 

@@ -6,7 +6,7 @@ opacity 1 - prod(1 - alpha_e · covered share). One pass over the lines adds up 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.artist import Artist, allow_rasterization
@@ -15,6 +15,9 @@ from matplotlib.colors import to_rgb
 from otgraph._kernels.lines import add_lines
 
 if TYPE_CHECKING:
+    from matplotlib.backend_bases import RendererBase
+    from matplotlib.typing import ColorType
+
     from otgraph.typing import FloatArray, IndexArray
 
 POINTS_PER_INCH = 72.0
@@ -22,20 +25,10 @@ MOST_OPAQUE = 1.0 - 1e-9  # keeps the logarithm of 1 - opacity finite
 
 
 class PixelLines(Artist):
-    """Lines between positions, drawn as one image in the resolution of the output.
+    """Lines between positions i and j, drawn as one image in the resolution of the output.
 
-    Parameters
-    ----------
-    positions
-        Ends in data coordinates, shape (n, 2).
-    i, j
-        Rows of ``positions`` that each line connects.
-    alpha
-        Opacity of each line.
-    color
-        Color of all lines.
-    width
-        Width of all lines, in points.
+    Positions are in data coordinates. Every line has its opacity alpha; color and width, in points,
+    are the same for all.
     """
 
     def __init__(
@@ -45,7 +38,7 @@ class PixelLines(Artist):
         j: IndexArray,
         alpha: FloatArray,
         *,
-        color: Any,
+        color: ColorType,
         width: float,
     ) -> None:
         super().__init__()
@@ -54,7 +47,7 @@ class PixelLines(Artist):
         self.set_rasterized(True)
 
     @allow_rasterization  # type: ignore[untyped-decorator]
-    def draw(self, renderer: Any) -> None:
+    def draw(self, renderer: RendererBase) -> None:
         """Paint the part inside the axes."""
         assert self.axes is not None  # it was added to some
         if not self.get_visible():

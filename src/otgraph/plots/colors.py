@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from otgraph._optional import require
 from otgraph._text import UNKNOWN_LABEL, is_unknown, printable
 from otgraph.exceptions import argument_error
-from otgraph.graphs.graph import Graph
-from otgraph.plots._legends import names_beside, names_on_data
-from otgraph.plots._text import set_plain
+from otgraph.plots._legends import names_beside, names_on_data, set_plain
+from otgraph.plots.layouts import as_graph
 from otgraph.plots.palette import GROUPS as GROUPS
 from otgraph.plots.palette import INK as INK
 from otgraph.plots.palette import UNKNOWN as UNKNOWN
@@ -20,8 +19,11 @@ from otgraph.plots.palette import palette as palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
+    from matplotlib.typing import ColorType
+    from numpy.typing import ArrayLike, NDArray
 
+    from otgraph.graphs.graph import Graph
+    from otgraph.plots.layouts import GraphLike
     from otgraph.typing import FloatArray, IntArray
 
 EDGE = "#7c87a3"  # lines of a graph: lighter and cooler than any point on them
@@ -35,27 +37,13 @@ Legend: TypeAlias = bool | Literal["right", "on data"]
 
 @dataclass(frozen=True)
 class PointColors:
-    """A color for every point, and the meaning of the colors.
+    """A color for every point, and the meaning of the colors."""
 
-    Parameters
-    ----------
-    rgba
-        One row per point.
-    groups
-        Names and colors of groups, if colors show groups.
-    limits
-        Smallest and largest value, if colors show numbers.
-    cmap
-        Color map of the numbers.
-    meaning
-        What the colors show: label of the color bar, title of the legend.
-    """
-
-    rgba: FloatArray
-    groups: dict[str, Any] | None = None
-    limits: tuple[float, float] | None = None
-    cmap: str = "viridis"
-    meaning: str = ""
+    rgba: FloatArray  # one row per point
+    groups: dict[str, str] | None = None  # names and colors, if colors show groups
+    limits: tuple[float, float] | None = None  # of the values, if colors show numbers
+    cmap: str = "viridis"  # of the numbers
+    meaning: str = ""  # what the colors show: label of the color bar, title of the legend
 
     def explain(
         self,
@@ -67,17 +55,8 @@ class PointColors:
     ) -> None:
         """Say what the colors mean: beside the axes, or with names of groups on the data.
 
-        Parameters
-        ----------
-        ax
-            The axes with the points.
-        where
-            ``"on data"`` writes the name of each group at its middle; otherwise a legend, or a
-            color bar, is to the right of the axes.
-        positions
-            Of the points, for names on the data.
-        widen
-            Make the figure wider by the legend: it was made for these axes alone.
+        Names on the data need the positions of the points. With `widen` the figure becomes wider by
+        the legend: it was made for these axes alone.
         """
         if where not in (True, False, "right", "on data"):
             msg = f"`legend` must be True, False, 'right' or 'on data', got {where!r}."
@@ -113,11 +92,11 @@ class PointColors:
 
 
 def point_colors(
-    graph: Any,
+    graph: GraphLike | None,
     n: int,
     *,
     labels: ArrayLike | None,
-    color: Any,
+    color: ArrayLike | PointColors | None,
     cmap: str,
     color_label: str | None = None,
 ) -> PointColors:
@@ -131,7 +110,13 @@ def point_colors(
     return found if color_label is None else replace(found, meaning=printable(color_label))
 
 
-def _point_colors(graph: Any, n: int, labels: Any, color: Any, cmap: str) -> PointColors:
+def _point_colors(
+    graph: GraphLike | None,
+    n: int,
+    labels: ArrayLike | None,
+    color: ArrayLike | PointColors | None,
+    cmap: str,
+) -> PointColors:
     if labels is not None:
         if color is not None:
             msg = "`labels` and `color` both set the colors of the points: pass one of them."
@@ -142,20 +127,19 @@ def _point_colors(graph: Any, n: int, labels: Any, color: Any, cmap: str) -> Poi
     if color is None:
         color = POINT
     if isinstance(color, str) and color == "component":
-        return component_colors(_as_graph(graph, color).component_labels)
-    meaning = ""
+        return component_colors(_graph_for(graph, color).component_labels)
     if isinstance(color, str) and color in ("degree", "potential"):
-        color, meaning = _quantity(graph, color), color
+        return mapped_colors(_quantity(graph, color), cmap, color)
     if isinstance(color, str | tuple):  # a name or an RGB triple
         rgba = np.tile(require("matplotlib.colors", "plots").to_rgba(color), (n, 1))
         return PointColors(np.asarray(rgba))
-    return mapped_colors(one_per_point(color, "color", n), cmap, meaning)
+    return mapped_colors(one_per_point(color, "color", n), cmap)
 
 
-def _quantity(graph: Any, name: str) -> Any:
+def _quantity(graph: GraphLike | None, name: str) -> FloatArray | IntArray:
     if name == "degree":
-        return _as_graph(graph, name).degrees
-    potentials = getattr(graph, "potentials", None)
+        return _graph_for(graph, name).degrees
+    potentials: FloatArray | None = getattr(graph, "potentials", None)
     if potentials is None:
         msg = (
             "`color='potential'` needs a graph with potentials, such as that of "
@@ -165,18 +149,18 @@ def _quantity(graph: Any, name: str) -> Any:
     return potentials
 
 
-def _as_graph(graph: Any, color: str) -> Graph:
+def _graph_for(graph: GraphLike | None, color: str) -> Graph:
     if graph is None:
         msg = f"`color={color!r}` needs a graph. Pass one number per point instead."
         raise argument_error(ValueError, "color", msg)
-    return graph if hasattr(graph, "component_labels") else Graph(graph.tocsr())
+    return as_graph(graph)
 
 
-def mapped_colors(values: Any, cmap: str, meaning: str = "") -> PointColors:
+def mapped_colors(numbers: NDArray[np.generic], cmap: str, meaning: str = "") -> PointColors:
     """Colors of numbers; the color map spans their range, and values not finite are gray."""
     matplotlib = require("matplotlib", "plots")
     colors = require("matplotlib.colors", "plots")
-    values = values.astype(np.float64)
+    values = numbers.astype(np.float64)
     finite = np.isfinite(values)
     known = values[finite] if finite.any() else np.zeros(1)
     limits = float(known.min()), float(known.max())
@@ -185,14 +169,14 @@ def mapped_colors(values: Any, cmap: str, meaning: str = "") -> PointColors:
     return PointColors(rgba, limits=limits, cmap=cmap, meaning=meaning)
 
 
-def group_colors(labels: Any) -> PointColors:
+def group_colors(labels: ArrayLike) -> PointColors:
     """A color for each group, in the order of names."""
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
     names, hues, codes = groups_of(labels)
     return PointColors(to_rgba_array(hues)[codes], groups=dict(zip(names, hues, strict=True)))
 
 
-def groups_of(labels: Any) -> tuple[list[str], list[str], IntArray]:
+def groups_of(labels: ArrayLike) -> tuple[list[str], list[str], IntArray]:
     """Names and colors of the groups, and the group of each point; missing labels are last."""
     array = np.asarray(labels)
     if array.dtype.kind == "O":
@@ -213,7 +197,7 @@ def groups_of(labels: Any) -> tuple[list[str], list[str], IntArray]:
     )
 
 
-def component_colors(components: Any) -> PointColors:
+def component_colors(components: IntArray) -> PointColors:
     """One color for each of the ten largest components; smaller ones are gray."""
     to_rgba_array = require("matplotlib.colors", "plots").to_rgba_array
     sizes = np.bincount(components)
@@ -231,7 +215,7 @@ def component_colors(components: Any) -> PointColors:
     return PointColors(palette[components], groups=groups)
 
 
-def line_styles(n: int, *, ordered: bool = False) -> list[tuple[Any, str]]:
+def line_styles(n: int, *, ordered: bool = False) -> list[tuple[ColorType, str]]:
     """Colors and dashes of n lines that differ in color and in gray."""
     dashes = [DASHES[k % len(DASHES)] for k in range(n)]
     if n <= len(GROUPS) and not ordered:
@@ -240,7 +224,7 @@ def line_styles(n: int, *, ordered: bool = False) -> list[tuple[Any, str]]:
     return [(colormap(BRIGHTEST * k / max(n - 1, 1)), dash) for k, dash in enumerate(dashes)]
 
 
-def one_per_point(values: ArrayLike, name: str, n: int) -> Any:
+def one_per_point(values: ArrayLike, name: str, n: int) -> NDArray[np.generic]:
     """Check an array of one value per point."""
     array = np.asarray(values)
     if array.shape != (n,):

@@ -13,21 +13,24 @@ from otgraph._text import listed
 from otgraph._validation import check_count
 from otgraph.exceptions import DisconnectedWarning, argument_error
 from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.graphs.graph import Graph
 from otgraph.methods import perplexity
-from otgraph.plots._text import set_plain
+from otgraph.plots._legends import set_plain
 from otgraph.plots.colors import point_colors
-from otgraph.plots.graph import draw_graph
-from otgraph.plots.layouts import positions_of
-from otgraph.plots.positions import checked_weights
+from otgraph.plots.graph import draw_graph, passes_on
+from otgraph.plots.layouts import as_graph, positions_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Unpack
 
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-    from otgraph.plots.colors import Legend
-    from otgraph.typing import PointsLike
+    from otgraph.graphs.graph import Graph
+    from otgraph.plots.colors import Legend, PointColors
+    from otgraph.plots.graph import DrawKeywords
+    from otgraph.plots.layouts import GraphLike
+    from otgraph.typing import PointsLike, SparseMatrix
 
 PANEL = 3.0  # inches of the side of a picture
 COLUMNS = 3
@@ -36,22 +39,23 @@ COLUMNS = 3
 NEGLIGIBLE = 0.02
 
 
+@passes_on
 def compare_graphs(
-    X: PointsLike | Mapping[str, Any],
+    X: PointsLike | Mapping[str, GraphLike],
     methods: Sequence[str] = tuple(CONSTRUCTIONS),
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     coordinates: ArrayLike | None = None,
     layout: str = "pca",
     labels: ArrayLike | None = None,
-    color: Any = None,
+    color: ArrayLike | PointColors | None = None,
     color_label: str | None = None,
     cmap: str = "viridis",
     columns: int = COLUMNS,
-    ax: ArrayLike | None = None,
+    ax: Sequence[Axes] | NDArray[np.object_] | None = None,
     legend: Legend = True,
-    **keywords: Any,
-) -> NDArray[Any]:
+    **keywords: Unpack[DrawKeywords],
+) -> NDArray[np.object_]:
     """Array of axes, each with the same points and another graph.
 
     Points have the same places and colors in all pictures. Titles give the construction and the
@@ -80,8 +84,8 @@ def compare_graphs(
         Axes to draw in, one for each graph; a new figure by default.
     legend
         Show a legend of the groups, or a color bar, beside the last picture.
-    **keywords
-        Of :func:`otgraph.plots.draw_graph`, such as ``point_size``.
+    point_size, edge_width, edge_color, edge_strength, zoom, zoom_bounds
+        As in :func:`otgraph.plots.draw_graph`.
 
     Returns
     -------
@@ -104,12 +108,9 @@ def compare_graphs(
         colors = point_colors(
             graph, graph.n, labels=labels, color=color, cmap=cmap, color_label=color_label
         )
-        last = number == len(graphs) - 1
-        shown = _without_negligible(graph)
-        draw_graph(
-            shown, positions, color=colors, ax=each, legend=legend if last else False, **keywords
-        )
-        set_plain(each.title, f"{name}\n{_neighbors(graph)}")
+        shown, beside = _without_negligible(graph), legend if number == len(graphs) - 1 else False
+        draw_graph(shown, positions, color=colors, ax=each, legend=beside, **keywords)
+        set_plain(each.title, f"{name}\nperplexity {perplexity(graph):.3g}")
     if ax is None and len(graphs) % min(columns, len(graphs)):
         # There is an empty place for the legend: it need not push the pictures aside.
         legend_or_bar = [axes[-1].get_legend(), *axes[-1].child_axes]
@@ -119,13 +120,15 @@ def compare_graphs(
 
 
 def _graphs(
-    X: Any, methods: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+    X: PointsLike | Mapping[str, GraphLike],
+    methods: Sequence[str],
+    options: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Graph]:
     if isinstance(X, Mapping):
         if options or tuple(methods) != tuple(CONSTRUCTIONS):
             msg = "`methods` and `options` are for points; finished graphs have theirs."
             raise argument_error(ValueError, "methods", msg)
-        graphs = {str(name): _as_graph(graph) for name, graph in X.items()}
+        graphs = {str(name): as_graph(graph, "X") for name, graph in X.items()}
         sizes = {graph.n for graph in graphs.values()}
         if len(sizes) != 1:
             msg = f"`X` must hold graphs of the same points, got {sorted(sizes)} points."
@@ -144,11 +147,9 @@ def _graphs(
         }
 
 
-def _as_graph(graph: Any) -> Graph:
-    return graph if isinstance(graph, Graph) else Graph(checked_weights(graph, "X").tocsr())
-
-
-def _axes(ax: Any, n: int, columns: int) -> NDArray[Any]:
+def _axes(
+    ax: Sequence[Axes] | NDArray[np.object_] | None, n: int, columns: int
+) -> NDArray[np.object_]:
     """One of the given axes for each graph, or those of a new figure."""
     if ax is not None:
         axes = np.asarray(ax, dtype=object).ravel()
@@ -166,14 +167,10 @@ def _axes(ax: Any, n: int, columns: int) -> NDArray[Any]:
     return np.asarray(axes[:n])
 
 
-def _without_negligible(graph: Graph) -> Any:
+def _without_negligible(graph: Graph) -> SparseMatrix:
     """Weights without those that are small for both ends."""
     weights = graph.weights.tocoo()
     heaviest = np.maximum(weights.max(axis=1).toarray().ravel(), np.finfo(float).tiny)
     relative = weights.data / np.minimum(heaviest[weights.row], heaviest[weights.col])
     weights.data = np.where(relative >= NEGLIGIBLE, weights.data, 0.0)
     return weights.tocsr()
-
-
-def _neighbors(graph: Graph) -> str:
-    return f"perplexity {perplexity(graph):.3g}"

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph.graphs.graph import Graph
 from otgraph.graphs.path import EpsPath
 from otgraph.plots._axes import by_name, finish, new_axes
 from otgraph.plots.colors import line_styles
-from otgraph.plots.positions import checked_weights
+from otgraph.plots.layouts import as_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
+    from otgraph.plots._axes import Shown
     from otgraph.typing import FloatArray, IntArray
 
 MOST_BINS = 60  # most bins; more cannot be distinguished at the width of a column
@@ -25,7 +25,7 @@ MOST_FILLED = 3  # opacity of several distributions; with more, colors would mix
 
 
 def plot_degrees(
-    graphs: Any,
+    graphs: Shown,
     *,
     names: Sequence[str] | None = None,
     cumulative: bool = False,
@@ -45,10 +45,8 @@ def plot_degrees(
         Names for the legend; by default the keys, or how each graph was built.
     cumulative
         Show the share of points with at most this degree, without bins.
-    ax
-        Where to draw; a new figure by default.
-    title
-        Title of the axes.
+    ax, title
+        Where to draw, a new figure by default, and the title of the axes.
 
     Examples
     --------
@@ -57,7 +55,7 @@ def plot_degrees(
     >>> graphs = {k: otgraph.knn_gaussian_graph(X, n_neighbors=k) for k in (3, 9)}
     >>> ax = otgraph.plots.plot_degrees(graphs)
     """
-    named = [(name, _degrees(graph)) for name, graph in by_name(graphs, names)]
+    named = [(name, as_graph(item, "graphs").degrees) for name, item in by_name(graphs, names)]
     styles = line_styles(len(named), ordered=isinstance(graphs, EpsPath))
     ax = new_axes(ax)
     edges = common_bins([degrees for _, degrees in named])
@@ -77,11 +75,6 @@ def plot_degrees(
     return finish(
         ax, xlabel="degree", ylabel=share, ylim=(0, None), title=title, entries=len(named)
     )
-
-
-def _degrees(graph: Any) -> IntArray:
-    weights = checked_weights(graph, "graphs")
-    return graph.degrees if isinstance(graph, Graph) else Graph(weights.tocsr()).degrees
 
 
 def common_bins(all_degrees: list[IntArray]) -> FloatArray:

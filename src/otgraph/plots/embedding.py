@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
+    from otgraph.methods import Embedding
     from otgraph.plots._axes import Window
-    from otgraph.plots.colors import Legend
+    from otgraph.plots.colors import Legend, PointColors
     from otgraph.typing import FloatArray
 
 HEIGHT = 4.5  # inches of a new figure; its width follows that of the picture
@@ -35,10 +36,10 @@ MOST_HIDDEN = 0.01  # share of the points that the enlarged part may cover
 
 
 def plot_embedding(
-    embedding: Any,
+    embedding: Embedding | ArrayLike,
     *,
     labels: ArrayLike | None = None,
-    color: Any = None,
+    color: ArrayLike | PointColors | None = None,
     color_label: str | None = None,
     components: tuple[int, int] = (0, 1),
     cmap: str = "viridis",
@@ -57,31 +58,13 @@ def plot_embedding(
     ----------
     embedding
         Result of :func:`otgraph.eigenmaps`, or any array of coordinates, one row per point.
-    labels
-        Group of each point, one color each; -1 is drawn gray.
-    color
-        One number per point, or a matplotlib color by name or as a tuple. Not together with
-        `labels`.
-    color_label
-        What the colors show, beside the color bar or above the legend. By default the name of
-        `color` or `labels`, if it is a column of a table.
     components
         The two columns to draw, counted from 0.
-    cmap
-        Color map for numbers.
-    ax
-        Where to draw; a new figure by default.
-    point_size
-        Area of a point in square points. By default all points together cover a third of the
-        area where they lie.
     zoom
         Part to show enlarged, ``(xmin, xmax, ymin, ymax)``, or None. By default most points, if
         they fill a small part of the picture.
-    legend
-        Show a legend of the groups, or a color bar: beside the axes, with ``"on data"`` the
-        names of the groups at their middles, or none.
-    title
-        Title of the axes.
+    labels, color, color_label, cmap, ax, point_size, legend, title
+        As in :func:`otgraph.plots.draw_graph`; colors cannot show quantities of a graph.
 
     Examples
     --------
@@ -184,7 +167,7 @@ def _inside(coordinates: FloatArray, window: Window) -> NDArray[np.bool_]:
     return (x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax)
 
 
-def _checked_coordinates(embedding: Any, components: Sequence[int]) -> FloatArray:
+def _checked_coordinates(embedding: Embedding | ArrayLike, components: Sequence[int]) -> FloatArray:
     coordinates = np.asarray(getattr(embedding, "coordinates", embedding), dtype=np.float64)
     if coordinates.ndim != 2 or coordinates.shape[1] < 2:
         msg = (
@@ -199,7 +182,7 @@ def _checked_coordinates(embedding: Any, components: Sequence[int]) -> FloatArra
     return coordinates[:, list(components)]
 
 
-def _axis_name(component: int, eigenvalues: Any) -> str:
+def _axis_name(component: int, eigenvalues: FloatArray | None) -> str:
     if eigenvalues is None:
         return f"coordinate {component + 1}"
     return f"eigenvector {component + 1} (λ = {eigenvalues[component]:.4g})"

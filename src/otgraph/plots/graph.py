@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+import inspect
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,16 +12,22 @@ from otgraph._optional import require
 from otgraph.plots._axes import enlarged, new_axes
 from otgraph.plots._density import line_strength, point_area, scale_of
 from otgraph.plots.colors import EDGE, point_colors
-from otgraph.plots.layouts import positions_of
-from otgraph.plots.positions import checked_weights
+from otgraph.plots.layouts import checked_weights, positions_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
+    from matplotlib.typing import ColorType
     from numpy.typing import ArrayLike
 
+    from otgraph.methods import Embedding
     from otgraph.plots._axes import Window
-    from otgraph.plots.colors import Legend
+    from otgraph.plots.colors import Legend, PointColors
+    from otgraph.plots.layouts import GraphLike
     from otgraph.typing import FloatArray, IntArray, PointsLike, SparseMatrix
+
+Function = TypeVar("Function", bound="Callable[..., object]")
 
 # Weights at this quantile and above are drawn at full strength. Relative to the largest weight, a
 # single heavy pair such as two duplicates would make all other edges invisible.
@@ -35,19 +41,19 @@ RIM = 0.08  # width of the white rim, relative to the point; separates it from l
 
 
 def draw_graph(
-    graph: Any,
-    coordinates: ArrayLike | None = None,
+    graph: GraphLike,
+    coordinates: ArrayLike | Embedding | None = None,
     *,
     X: PointsLike | None = None,
     layout: str = "pca",
     labels: ArrayLike | None = None,
-    color: Any = None,
+    color: ArrayLike | PointColors | None = None,
     color_label: str | None = None,
     cmap: str = "viridis",
     ax: Axes | None = None,
     point_size: float | None = None,
     edge_width: float = 0.5,
-    edge_color: Any = EDGE,
+    edge_color: ColorType = EDGE,
     edge_strength: float | None = None,
     zoom: Window | None = None,
     zoom_bounds: Window = (0.64, 0.64, 0.36, 0.36),
@@ -78,8 +84,6 @@ def draw_graph(
         the quantity, or that of the column if `color` or `labels` is one.
     cmap
         Color map for numbers.
-    ax
-        Where to draw; a new figure by default.
     point_size
         Area of a point in square points. By default all points together cover a third of the
         area where they lie.
@@ -96,8 +100,8 @@ def draw_graph(
     legend
         Show a legend of the groups, or a color bar: beside the axes, with ``"on data"`` the
         names of the groups at their middles, or none.
-    title
-        Title of the axes.
+    ax, title
+        Where to draw, a new figure by default, and the title of the axes.
 
     Returns
     -------
@@ -123,41 +127,58 @@ def draw_graph(
     edges = _edges(weights)
     if edge_strength is None:
         edge_strength = line_strength(positions, *edges, edge_width, scale)
-    picture = _Picture(
-        positions=positions,
-        edges=edges._replace(alpha=edge_strength * edges.alpha),
-        point_colors=colors.rgba,
-        point_size=point_area(positions, scale) if point_size is None else point_size,
-        edge_color=edge_color,
-        edge_width=edge_width,
-    )
-    _draw(ax, picture)
+    edges = edges._replace(alpha=edge_strength * edges.alpha)
+    area = point_area(positions, scale) if point_size is None else point_size
+
+    def draw(ax: Axes, edges: _Edges) -> None:
+        _draw_lines(ax, positions, edges, edge_color, edge_width)
+        ax.scatter(
+            positions[:, 0], positions[:, 1], s=area, c=colors.rgba, linewidths=RIM * area**0.5,
+            edgecolors="white", rasterized=n > MAX_VECTOR_EDGES, zorder=2,
+        )  # fmt: skip
+        ax.set(xticks=[], yticks=[])
+
+    draw(ax, edges)
+    ax.spines[:].set_visible(False)
     ax.set_aspect("equal")
     if title is not None:
         ax.set_title(title)
     colors.explain(ax, legend, positions=positions, widen=own_figure)
     if zoom is not None:
         inset = enlarged(ax, zoom, zoom_bounds)
-        _draw(inset, replace(picture, edges=_edges_meeting(picture, zoom)))
+        draw(inset, _edges_meeting(positions, edges, zoom))
         inset.set(xlim=zoom[:2], ylim=zoom[2:])
-        inset.spines[:].set_visible(True)
     return ax
+
+
+class DrawKeywords(TypedDict, total=False):
+    """Keywords that other functions pass on to `draw_graph`."""
+
+    point_size: float | None
+    edge_width: float
+    edge_color: ColorType
+    edge_strength: float | None
+    zoom: Window | None
+    zoom_bounds: Window
+
+
+def passes_on(function: Function) -> Function:
+    """Show the keywords of `draw_graph` behind the ``**keywords`` of a function.
+
+    Type checkers read the annotation; `help` and notebooks read this signature.
+    """
+    signature = inspect.signature(function)
+    *own, _ = signature.parameters.values()
+    of_drawing = inspect.signature(draw_graph).parameters
+    shown = [of_drawing[name] for name in DrawKeywords.__annotations__]
+    function.__signature__ = signature.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
+    return function
 
 
 class _Edges(NamedTuple):
     i: IntArray
     j: IntArray
     alpha: FloatArray
-
-
-@dataclass(frozen=True)
-class _Picture:
-    positions: FloatArray
-    edges: _Edges
-    point_colors: Any
-    point_size: float
-    edge_color: Any
-    edge_width: float
 
 
 def _edges(weights: SparseMatrix) -> _Edges:
@@ -173,58 +194,34 @@ def _edges(weights: SparseMatrix) -> _Edges:
     return _Edges(upper.row[order], upper.col[order], np.clip(w[order] / full, FAINTEST, 1.0))
 
 
-def _draw(ax: Axes, picture: _Picture) -> None:
-    positions = picture.positions
-    lines = _pixel_lines(picture) if _too_many(picture.edges) else _line_collection(picture)
-    lines.set_zorder(1)
-    if hasattr(lines, "get_segments"):
-        ax.add_collection(lines, autolim=False)  # all lines are inside the hull of the points
-    else:
-        ax.add_artist(lines)
-    ax.scatter(
-        positions[:, 0],
-        positions[:, 1],
-        s=picture.point_size,
-        c=picture.point_colors,
-        linewidths=RIM * picture.point_size**0.5,
-        edgecolors="white",
-        rasterized=len(positions) > MAX_VECTOR_EDGES,
-        zorder=2,
-    )
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
+def _draw_lines(
+    ax: Axes,
+    positions: FloatArray,
+    edges: _Edges,
+    color: ColorType,
+    width: float,
+    most: int = MAX_VECTOR_EDGES,
+) -> None:
+    """Draw the edges: as paths, or as pixels if they are more than `most`."""
+    if len(edges.i) > most:
+        from otgraph.plots._pixel_lines import PixelLines  # subclass of a matplotlib class
 
-
-def _too_many(edges: _Edges) -> bool:
-    return len(edges.i) > MAX_VECTOR_EDGES
-
-
-def _line_collection(picture: _Picture) -> Any:
-    edges, positions = picture.edges, picture.positions
+        pixels = PixelLines(positions, *edges, color=color, width=width)
+        pixels.set_zorder(1)
+        ax.add_artist(pixels)
+        return
     rgba = np.empty((len(edges.i), 4))
-    rgba[:] = require("matplotlib.colors", "plots").to_rgba(picture.edge_color)
+    rgba[:] = require("matplotlib.colors", "plots").to_rgba(color)
     rgba[:, 3] = edges.alpha
-    return require("matplotlib.collections", "plots").LineCollection(
-        np.stack([positions[edges.i], positions[edges.j]], axis=1),
-        colors=rgba,
-        linewidths=picture.edge_width,
-    )
+    ends = np.stack([positions[edges.i], positions[edges.j]], axis=1)
+    collection = require("matplotlib.collections", "plots").LineCollection
+    lines = collection(ends, colors=rgba, linewidths=width, zorder=1)
+    ax.add_collection(lines, autolim=False)  # all lines are inside the hull of the points
 
 
-def _pixel_lines(picture: _Picture) -> Any:
-    from otgraph.plots._pixel_lines import PixelLines  # subclass of a matplotlib class
-
-    edges = picture.edges
-    return PixelLines(
-        picture.positions, edges.i, edges.j, edges.alpha,
-        color=picture.edge_color, width=picture.edge_width,
-    )  # fmt: skip
-
-
-def _edges_meeting(picture: _Picture, zoom: Window) -> _Edges:
+def _edges_meeting(positions: FloatArray, edges: _Edges, zoom: Window) -> _Edges:
     """Edges whose bounding box intersects the window."""
-    edges = picture.edges
-    ends = np.stack([picture.positions[edges.i], picture.positions[edges.j]])
+    ends = np.stack([positions[edges.i], positions[edges.j]])
     low, high = ends.min(axis=0), ends.max(axis=0)
     xmin, xmax, ymin, ymax = zoom
     seen = (high >= [xmin, ymin]).all(axis=1) & (low <= [xmax, ymax]).all(axis=1)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from otgraph._validation import check_choice, check_seed
 from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.graphs.graph import Graph
 from otgraph.methods import eigenmaps
 from otgraph.plots._forces import balanced
-from otgraph.plots.positions import checked_weights, points_of, principal_plane
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.methods import Embedding
+    from otgraph.typing import FloatArray, Points, PointsLike, SparseMatrix
 
+    GraphLike = Graph | SparseMatrix
+
+LAYOUTS = ("pca", "force", "spectral", "umap")
 # How densely umap packs points: scanpy's values, which leave room for edges.
 UMAP_SPREAD, UMAP_MIN_DIST = 1.0, 0.5
 UMAP_GAMMA, UMAP_NEGATIVE_SAMPLES, UMAP_ALPHA = 1.0, 5, 1.0  # the defaults of umap-learn
@@ -25,7 +30,7 @@ SMOOTHING = 30  # steps of the walk that turn random numbers into a start
 
 
 def layout(
-    graph: Any, kind: str = "pca", *, X: PointsLike | None = None, random_state: int = 0
+    graph: GraphLike, kind: str = "pca", *, X: PointsLike | None = None, random_state: int = 0
 ) -> FloatArray:
     """Positions to draw the points of a graph at, shape (n, 2).
 
@@ -61,45 +66,42 @@ def layout(
     (60, 2)
     """
     weights = checked_weights(graph)
-    check_choice(kind, "layout", tuple(LAYOUTS))
+    check_choice(kind, "layout", LAYOUTS)
     if kind == "pca":
         return principal_plane(points_of(graph, X))
-    return LAYOUTS[kind](graph, weights, X, check_seed(random_state))
+    if kind == "spectral":
+        with warnings.catch_warnings():  # a picture of several components is still a picture
+            warnings.simplefilter("ignore", DisconnectedWarning)
+            return eigenmaps(weights, 2).coordinates
+    seed = check_seed(random_state)
+    start = _start(graph, weights, X, seed)
+    return balanced(weights, start) if kind == "force" else _umap(weights, start, seed)
 
 
 def positions_of(
-    graph: Any,
-    coordinates: ArrayLike | None,
+    graph: GraphLike,
+    coordinates: ArrayLike | Embedding | None,
     X: PointsLike | None = None,
     *,
     kind: str = "pca",
 ) -> FloatArray:
     """Given coordinates, or a layout of this kind."""
+    if coordinates is None:
+        return layout(graph, kind, X=X)
     n = checked_weights(graph).shape[0]
-    if coordinates is not None:
-        positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
-        if positions.shape != (n, 2):
-            msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
-            raise argument_error(ValueError, "coordinates", msg)
-        if not np.isfinite(positions).all():
-            row = int(np.argmin(np.isfinite(positions).all(axis=1)))
-            msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
-            raise argument_error(ValueError, "coordinates", msg)
-        return positions
-    return layout(graph, kind, X=X)
+    positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
+    if positions.shape != (n, 2):
+        msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
+        raise argument_error(ValueError, "coordinates", msg)
+    finite = np.isfinite(positions).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
+        raise argument_error(ValueError, "coordinates", msg)
+    return positions
 
 
-def _spectral(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
-    with warnings.catch_warnings():  # a picture of several components is still a picture
-        warnings.simplefilter("ignore", DisconnectedWarning)
-        return eigenmaps(weights, 2).coordinates
-
-
-def _force(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
-    return balanced(weights, _start(graph, weights, X, seed))
-
-
-def _umap(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+def _umap(weights: SparseMatrix, start: FloatArray, seed: int) -> FloatArray:
     try:
         with warnings.catch_warnings():  # about packages that umap does without
             warnings.simplefilter("ignore")
@@ -107,7 +109,6 @@ def _umap(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
     except ModuleNotFoundError as error:
         msg = "`layout='umap'` needs umap-learn; install it with `pip install umap-learn`."
         raise ImportError(msg, name="umap") from error
-    start = _start(graph, weights, X, seed)
     a, b = umap_.find_ab_params(UMAP_SPREAD, UMAP_MIN_DIST)
     with warnings.catch_warnings():  # about its own internals
         warnings.simplefilter("ignore")
@@ -119,10 +120,7 @@ def _umap(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
     return np.asarray(positions, dtype=np.float64)
 
 
-LAYOUTS: dict[str, Any] = {"pca": None, "force": _force, "spectral": _spectral, "umap": _umap}
-
-
-def _start(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
+def _start(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: int) -> FloatArray:
     """Principal components, or random numbers averaged over neighbors, of standard deviation one.
 
     A little noise separates points that coincide.
@@ -141,10 +139,59 @@ def _start(graph: Any, weights: Any, X: Any, seed: int) -> FloatArray:
     return np.asarray(start + rng.normal(scale=1e-3, size=(n, 2)))
 
 
-def _relative_to_heaviest(weights: Any) -> Any:
+def _relative_to_heaviest(weights: SparseMatrix) -> SparseMatrix:
     """Weights relative to the heaviest of both ends; one heavy pair does not hide the others."""
     edges = weights.tocoo().astype(np.float64)
     edges.data = np.abs(edges.data)
     heaviest = np.maximum(abs(weights).max(axis=1).toarray().ravel(), np.finfo(float).tiny)
     edges.data /= np.sqrt(heaviest[edges.row] * heaviest[edges.col])
     return edges.tocsr()
+
+
+def checked_weights(graph: object, name: str = "graph") -> SparseMatrix:
+    """Weights of a `Graph`, or the symmetric sparse matrix itself."""
+    weights: SparseMatrix = getattr(graph, "weights", graph)
+    shape = getattr(weights, "shape", ())
+    if not sp.issparse(weights) or shape != shape[::-1]:
+        msg = (
+            f"`{name}` must be a Graph or a square scipy sparse matrix, got "
+            f"{type(weights).__name__} of shape {shape}."
+        )
+        raise argument_error(TypeError, name, msg)
+    return weights
+
+
+def as_graph(graph: object, name: str = "graph") -> Graph:
+    """The graph itself, or that of a symmetric sparse matrix."""
+    return graph if isinstance(graph, Graph) else Graph(checked_weights(graph, name).tocsr())
+
+
+def points_of(graph: GraphLike, X: PointsLike | None) -> Points:
+    """The points of a graph, or those given."""
+    n = checked_weights(graph).shape[0]
+    points: Points | None = getattr(graph, "points", None) if X is None else _array_of(X)
+    if points is None:
+        msg = (
+            "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`, or a "
+            "`layout` that needs none, such as 'spectral'."
+        )
+        raise argument_error(ValueError, "graph", msg)
+    if points.shape[0] != n:
+        msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
+        raise argument_error(ValueError, "X", msg)
+    return points
+
+
+def _array_of(points: PointsLike) -> Points:
+    return points if sp.issparse(points) else np.asarray(points)
+
+
+def principal_plane(points: Points) -> FloatArray:
+    """First two principal components; two-dimensional points are not changed."""
+    if points.shape[1] == 2 and not sp.issparse(points):
+        return np.asarray(points, dtype=np.float64)
+    from sklearn.decomposition import PCA
+
+    n_components = min(2, *points.shape)
+    plane = PCA(n_components, random_state=0).fit_transform(points)
+    return np.pad(plane, ((0, 0), (0, 2 - n_components)))

@@ -1,120 +1,36 @@
-"""Up to a hundred colors of groups, each as far as possible from those before it.
-
-The first ten are fixed. The others are taken one by one from all colors of a screen that are
-neither gray, nor as light as paper, nor as dark as ink. Each is the color whose distance from its
-nearest predecessor is largest, for the eyes of most readers and for those that lack red or green.
-A palette of n colors therefore begins every longer one: a group that is added changes no other.
-"""
+"""Colors of groups: up to a hundred, and those of lines, frames and unknown labels."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from otgraph.typing import FloatArray
-
 INK = "#22223b"  # lines and frames: near black, softer beside colored points
 UNKNOWN = "#c8c8c8"  # points whose label is -1 or missing
-PAPER = "#ffffff"
 
 # Eight of the ten colors that Petroff (2021, arXiv:2107.02270) found by optimization under a bound
 # on their distance for readers with any of the common color-vision deficiencies. His two grays
 # would vanish among edges and points of unknown label; a green and a pink are in their places.
 GROUPS = (
-    "#3f90da",
-    "#ffa90e",
-    "#bd1f01",
-    "#006443",
-    "#832db6",
-    "#a96b59",
-    "#e76300",
-    "#b9ac70",
-    "#e64aad",
-    "#92dadd",
-)
-MOST_GROUPS = 100  # more cannot be told apart; colors repeat
-
-STEPS = 24  # per channel of the screen, between candidates
-LIGHTNESS = (0.42, 0.86)  # range in OKLab: seen on paper, and not taken for black
-CHROMA = (0.075, 0.21)  # range of the distance from gray in OKLab: neither gray nor glaring
-# Linear sRGB as seen without red and without green cones (Viénot, Brettel and Mollon 1999).
-WITHOUT_RED = ((0.11238, 0.88762, 0.0), (0.11238, 0.88762, 0.0), (0.00401, -0.00401, 1.0))
-WITHOUT_GREEN = ((0.29275, 0.70725, 0.0), (0.29275, 0.70725, 0.0), (-0.02234, 0.02234, 1.0))
-# Distances for these readers count this many times: they see two dimensions of color out of three,
-# and would otherwise decide alone.
-ALLOWANCE = 2.0
-# OKLab (Ottosson 2020): cone responses of linear sRGB, and opponent colors of their cube roots.
-TO_CONES = (
-    (0.4122214708, 0.5363325363, 0.0514459929),
-    (0.2119034982, 0.6806995451, 0.1073969566),
-    (0.0883024619, 0.2817188376, 0.6299787005),
-)
-TO_OPPONENTS = (
-    (0.2104542553, 0.7936177850, -0.0040720468),
-    (1.9779984951, -2.4285922050, 0.4505937099),
-    (0.0259040371, 0.7827717662, -0.8086757660),
-)
+    "#3f90da", "#ffa90e", "#bd1f01", "#006443", "#832db6", "#a96b59", "#e76300", "#b9ac70",
+    "#e64aad", "#92dadd",
+)  # fmt: skip
+# Each is as far as possible from those before it, for all readers: `tools/palette.py` found them. A
+# palette of n colors therefore begins every longer one: a group that is added changes no other.
+MORE = (
+    "#43f485", "#f490ff", "#374e85", "#009085", "#de90a6", "#7a64f4", "#219b00", "#a6006f",
+    "#00bcc8", "#855990", "#2c4ed3", "#c8de4e", "#bc7aff", "#7a9b59", "#852c21", "#b143b1",
+    "#64d39b", "#9b7abc", "#6f5900", "#b14364", "#debcff", "#85b1e9", "#64d343", "#c86485",
+    "#5921b1", "#6f3759", "#436fd3", "#ffb1a6", "#377a37", "#a6a600", "#00b190", "#ff7ac8",
+    "#f46464", "#64439b", "#de64de", "#852c85", "#c8c87a", "#a60037", "#a68537", "#854e4e",
+    "#006f85", "#d3377a", "#b15900", "#4e64a6", "#0bf4bc", "#2cbcff", "#e99037", "#9059c8",
+    "#d39bde", "#d37ab1", "#6fbc4e", "#00a6c8", "#d3907a", "#ff599b", "#ff906f", "#4ed3e9",
+    "#9b6fff", "#6f90f4", "#d34e4e", "#f49bc8", "#ff7a90", "#6f169b", "#00de85", "#2c7a6f",
+    "#21b143", "#5959de", "#217aa6", "#c8164e", "#b1599b", "#ffc800", "#164eb1", "#59436f",
+    "#9bc800", "#90d3b1", "#a64385", "#e9bc59", "#009ba6", "#856fc8", "#1637bc", "#9b3764",
+    "#9be96f", "#006fbc", "#007a00", "#d37a6f", "#9b0b00", "#598537", "#6f37c8", "#901659",
+    "#a6de16", "#a659de",
+)  # fmt: skip
 
 
 def palette(n: int) -> list[str]:
-    """Colors of n groups as hexadecimal strings; after a hundred they repeat."""
-    colors = _colors(min(max(n, len(GROUPS)), MOST_GROUPS))
+    """Colors of n groups as hexadecimal strings; more than a hundred cannot be told apart."""
+    colors = GROUPS + MORE
     return [colors[k % len(colors)] for k in range(n)]
-
-
-@cache
-def _colors(n: int) -> tuple[str, ...]:
-    """The first n colors."""
-    levels = np.linspace(0.0, 1.0, STEPS)
-    rgb = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)
-    lightness, *opponents = oklab(rgb).T
-    rgb = rgb[_within(lightness, LIGHTNESS) & _within(np.hypot(*opponents), CHROMA)]
-    candidates = _views(rgb)
-    distance = np.full(len(rgb), np.inf)
-    chosen = [*GROUPS]
-    for color in (PAPER, INK, UNKNOWN, *GROUPS):
-        distance = np.minimum(distance, _distances(candidates, _views(_rgb(color)[None])))
-    while len(chosen) < n:
-        best = int(np.argmax(distance))
-        chosen.append("#" + "".join(f"{round(255 * value):02x}" for value in rgb[best]))
-        distance = np.minimum(distance, _distances(candidates, candidates[:, [best]]))
-    return tuple(chosen)
-
-
-def oklab(rgb: FloatArray) -> FloatArray:
-    """Lightness and two opponent colors, in which distances are as seen; rows of sRGB in [0, 1]."""
-    return _oklab_of_linear(_linear(rgb))
-
-
-def _views(rgb: FloatArray) -> FloatArray:
-    """Coordinates for readers of three kinds, shape (3, n, 3)."""
-    linear = _linear(rgb)
-    kinds = [np.eye(3), np.array(WITHOUT_RED), np.array(WITHOUT_GREEN)]
-    return np.stack([_oklab_of_linear(np.clip(linear @ kind.T, 0.0, 1.0)) for kind in kinds])
-
-
-def _distances(candidates: FloatArray, color: FloatArray) -> FloatArray:
-    """Distances from one color, for those who see them smallest."""
-    usual, *lacking = np.linalg.norm(candidates - color, axis=2)
-    return np.minimum(usual, ALLOWANCE * np.minimum(*lacking))
-
-
-def _within(values: FloatArray, limits: tuple[float, float]) -> NDArray[np.bool_]:
-    return (values >= limits[0]) & (values <= limits[1])
-
-
-def _linear(rgb: FloatArray) -> FloatArray:
-    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-
-
-def _oklab_of_linear(linear: FloatArray) -> FloatArray:
-    return np.asarray(np.cbrt(linear @ np.array(TO_CONES).T) @ np.array(TO_OPPONENTS).T)
-
-
-def _rgb(color: str) -> Any:
-    return np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255

@@ -9,7 +9,7 @@ from otgraph._text import listed
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from anndata import AnnData
 
@@ -31,7 +31,8 @@ def check_adata(adata: AnnData) -> None:
 
 
 def check_writable(adata: AnnData) -> None:
-    """Raise for a view of an object on disk, to which nothing can be written."""
+    """Raise unless this is annotated data with cells that can be written to."""
+    check_adata(adata)
     if adata.isbacked and adata.is_view:
         msg = (
             "`adata` is a view of an object on disk, which cannot be written to; pass "
@@ -46,8 +47,8 @@ def target(adata: AnnData, *, copy: bool) -> AnnData:
     The first result that is written to a view turns it into a copy, with anndata's
     ``ImplicitModificationWarning``, as every assignment does.
     """
-    check_adata(adata)
     if copy:
+        check_adata(adata)
         return adata.to_memory() if adata.isbacked else adata.copy()
     check_writable(adata)
     return adata
@@ -66,7 +67,15 @@ def check_key(key: str) -> None:
         raise argument_error(ValueError, "key_added", msg)
 
 
-def keys_of(names: Iterable[Any]) -> str:
+def keys_of(names: Iterable[object]) -> str:
     """Keys of a part of annotated data, for an error message."""
     # anndata 0.13 lists X among the layers, under the name None.
     return listed(repr(name) for name in names if name is not None)
+
+
+def entry(slots: Mapping[str, Any], key: object, argument: str, what: str) -> Any:
+    """A part of annotated data by its key; the error for a missing one lists those that exist."""
+    if key not in slots:
+        msg = f"`{argument}` must be {what}, got {key!r}; there are: {keys_of(slots)}."
+        raise argument_error(KeyError, argument, msg)
+    return slots[str(key)]

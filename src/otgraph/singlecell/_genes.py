@@ -8,10 +8,11 @@ import numpy as np
 
 from otgraph._text import listed
 from otgraph.exceptions import argument_error
-from otgraph.singlecell._adata import keys_of
+from otgraph.singlecell._adata import entry, keys_of
 
 if TYPE_CHECKING:
     from anndata import AnnData
+    from numpy.typing import ArrayLike
 
     from otgraph.typing import LongArray
 
@@ -25,11 +26,7 @@ def matrix_of(adata: AnnData, layer: str | None) -> Any:
             msg = f"`adata.X` is None; pass `layer`, one of {keys_of(adata.layers)}."
             raise argument_error(ValueError, "layer", msg)
         return adata.X
-    if layer not in adata.layers:
-        msg = f"`layer` must be a key of `adata.layers`, got {layer!r}; there are: "
-        msg += f"{keys_of(adata.layers)}."
-        raise argument_error(KeyError, "layer", msg)
-    return adata.layers[layer]
+    return entry(adata.layers, layer, "layer", "a key of `adata.layers`")
 
 
 def check_layer_name(adata: AnnData, layer_added: object, layer: str | None) -> None:
@@ -46,16 +43,16 @@ def check_layer_name(adata: AnnData, layer_added: object, layer: str | None) -> 
         raise argument_error(ValueError, "layer_added", msg)
 
 
-def gene_columns(adata: AnnData, genes: Any) -> LongArray | None:
+def gene_columns(adata: AnnData, genes: ArrayLike | None) -> LongArray | None:
     """Numbers of the columns, in the order of ``adata.var``; None for all genes."""
     if genes is None:
         return None
-    if isinstance(genes, str) and genes in adata.var and genes not in adata.var_names:
-        genes = adata.var[genes].to_numpy()
-        if genes.dtype.kind != "b":
-            msg = f"`genes` names a column of `adata.var` that is not boolean but {genes.dtype}."
-            raise argument_error(TypeError, "genes", msg)
     wanted = np.atleast_1d(np.asarray(genes))
+    if isinstance(genes, str) and genes in adata.var and genes not in adata.var_names:
+        wanted = adata.var[genes].to_numpy()
+        if wanted.dtype.kind != "b":
+            msg = f"`genes` names a column of `adata.var` that is not boolean but {wanted.dtype}."
+            raise argument_error(TypeError, "genes", msg)
     if wanted.dtype.kind == "b":
         if wanted.shape != (adata.n_vars,):
             msg = f"`genes` as a mask must have one entry for each of {adata.n_vars} genes, got "

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from otgraph._optional import require
 from otgraph._validation import check_count, check_finite
 from otgraph.exceptions import argument_error
-from otgraph.singlecell._adata import keys_of
+from otgraph.singlecell._adata import entry
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -26,7 +26,7 @@ N_PCS = 50
 class Representation(NamedTuple):
     """Points, one row per cell, and the names that scanpy records for them."""
 
-    points: Any
+    points: Points
     use_rep: str
     n_pcs: int | None
 
@@ -70,12 +70,8 @@ def representation(
         use_rep, n_pcs = _default(adata, n_pcs)
     if use_rep == "X":
         return Representation(_finite(_in_memory(adata.X), "adata.X"), "X", None)
-    if use_rep not in adata.obsm:
-        msg = f"`use_rep` must be 'X' or a key of `adata.obsm`, got {use_rep!r}; there are: "
-        msg += f"{keys_of(adata.obsm)}."
-        raise argument_error(KeyError, "use_rep", msg)
     name = f"adata.obsm[{use_rep!r}]"
-    points = _in_memory(adata.obsm[use_rep])
+    points = _in_memory(entry(adata.obsm, use_rep, "use_rep", "'X' or a key of `adata.obsm`"))
     if n_pcs is not None and not 0 < n_pcs <= points.shape[1]:
         msg = f"`n_pcs` must lie in 1..{points.shape[1]}, the columns of `{name}`, got {n_pcs}."
         raise argument_error(ValueError, "n_pcs", msg)
@@ -108,7 +104,7 @@ def _compute_pca(adata: AnnData, n_pcs: int | None) -> None:
     scanpy.pp.pca(adata, n_comps=wanted)
 
 
-def _in_memory(values: Any) -> Any:
+def _in_memory(values: Any) -> Points:
     if hasattr(values, "to_memory"):  # a sparse matrix on disk
         values = values.to_memory()
     if hasattr(values, "to_numpy"):  # a data frame
@@ -116,7 +112,7 @@ def _in_memory(values: Any) -> Any:
     return values if sp.issparse(values) else np.asarray(values)
 
 
-def _finite(points: Points, name: str) -> Any:
+def _finite(points: Points, name: str) -> Points:
     if points.dtype.kind == "f":
         check_finite(points, name)
     return points

@@ -1,25 +1,14 @@
-"""Where a graph is stored in AnnData: all keys and their contents.
+"""Where a graph is stored in AnnData; `write_slots` lists the places.
 
-Other packages read three places, for the default key and for any other one:
-
-    uns["neighbors"]        uns[key]                   names of the matrices, and parameters
-    obsp["connectivities"]  obsp[key_connectivities]   umap, leiden, diffmap, dpt, draw_graph
-    obsp["distances"]       obsp[key_distances]        paga, scvelo
-
-This package adds some, which its own functions read:
-
-    obsp["weights"]         obsp[key_weights]          the graph itself, unchanged
-    obsm["potentials"]      obsm[key_potentials]       potentials and masses of a transport graph
-    obsp["floors"]          obsp[key_floors]           its minimum flows, if it has any
-
-With these, and with the representation that ``params`` names, the whole graph is read back, and new
-cells can be added to it.
+umap, leiden, diffmap, dpt and draw_graph read the connectivities, paga and scvelo the distances.
+This package reads its own slots: with them, and with the representation that ``params`` names, the
+whole graph is read back, and new cells can be added to it.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,7 +28,15 @@ if TYPE_CHECKING:
 
     from anndata import AnnData
 
+    from otgraph.graphs._canonical import Param
+    from otgraph.typing import FloatArray, Points, SparseMatrix
+
 DEFAULT_KEY = "neighbors"
+# What stands of the certificate among the parameters, where users of scanpy look.
+OF_CERTIFICATE = (
+    "status", "marginal_error", "duality_gap", "missing_pairs", "missing_pairs_bound",
+    "missing_share", "n_floors", "floor_share",
+)  # fmt: skip
 
 
 class Keys(NamedTuple):
@@ -129,7 +126,6 @@ def write_slots(
     >>> sorted(adata.obsp)
     ['ot_connectivities', 'ot_distances', 'ot_weights']
     """
-    check_adata(adata)
     check_writable(adata)
     keys = Keys.of(key_added)
     check_key(keys.uns)
@@ -144,7 +140,7 @@ def write_slots(
         keys.distances: distances(graph, metric),
     }
     _delete(adata, keys)
-    record: dict[str, Any] = {
+    record: dict[str, object] = {
         "connectivities_key": keys.connectivities,
         "distances_key": keys.distances,
         "weights_key": keys.weights,
@@ -192,7 +188,9 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None, *, points: bool
     check_adata(adata)
     key = Keys.of(neighbors_key).uns
     if key not in adata.uns:
-        graphs = [k for k, v in adata.uns.items() if hasattr(v, "keys") and _is_record(v)]
+        graphs = [
+            k for k, v in adata.uns.items() if hasattr(v, "keys") and "connectivities_key" in v
+        ]
         msg = (
             f"`adata` has no neighborhood graph {key!r}; it has {keys_of(graphs)}. "
             "Run `otgraph.singlecell.pp.neighbors` first."
@@ -232,7 +230,12 @@ STALE_FACTOR = 2.0
 STALE_ROUNDING = 1e-9
 
 
-def _is_stale(adata: Any, weights: Any, params: dict[str, Any], potentials: Any) -> bool:
+def _is_stale(
+    adata: AnnData,
+    weights: SparseMatrix,
+    params: dict[str, Param],
+    potentials: FloatArray | None,
+) -> bool:
     """Whether cells are missing: the number differs, or rows have lost some of their mass."""
     if params.get("n_cells", adata.n_obs) != adata.n_obs:
         return True
@@ -240,11 +243,13 @@ def _is_stale(adata: Any, weights: Any, params: dict[str, Any], potentials: Any)
         return False
     mass = np.asarray(potentials[:, 1])
     sums = np.asarray(weights.sum(axis=1)).ravel()
-    allowed = STALE_FACTOR * float(params.get("marginal_error", 0.0)) + STALE_ROUNDING
+    allowed = STALE_FACTOR * float(params.get("marginal_error") or 0.0) + STALE_ROUNDING
     return bool(np.any(np.abs(sums - mass) > allowed * mass))
 
 
-def _stale_message(adata: Any, key: str, weights: Any, params: dict[str, Any]) -> str:
+def _stale_message(
+    adata: AnnData, key: str, weights: SparseMatrix, params: dict[str, Param]
+) -> str:
     lonely = int(np.count_nonzero(np.diff(weights.indptr) == 0))
     return (
         f"The graph in `adata.uns[{key!r}]` was built on {params.get('n_cells', 'other')} cells, "
@@ -253,7 +258,7 @@ def _stale_message(adata: Any, key: str, weights: Any, params: dict[str, Any]) -
     )
 
 
-def _as_built(params: dict[str, Any]) -> dict[str, Any]:
+def _as_built(params: dict[str, Param]) -> dict[str, Param]:
     """Parameters as the graph had them before they were written for scanpy; see `_params`."""
     construction = CONSTRUCTIONS.get(str(params.get("method")))
     names = construction.options.names() if construction else ()
@@ -263,18 +268,18 @@ def _as_built(params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _points(adata: Any, params: dict[str, Any]) -> Any:
+def _points(adata: AnnData, params: dict[str, Param]) -> Points | None:
     """The representation that the graph was built on, if it is still there."""
     use_rep, n_pcs = params.get("use_rep"), params.get("n_pcs")
     if use_rep is None or (use_rep != "X" and use_rep not in adata.obsm):
         return None
     try:
-        return representation(adata, str(use_rep), n_pcs).points
+        return representation(adata, str(use_rep), n_pcs).points  # type: ignore[arg-type]
     except ValueError:  # other columns, or values that are not finite
         return None
 
 
-def _delete(adata: Any, keys: Keys) -> None:
+def _delete(adata: AnnData, keys: Keys) -> None:
     """Remove the parts of an older graph that the new one may not have."""
     old = adata.uns.get(keys.uns)
     if not hasattr(old, "get"):
@@ -284,13 +289,9 @@ def _delete(adata: Any, keys: Keys) -> None:
             del slots[old[name]]
 
 
-def _is_record(value: Any) -> bool:
-    return "connectivities_key" in value
-
-
-def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, Any]:
+def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, Param]:
     """A flat dictionary without None, which every version of anndata can write."""
-    params: dict[str, Any] = {"method": "weights", "metric": "euclidean", **graph.params}
+    params: dict[str, Param] = {"method": "weights", "metric": "euclidean", **graph.params}
     if not is_metric_name(str(params["metric"])) or params["metric"] == "precomputed":
         # scanpy passes this name to scikit-learn, which does not know it.
         params |= {"metric": "euclidean", "metric_given": str(params["metric"])}
@@ -307,15 +308,6 @@ def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, A
     }
     if isinstance(graph, TransportGraph):
         proof = graph.certificate
-        params |= {
-            "status": proof.status.value,
-            "marginal_error": proof.marginal_error,
-            "duality_gap": proof.duality_gap,
-            "missing_pairs": proof.missing_pairs,
-            "missing_pairs_bound": proof.missing_pairs_bound,
-            "missing_share": proof.missing_share,
-            "n_floors": proof.n_floors,
-            "floor_share": proof.floor_share,
-        }
+        params |= {name: getattr(proof, name) for name in OF_CERTIFICATE}
     params.setdefault("random_state", 0)
     return {key: value for key, value in plain_params(params).items() if value is not None}

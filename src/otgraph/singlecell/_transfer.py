@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,17 +11,20 @@ from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import argument_error
 from otgraph.graphs.extension import metric_cost
 from otgraph.methods._graphs import transition_rows
-from otgraph.singlecell._adata import check_adata, keys_of, target
+from otgraph.singlecell._adata import check_adata, entry, keys_of, target
 from otgraph.singlecell._labels import CellLabels
-from otgraph.singlecell._logging import logged
+from otgraph.singlecell._messages import logged
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, read_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from anndata import AnnData
 
     from otgraph.graphs import Graph
-    from otgraph.typing import FloatArray
+    from otgraph.singlecell._labels import Label
+    from otgraph.typing import FloatArray, LongArray, Points, SparseMatrix
 
 # Largest distance between stored and recomputed components, relative to the largest of them.
 # Components are stored in float32, and differences beyond rounding mean another matrix.
@@ -32,17 +35,17 @@ CHECKED_CELLS = 20
 
 
 def transfer(
-    adata_ref: Any,
-    adata_new: Any,
+    adata_ref: AnnData,
+    adata_new: AnnData,
     obs: str | Sequence[str] = (),
     *,
     obsm: str | Sequence[str] = (),
     use_rep: str | None = None,
-    unknown: Any = (),
+    unknown: Label | Iterable[Label] = (),
     neighbors_key: str | None = None,
     key_added: str = "transfer",
     copy: bool = False,
-) -> Any:
+) -> AnnData | None:
     """Labels and coordinates for new cells, from a reference with a graph.
 
     Every new cell gets the row that it would have in the graph of the reference, whose potentials
@@ -131,7 +134,7 @@ def transfer(
     return adata_new if copy else None
 
 
-def _most_probable(P: Any, labels: CellLabels) -> tuple[Any, FloatArray]:
+def _most_probable(P: SparseMatrix, labels: CellLabels) -> tuple[LongArray, FloatArray]:
     """Code and probability of the heaviest label in every row; -1 and nan if there is none."""
     known = np.flatnonzero(labels.codes >= 0)
     one_hot = sp.csr_matrix(
@@ -145,15 +148,14 @@ def _most_probable(P: Any, labels: CellLabels) -> tuple[Any, FloatArray]:
         return codes, shares.max(axis=1) / total
 
 
-def _coordinates(adata_ref: Any, name: str) -> FloatArray:
-    if name not in adata_ref.obsm:
-        msg = f"`obsm` must name keys of `adata_ref.obsm`, got {name!r}; there are: "
-        msg += f"{keys_of(adata_ref.obsm)}."
-        raise argument_error(KeyError, "obsm", msg)
-    return np.asarray(adata_ref.obsm[name], dtype=np.float64)
+def _coordinates(adata_ref: AnnData, name: str) -> FloatArray:
+    values = entry(adata_ref.obsm, name, "obsm", "a key, or keys, of `adata_ref.obsm`")
+    return np.asarray(values, dtype=np.float64)
 
 
-def _new_points(adata_ref: Any, adata_new: Any, graph: Graph, use_rep: str | None) -> Any:
+def _new_points(
+    adata_ref: AnnData, adata_new: AnnData, graph: Graph, use_rep: str | None
+) -> Points:
     """The new cells in the coordinates of the points of the graph."""
     recorded, n_pcs = graph.params.get("use_rep"), graph.params.get("n_pcs")
     if graph.points is None:
@@ -169,7 +171,7 @@ def _new_points(adata_ref: Any, adata_new: Any, graph: Graph, use_rep: str | Non
     return representation(adata_new, use_rep or str(recorded), n_pcs).points  # type: ignore[arg-type]
 
 
-def _check_distances(adata_ref: Any, graph: Graph, neighbors_key: str | None) -> None:
+def _check_distances(adata_ref: AnnData, graph: Graph, neighbors_key: str | None) -> None:
     """Raise if the representation is another one than the graph was built on."""
     if graph.params.get("distances") != "metric" or not is_metric_name(str(graph.params["metric"])):
         return
@@ -184,7 +186,7 @@ def _check_distances(adata_ref: Any, graph: Graph, neighbors_key: str | None) ->
         raise argument_error(ValueError, "adata_ref", msg)
 
 
-def _projected(adata_ref: Any, adata_new: Any, components: Any) -> FloatArray:
+def _projected(adata_ref: AnnData, adata_new: AnnData, components: Points) -> FloatArray:
     """Principal components of the new cells, by the loadings of the reference.
 
     The reference gives the offset: its components differ from its genes times the loadings by a
@@ -205,7 +207,7 @@ def _projected(adata_ref: Any, adata_new: Any, components: Any) -> FloatArray:
     return np.asarray(genes @ loadings) + offset
 
 
-def _same_genes(adata_ref: Any, adata_new: Any) -> Any:
+def _same_genes(adata_ref: AnnData, adata_new: AnnData) -> AnnData:
     """The new cells with the genes of the reference in its order."""
     missing = adata_ref.var_names.difference(adata_new.var_names)
     if len(missing):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,17 +12,22 @@ from otgraph._optional import require
 from otgraph._text import printable
 from otgraph.exceptions import argument_error
 from otgraph.plots._axes import finish, new_axes
-from otgraph.plots._text import make_plain
+from otgraph.plots._legends import make_plain
 from otgraph.plots.colors import INK, UNKNOWN, PointColors, palette
-from otgraph.singlecell._adata import check_adata, keys_of
+from otgraph.plots.graph import passes_on
+from otgraph.singlecell._adata import check_adata, entry
 from otgraph.singlecell._slots import read_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Unpack
 
     from anndata import AnnData
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
+    from otgraph.plots.colors import Legend
+    from otgraph.plots.graph import DrawKeywords
     from otgraph.typing import FloatArray, IntArray
 
 __all__ = ["degrees", "graph"]
@@ -31,15 +36,21 @@ BOX_HEIGHT = 0.32  # inches per group, so that names do not overlap
 BOX_WIDTH = 5.5
 
 
+@passes_on
 def graph(
     adata: AnnData,
     basis: str = "umap",
     *,
-    color: Any = None,
+    labels: ArrayLike | None = None,
+    color: ArrayLike | PointColors | None = None,
+    color_label: str | None = None,
     neighbors_key: str | None = None,
     layer: str | None = None,
+    cmap: str = "viridis",
     ax: Axes | None = None,
-    **keywords: Any,
+    legend: Legend = True,
+    title: str | None = None,
+    **keywords: Unpack[DrawKeywords],
 ) -> Axes:
     """Cells on an embedding, and every edge of their graph as a line.
 
@@ -52,27 +63,31 @@ def graph(
     color
         Column of ``adata.obs``, a gene, ``"degree"``, or what
         :func:`otgraph.plots.draw_graph` takes. Categories get the colors that scanpy
-        has chosen for them, if any. The color bar or legend has the name of the column or gene.
+        has chosen for them, if any.
+    color_label
+        What the colors show; by default the name of the column or gene.
     neighbors_key
         The ``key_added`` of ``pp.neighbors``.
     layer
         Layer to take the gene from.
-    ax
-        Where to draw; a new figure by default.
-    **keywords
-        Of :func:`otgraph.plots.draw_graph`, such as ``edge_strength``, ``zoom``, ``title``.
+    labels, cmap, ax, legend, title, point_size, edge_width, edge_color, edge_strength, zoom, \
+zoom_bounds
+        As in :func:`otgraph.plots.draw_graph`.
     """
     check_adata(adata)
     found = read_graph(adata, neighbors_key, points=False)
     if isinstance(color, str) and (color in adata.obs or color in adata.var_names):
-        keywords = {"color_label": color, **keywords}
+        color_label = color if color_label is None else color_label
         if color not in adata.obs:
             color = _expression(adata, color, layer)
         elif adata.obs[color].dtype.kind in "iuf":
             color = adata.obs[color].to_numpy()
         else:
             color = _group_colors(adata, color)
-    return plots.draw_graph(found, _coordinates(adata, basis), color=color, ax=ax, **keywords)
+    return plots.draw_graph(
+        found, _coordinates(adata, basis), labels=labels, color=color, color_label=color_label,
+        cmap=cmap, ax=ax, legend=legend, title=title, **keywords,
+    )  # fmt: skip
 
 
 def degrees(
@@ -80,8 +95,10 @@ def degrees(
     groupby: str | None = None,
     *,
     neighbors_key: str | Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    cumulative: bool = False,
     ax: Axes | None = None,
-    **keywords: Any,
+    title: str | None = None,
 ) -> Axes:
     """How many neighbors cells have: all together, or one box for each group.
 
@@ -94,28 +111,29 @@ def degrees(
     neighbors_key
         The ``key_added`` of ``pp.neighbors``. Several names compare graphs, as
         long as `groupby` is not given.
-    ax
-        Where to draw; a new figure by default.
-    **keywords
-        Of :func:`otgraph.plots.plot_degrees`, such as ``cumulative``; without `groupby` only.
+    names, cumulative
+        As in :func:`otgraph.plots.plot_degrees`; without `groupby` only.
+    ax, title
+        As in :func:`otgraph.plots.plot_degrees`.
     """
     check_adata(adata)
-    several = neighbors_key is not None and not isinstance(neighbors_key, str)
-    if groupby is None:
-        if several:
-            graphs: Any = {key: read_graph(adata, key) for key in neighbors_key or ()}
-        else:
-            graphs = read_graph(adata, neighbors_key, points=False)  # type: ignore[arg-type]
-        return plots.plot_degrees(graphs, ax=ax, **keywords)
-    if several or keywords:
-        name = next(iter(keywords), "neighbors_key")
+    one = isinstance(neighbors_key, str | None)
+    keys = [neighbors_key] if isinstance(neighbors_key, str | None) else [*neighbors_key]
+    given = {"neighbors_key": not one, "names": names, "cumulative": cumulative}
+    if groupby is not None and any(given.values()):
+        name = next(name for name, value in given.items() if value)
         msg = f"`{name}` cannot go together with `groupby`; draw one graph, or drop `groupby`."
         raise argument_error(TypeError, name, msg)
-    counts = read_graph(adata, neighbors_key, points=False).degrees  # type: ignore[arg-type]
-    return _boxes(adata, groupby, counts, ax)
+    graphs = [read_graph(adata, key, points=False) for key in keys]
+    if groupby is not None:
+        return _boxes(adata, groupby, graphs[0].degrees, ax, title)
+    names = names if one or names else [str(key) for key in keys]
+    return plots.plot_degrees(graphs, names=names, cumulative=cumulative, ax=ax, title=title)
 
 
-def _boxes(adata: AnnData, groupby: str, counts: IntArray, ax: Axes | None) -> Axes:
+def _boxes(
+    adata: AnnData, groupby: str, counts: IntArray, ax: Axes | None, title: str | None
+) -> Axes:
     codes, hues = _groups(adata, groupby)
     ax = new_axes(ax, (BOX_WIDTH, 1.0 + BOX_HEIGHT * len(hues)))
     samples = [counts[codes == i] for i in range(len(hues))]
@@ -133,24 +151,21 @@ def _boxes(adata: AnnData, groupby: str, counts: IntArray, ax: Axes | None) -> A
     ax.set_yticks(range(1, len(hues) + 1), list(hues))
     make_plain(ax.get_yticklabels())
     ax.invert_yaxis()
-    finish(ax, xlabel="degree", ylabel=printable(groupby), xlim=(0, None))
+    finish(ax, xlabel="degree", ylabel=printable(groupby), title=title, xlim=(0, None))
     make_plain([ax.yaxis.label])
     return ax
 
 
 def _coordinates(adata: AnnData, basis: str) -> FloatArray:
-    for name in (basis, f"X_{basis}"):
-        if name in adata.obsm:
-            values = np.asarray(adata.obsm[name], dtype=np.float64)
-            if values.shape[1] < 2:
-                msg = f"`basis` must have two columns, `adata.obsm[{name!r}]` has one."
-                raise argument_error(ValueError, "basis", msg)
-            return values[:, :2]
-    msg = f"`basis` must be a key of `adata.obsm`, got {basis!r}; there are: {keys_of(adata.obsm)}."
-    raise argument_error(KeyError, "basis", msg)
+    name = basis if basis in adata.obsm or f"X_{basis}" not in adata.obsm else f"X_{basis}"
+    values = np.asarray(entry(adata.obsm, name, "basis", "a key of `adata.obsm`"), dtype=np.float64)
+    if values.shape[1] < 2:
+        msg = f"`basis` must have two columns, `adata.obsm[{name!r}]` has one."
+        raise argument_error(ValueError, "basis", msg)
+    return values[:, :2]
 
 
-def _expression(adata: AnnData, gene: str, layer: str | None) -> Any:
+def _expression(adata: AnnData, gene: str, layer: str | None) -> FloatArray:
     values = adata[:, gene].X if layer is None else adata[:, gene].layers[layer]
     values = values.toarray() if sp.issparse(values) else np.asarray(values)
     return values.ravel()
@@ -163,13 +178,9 @@ def _group_colors(adata: AnnData, key: str) -> PointColors:
     return PointColors(rgba, groups=hues)
 
 
-def _groups(adata: AnnData, key: str) -> tuple[IntArray, dict[str, Any]]:
+def _groups(adata: AnnData, key: str) -> tuple[IntArray, dict[str, str]]:
     """Group of every cell, -1 where missing, and the color of every group by name."""
-    if key not in adata.obs:
-        msg = f"`groupby` must be a column of `adata.obs`, got {key!r}; there are: "
-        msg += f"{keys_of(adata.obs)}."
-        raise argument_error(KeyError, "groupby", msg)
-    column = adata.obs[key].astype("category")
+    column = entry(adata.obs, key, "groupby", "a column of `adata.obs`").astype("category")
     names = [printable(name) for name in column.cat.categories]
     chosen = adata.uns.get(f"{key}_colors")
     if chosen is None or len(chosen) < len(names):

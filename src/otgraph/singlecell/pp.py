@@ -10,8 +10,7 @@ from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import refuse_unknown, shows
 from otgraph.singlecell._adata import check_key, target
-from otgraph.singlecell._advice import CONSEQUENCE, advised
-from otgraph.singlecell._logging import logged
+from otgraph.singlecell._messages import CONSEQUENCE, advised, logged
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
 
@@ -67,9 +66,7 @@ def neighbors(
         Wanted mean number of neighbors; cells get more or fewer according to the density around
         them. 15 by default, if `eps` is not given either.
     n_pcs, use_rep
-        Representation of the cells, by scanpy's rules: ``adata.obsm[use_rep]``, or ``adata.X``
-        for ``use_rep="X"``. Without `use_rep`, ``adata.X`` for up to 50 genes, otherwise
-        ``adata.obsm["X_pca"]``, computed by ``sc.pp.pca`` if missing. `n_pcs` limits the columns.
+        Points of the cells, by scanpy's rules; see :func:`otgraph.singlecell.representation`.
     method
         ``"quadratic"``: the quadratic optimal transport graph. For comparison ``"entropic"``,
         ``"knn"``, ``"gaussian"``, ``"magic"``.
@@ -109,8 +106,7 @@ def neighbors(
     adata = target(adata, copy=copy)
     chosen = representation(adata, use_rep, n_pcs)
     metric = options.get("metric")
-    what = f"computing {method} graph on {chosen.use_rep!r}"
-    with logged(what, *keys.described()):
+    with logged(f"computing {method} graph on {chosen.use_rep!r}", *keys.described()):
         with advised(CONSEQUENCE):
             graph = build_graph(
                 chosen.points, method, n_neighbors=n_neighbors, eps=eps,
@@ -118,13 +114,9 @@ def neighbors(
                 n_jobs=n_jobs, **options,
             )  # fmt: skip
         write_slots(
-            adata,
-            graph,
-            key_added,
-            use_rep=chosen.use_rep,
-            n_pcs=chosen.n_pcs,
+            adata, graph, key_added, use_rep=chosen.use_rep, n_pcs=chosen.n_pcs,
             metric=metric if callable(metric) else None,
-        )
+        )  # fmt: skip
     return adata if copy else None
 
 

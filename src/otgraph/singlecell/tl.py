@@ -6,7 +6,7 @@ or the graph of ``scanpy.pp.neighbors``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,20 +14,28 @@ import scipy.sparse as sp
 from otgraph import methods
 from otgraph._optional import require
 from otgraph.exceptions import argument_error
+from otgraph.graphs.constructions import ALL_OPTIONS
+from otgraph.graphs.keywords import shows
 from otgraph.singlecell._adata import check_key, target
-from otgraph.singlecell._advice import REMEDY, advised
 from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
 from otgraph.singlecell._labels import CellLabels
-from otgraph.singlecell._logging import logged
+from otgraph.singlecell._messages import REMEDY, advised, logged
 from otgraph.singlecell._representation import representation
-from otgraph.singlecell._slots import read_graph
+from otgraph.singlecell._slots import DEFAULT_KEY, read_graph
 from otgraph.singlecell._transfer import transfer
 from otgraph.singlecell.pp import build_graph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Literal, Unpack
+
     from anndata import AnnData
+    from numpy.typing import ArrayLike, NDArray
 
     from otgraph.graphs import Graph
+    from otgraph.graphs.options import AnyKeywords, Eps
+    from otgraph.singlecell._labels import Label
+    from otgraph.typing import LongArray, RandomState, SparseMatrix
 
 __all__ = ["cluster", "denoise", "eigenmaps", "spread_labels", "transfer"]
 
@@ -36,10 +44,11 @@ def eigenmaps(
     adata: AnnData,
     n_components: int = 10,
     *,
+    tol: float = 1e-10,
+    max_restarts: int = 500,
     neighbors_key: str | None = None,
     key_added: str = "X_eigenmaps",
     copy: bool = False,
-    **keywords: Any,
 ) -> AnnData | None:
     """Coordinates of the cells from the slowest modes of the random walk on their graph.
 
@@ -49,14 +58,14 @@ def eigenmaps(
         Annotated data with a neighborhood graph.
     n_components
         Number of coordinates; the constant eigenvector does not count.
+    tol, max_restarts
+        As in :func:`otgraph.eigenmaps`.
     neighbors_key
         The ``key_added`` of ``pp.neighbors``.
     key_added
         Name of the coordinates. ``sc.pl.embedding(adata, key_added)`` draws them.
     copy
         Return a copy instead of writing to `adata`.
-    **keywords
-        ``tol``, ``max_restarts``: see :func:`otgraph.eigenmaps`.
 
     Returns
     -------
@@ -67,16 +76,12 @@ def eigenmaps(
     ``adata.uns[key_added]``
         ``eigenvalues`` of the random walk, and ``params``.
     """
-    check_key(key_added)
-    adata = target(adata, copy=copy)
-    graph = read_graph(adata, neighbors_key, points=False)
+    adata, graph = _opened(adata, key_added, neighbors_key, copy=copy)
     with logged("computing eigenmaps", f"`.obsm[{key_added!r}]`, coordinates"), advised(REMEDY):
-        embedding = methods.eigenmaps(graph, n_components, **keywords)
-    adata.obsm[key_added] = embedding.coordinates
-    adata.uns[key_added] = {
-        "eigenvalues": embedding.eigenvalues,
-        "params": {"neighbors_key": neighbors_key or "neighbors", **keywords},
-    }
+        found = methods.eigenmaps(graph, n_components, tol=tol, max_restarts=max_restarts)
+    adata.obsm[key_added] = found.coordinates
+    params = _params(neighbors_key, tol=tol, max_restarts=max_restarts)
+    adata.uns[key_added] = {"eigenvalues": found.eigenvalues, "params": params}
     return adata if copy else None
 
 
@@ -84,27 +89,24 @@ def cluster(
     adata: AnnData,
     n_clusters: int | None = None,
     *,
+    max_clusters: int = 20,
+    tol: float = 1e-8,
+    max_restarts: int = 500,
+    random_state: RandomState = 0,
     neighbors_key: str | None = None,
     key_added: str = "cluster",
     copy: bool = False,
-    **keywords: Any,
 ) -> AnnData | None:
     """Spectral clustering of the cells.
 
     Parameters
     ----------
-    adata
-        Annotated data with a neighborhood graph.
     n_clusters
         Number of clusters; None chooses it by the gap of the eigenvalues.
-    neighbors_key
-        The ``key_added`` of ``pp.neighbors``.
-    key_added
-        Name of the result.
-    copy
-        Return a copy instead of writing to `adata`.
-    **keywords
-        ``max_clusters``, ``tol``, ``max_restarts``, ``random_state``: see :func:`otgraph.cluster`.
+    max_clusters, tol, max_restarts, random_state
+        As in :func:`otgraph.cluster`.
+    adata, neighbors_key, key_added, copy
+        As in :func:`eigenmaps`.
 
     Returns
     -------
@@ -116,20 +118,23 @@ def cluster(
     ``adata.uns[key_added]``
         ``eigenvalues`` of the random walk, ``n_clusters``, and ``params``.
     """
-    check_key(key_added)
-    adata = target(adata, copy=copy)
-    graph = read_graph(adata, neighbors_key, points=False)
+    adata, graph = _opened(adata, key_added, neighbors_key, copy=copy)
     with logged("running spectral clustering", f"`.obs[{key_added!r}]`, clusters"), advised(REMEDY):
-        found = methods.cluster(graph, n_clusters, **keywords)
+        found = methods.cluster(
+            graph, n_clusters, max_clusters=max_clusters, tol=tol, max_restarts=max_restarts,
+            random_state=random_state,
+        )  # fmt: skip
     names = [str(number) for number in range(found.n_clusters)]
-    adata.obs[key_added] = require("pandas", "singlecell").Categorical.from_codes(
-        found.labels, names
-    )
+    categorical = require("pandas", "singlecell").Categorical
+    adata.obs[key_added] = categorical.from_codes(found.labels, names)
     adata.uns[key_added] = {
         "eigenvalues": found.eigenvalues,
         "n_clusters": found.n_clusters,
-        "params": {"neighbors_key": neighbors_key or "neighbors", **keywords},
-    }
+        "params": _params(
+            neighbors_key, max_clusters=max_clusters, tol=tol, max_restarts=max_restarts,
+            random_state=random_state,
+        ),
+    }  # fmt: skip
     return adata if copy else None
 
 
@@ -138,33 +143,28 @@ def spread_labels(
     obs_key: str,
     *,
     mu: float = 1.0,
-    unknown: Any = (),
+    unknown: Label | Iterable[Label] = (),
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
     neighbors_key: str | None = None,
     key_added: str | None = None,
     copy: bool = False,
-    **keywords: Any,
 ) -> AnnData | None:
     """Labels of all cells from those that have one.
 
     Parameters
     ----------
-    adata
-        Annotated data with a neighborhood graph.
     obs_key
         Column of ``adata.obs`` with the labels: categories, strings, whole numbers or booleans.
         Missing values (NaN, None) are unknown labels.
-    mu
-        Weight of the known labels; see :func:`otgraph.spread_labels`.
     unknown
         Further labels that mean "not known", such as ``"Unknown"``; one or several.
-    neighbors_key
-        The ``key_added`` of ``pp.neighbors``.
+    mu, tol, max_iter
+        As in :func:`otgraph.spread_labels`.
     key_added
         Name of the result, ``f"{obs_key}_spread"`` by default.
-    copy
-        Return a copy instead of writing to `adata`.
-    **keywords
-        ``tol``, ``max_iter``: see :func:`otgraph.spread_labels`.
+    adata, neighbors_key, copy
+        As in :func:`eigenmaps`.
 
     Returns
     -------
@@ -184,48 +184,46 @@ def spread_labels(
     Colors that scanpy has chosen for `obs_key` are kept.
     """
     key = f"{obs_key}_spread" if key_added is None else key_added
-    check_key(key)
     if key == obs_key:
         msg = f"`key_added` must differ from `obs_key`, got {key!r} for both."
         raise argument_error(ValueError, "key_added", msg)
-    adata = target(adata, copy=copy)
+    adata, graph = _opened(adata, key, neighbors_key, copy=copy)
     labels = CellLabels.of(adata, obs_key, unknown)
-    graph = read_graph(adata, neighbors_key, points=False)
     with logged(f"spreading labels of {obs_key!r}", f"`.obs[{key!r}]`, labels"), advised(REMEDY):
-        spread = methods.spread_labels(graph, labels.codes, mu, **keywords)
-    codes = np.where(spread.unreachable, -1, spread.labels)
-    adata.obs[key] = labels.decoded(codes)
+        spread = methods.spread_labels(graph, labels.codes, mu, tol=tol, max_iter=max_iter)
+    adata.obs[key] = labels.decoded(np.where(spread.unreachable, -1, spread.labels))
     adata.obs[f"{key}_probability"] = spread.probabilities.max(axis=1)
     adata.obs[f"{key}_unreachable"] = spread.unreachable
     adata.obsm[key] = spread.probabilities
-    adata.uns[key] = {
-        "classes": labels.names,
-        "params": {
-            "obs_key": obs_key,
-            "mu": float(mu),
-            "neighbors_key": neighbors_key or "neighbors",
-            **keywords,
-        },
-    }
+    params = _params(neighbors_key, obs_key=obs_key, mu=float(mu), tol=tol, max_iter=max_iter)
+    adata.uns[key] = {"classes": labels.names, "params": params}
     if labels.colors is not None:
         adata.uns[f"{key}_colors"] = labels.colors
     return adata if copy else None
 
 
+@shows(ALL_OPTIONS)
 def denoise(
     adata: AnnData,
     *,
-    t: int | str = 3,
-    genes: Any = None,
+    t: int | Literal["auto"] = 3,
+    genes: ArrayLike | None = None,
     layer: str | None = None,
     layer_added: str = "denoised",
-    method: str | None = None,
+    rescale: bool = False,
     neighbors_key: str | None = None,
+    copy: bool = False,
+    method: str | None = None,
     use_rep: str | None = None,
     n_pcs: int | None = None,
-    rescale: bool = False,
-    copy: bool = False,
-    **keywords: Any,
+    n_neighbors: float | None = None,
+    eps: Eps | None = None,
+    mean_degree: float | None = None,
+    mass: ArrayLike | None = None,
+    u0: ArrayLike | None = None,
+    progress: bool = False,
+    n_jobs: int | None = -1,
+    **options: Unpack[AnyKeywords],
 ) -> AnnData | None:
     """Gene expression smoothed by a short random walk on the graph, as a new layer.
 
@@ -246,19 +244,16 @@ def denoise(
         Layer to denoise instead of ``adata.X``.
     layer_added
         Name of the result; must differ from `layer`.
-    method
-        Build another graph for this call, which is not stored: ``"magic"`` is the kernel of
-        MAGIC, the others are those of ``pp.neighbors``.
-    neighbors_key
-        The ``key_added`` of ``pp.neighbors``. Not together with `method`.
-    use_rep, n_pcs
-        Representation for the graph of `method`; see ``pp.neighbors``.
     rescale
         Restore the 99th percentile of each gene; see :func:`otgraph.denoise`.
-    copy
-        Return a copy instead of writing to `adata`.
-    **keywords
-        Keywords of the graph of `method`, such as ``n_neighbors`` for MAGIC.
+    neighbors_key, copy
+        As in :func:`eigenmaps`.
+    method
+        Build another graph for this call, which is not stored: ``"magic"`` is the kernel of
+        MAGIC, the others are those of ``pp.neighbors``. Not together with `neighbors_key`.
+    use_rep, n_pcs, n_neighbors, eps, mean_degree, mass, u0, progress, n_jobs
+        For the graph of `method`, as in ``pp.neighbors``, like the keywords below.
+    **options
 
     Returns
     -------
@@ -276,7 +271,22 @@ def denoise(
     X = matrix_of(adata, layer)
     check_layer_name(adata, layer_added, layer)
     columns = gene_columns(adata, genes)
-    graph = _graph_for(adata, method, neighbors_key, use_rep, n_pcs, keywords)
+    for_graph = {
+        "n_neighbors": n_neighbors, "eps": eps, "mean_degree": mean_degree, "mass": mass, "u0": u0,
+        "progress": progress or None, **options,
+    }  # fmt: skip
+    if method is None:
+        for name, value in {**for_graph, "use_rep": use_rep, "n_pcs": n_pcs}.items():
+            if value is not None:
+                msg = f"`{name}` is for building a graph; pass `method` too, such as 'magic'."
+                raise argument_error(TypeError, name, msg)
+        graph = read_graph(adata, neighbors_key, points=False)
+    elif neighbors_key is not None:
+        msg = f"Pass one of `method` and `neighbors_key`, got {method!r} and {neighbors_key!r}."
+        raise TypeError(msg)
+    else:
+        points = representation(adata, use_rep, n_pcs).points
+        graph = build_graph(points, method, n_jobs=n_jobs, **for_graph)
     if t == "auto":
         t = methods.diffusion_time(graph, X, columns=columns)
     # float64 only if the expression is float64: the result is the largest array in `adata`.
@@ -285,51 +295,34 @@ def denoise(
     out = np.empty((adata.n_obs, count), dtype=dtype, order="C" if columns is None else "F")
     with logged(f"denoising {count} genes", f"`.layers[{layer_added!r}]`, denoised expression"):
         methods.denoise(graph, X, t, columns=columns, rescale=rescale, out=out)
-    mask = np.ones(adata.n_vars, dtype=bool)
-    if columns is not None:
-        out = _columns_of_sparse(out, columns, adata.n_vars)
-        mask = np.isin(np.arange(adata.n_vars), columns)
-    adata.layers[layer_added] = out
+    every = np.arange(adata.n_vars)
+    mask = np.isin(every, every if columns is None else columns)
+    adata.layers[layer_added] = out if columns is None else _in_columns(out, mask)
     adata.var[layer_added] = mask
-    adata.uns[layer_added] = {
-        "params": {
-            "t": int(t),
-            "layer": layer or "X",
-            "rescale": bool(rescale),
-            "neighbors_key": (neighbors_key or "neighbors") if method is None else "none",
-            "method": str(graph.params["method"]),
-        }
-    }
+    params = _params("none" if method else neighbors_key, t=int(t), layer=layer or "X")
+    params |= {"rescale": bool(rescale), "method": str(graph.params["method"])}
+    adata.uns[layer_added] = {"params": params}
     return adata if copy else None
 
 
-def _graph_for(
-    adata: AnnData,
-    method: str | None,
-    neighbors_key: str | None,
-    use_rep: str | None,
-    n_pcs: int | None,
-    keywords: dict[str, Any],
-) -> Graph:
-    if method is None:
-        if use_rep is not None or n_pcs is not None or keywords:
-            name = next(iter(keywords), "use_rep" if use_rep is not None else "n_pcs")
-            msg = f"`{name}` is for building a graph; pass `method` too, such as 'magic'."
-            raise argument_error(TypeError, name, msg)
-        return read_graph(adata, neighbors_key, points=False)
-    if neighbors_key is not None:
-        msg = f"Pass one of `method` and `neighbors_key`, got {method!r} and {neighbors_key!r}."
-        raise TypeError(msg)
-    return build_graph(representation(adata, use_rep, n_pcs).points, method, **keywords)
+def _opened(
+    adata: AnnData, key_added: str, neighbors_key: str | None, *, copy: bool
+) -> tuple[AnnData, Graph]:
+    """The object to write to, and its graph."""
+    check_key(key_added)
+    adata = target(adata, copy=copy)
+    return adata, read_graph(adata, neighbors_key, points=False)
 
 
-def _columns_of_sparse(values: Any, columns: Any, n_vars: int) -> Any:
-    """A sparse matrix that is empty except for the given dense columns."""
+def _params(neighbors_key: str | None, **used: object) -> dict[str, object]:
+    """What is recorded of a call: the graph, and all keywords that a file can hold."""
+    plain = {name: value for name, value in used.items() if np.isscalar(value)}
+    return {"neighbors_key": neighbors_key or DEFAULT_KEY, **plain}
+
+
+def _in_columns(values: NDArray[np.floating], mask: NDArray[np.bool_]) -> SparseMatrix:
+    """A sparse matrix that is empty except for dense columns, in their order."""
     n = len(values)
-    order = np.argsort(columns)
-    counts = np.zeros(n_vars, dtype=np.int64)
-    counts[columns] = n
-    data = values[:, order].ravel(order="F")
-    indices = np.tile(np.arange(n, dtype=np.int32), len(columns))
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    return sp.csc_matrix((data, indices, indptr), shape=(n, n_vars))
+    indices: LongArray = np.tile(np.arange(n, dtype=np.int32), values.shape[1])
+    indptr = np.concatenate([[0], np.cumsum(n * mask)])
+    return sp.csc_matrix((values.ravel(order="F"), indices, indptr), shape=(n, len(mask)))

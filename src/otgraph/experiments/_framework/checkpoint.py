@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from otgraph._atomic import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from otgraph.experiments._framework.experiment import Task
+    from otgraph.experiments._framework.experiment import Params, Row, Task
 
-Rows = list[dict[str, Any]]
 FILE_NAME = "scores.partial.jsonl"
 
 
@@ -24,18 +22,18 @@ class Checkpoint:
     incomplete last line is dropped.
     """
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, settings: Params) -> None:
         self.path = folder / FILE_NAME
         self._header = json.dumps(settings, sort_keys=True)
         self.finished = self._read()
 
-    def _read(self) -> dict[str, Rows]:
+    def _read(self) -> dict[str, list[Row]]:
         if not self.path.exists():
             return {}
         header, *lines = self.path.read_text(encoding="utf-8").split("\n")
         if header != self._header:
             return {}
-        finished: dict[str, Rows] = {}
+        finished: dict[str, list[Row]] = {}
         for line in lines[:-1]:  # the part after the last line break is empty or incomplete
             key, rows = json.loads(line)
             finished[key] = rows
@@ -47,7 +45,7 @@ class Checkpoint:
         with replacing(str(self.path)) as file:
             file.write("".join(f"{line}\n" for line in lines).encode())
 
-    def add(self, task: Task, rows: Rows) -> None:
+    def add(self, task: Task, rows: list[Row]) -> None:
         """Store the scores of a task as one line."""
         self.finished[task.key] = rows
         with self.path.open("a", encoding="utf-8") as file:

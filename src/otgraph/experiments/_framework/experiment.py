@@ -7,14 +7,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
+Row = dict[str, Any]  # names and plain values: of a table, of keywords
 Params = Mapping[str, Any]  # such as {"k": 5, "eps": 0.1}
 Scored = tuple[Params, Mapping[str, float]]  # parameters of a graph, and its scores by name
-Scores = Any  # a pandas data frame, one row per score; pandas is loaded by the first run
+Scores: TypeAlias = "DataFrame"  # one row per score; pandas is loaded by the first run
 P = TypeVar("P")  # the dataclass with the sizes and grids of an experiment
 
 
@@ -84,7 +86,7 @@ class Summary:
     with ``"std"``. Claims are reported in their order.
     """
 
-    table: list[dict[str, Any]]
+    table: list[Row]
     claims: list[Claim]
 
 
@@ -99,45 +101,25 @@ class Picture:
 
 @dataclass(frozen=True)
 class Experiment(Generic[P]):
-    """An experiment: what to compute, how to judge it, and what to draw.
+    """An experiment: what to compute, how to judge it, and what to draw."""
 
-    Attributes
-    ----------
-    name, title, source
-        Short name for the command, one line, and the place in the paper (empty if none).
-    parameters, quick
-        Sizes and grids of the paper, and smaller ones for tests: a frozen dataclass of numbers,
-        strings, None and tuples. They are stored with the scores. Scores of different parameters
-        are therefore never mixed.
-    tasks
-        ``tasks(parameters, variant)`` gives the tasks of one sample: a method, and the part of the
-        grid that it covers. Small tasks spread better over the cores.
-    run
-        ``run(task, parameters)`` gives the parameters and the scores of every graph of a task. It
-        runs in a process of its own with one thread (``n_jobs=1``).
-    summarize, draw
-        ``summarize(scores, parameters)`` gives table and claims, and ``draw(scores, parameters)``
-        the pictures, from the scores of one variant.
-    variants
-        The variants to run; ``("text",)`` if the authors' code does not differ.
-    seeded
-        False if there is only one sample, with seed 0.
-    with_data
-        ``with_data(parameters, data, genes)`` checks the user's data and gives parameters for
-        them; None if the experiment makes its data.
-    """
-
-    name: str
-    title: str
-    source: str
+    name: str  # short, for the command
+    title: str  # one line
+    source: str  # place in the paper; empty if there is none
+    # Sizes and grids of the paper: a frozen dataclass of numbers, strings, None and tuples. They
+    # are stored with the scores, so that scores of different parameters are never mixed.
     parameters: P
-    quick: P
+    quick: P  # smaller ones, for tests
+    # The tasks of one sample in a variant: a method, and the part of the grid that it covers. Small
+    # tasks spread better over the cores.
     tasks: Callable[[P, str], Iterable[tuple[str, Params]]]
+    # Parameters and scores of every graph of a task, in a process with one thread (`n_jobs=1`).
     run: Callable[[Task, P], Iterable[Scored]]
-    summarize: Callable[[Scores, P], Summary]
-    draw: Callable[[Scores, P], Iterator[Picture]]
-    variants: tuple[str, ...] = ("text", "code")
-    seeded: bool = True
+    summarize: Callable[[Scores, P], Summary]  # table and claims from the scores of one variant
+    draw: Callable[[Scores, P], Iterator[Picture]]  # and its pictures
+    variants: tuple[str, ...] = ("text", "code")  # only "text" if the authors' code does not differ
+    seeded: bool = True  # False if there is only one sample, with seed 0
+    # Checks the user's data and genes, and gives parameters for them.
     with_data: Callable[[P, str | None, tuple[str, ...] | None], P] | None = None
 
     def all_tasks(self, parameters: P, variants: Iterable[str], seeds: int) -> list[Task]:

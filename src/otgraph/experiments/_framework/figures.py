@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,13 +14,19 @@ from otgraph.experiments._framework.methods import METHOD_STYLES
 from otgraph.experiments._framework.statistics import best_per_seed
 from otgraph.plots.colors import INK
 from otgraph.plots.graph import FAINTEST, FULL_STRENGTH_QUANTILE
-from otgraph.plots.positions import principal_plane as principal_plane
+from otgraph.plots.layouts import principal_plane as principal_plane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike, NDArray
+
     from otgraph import Graph
-    from otgraph.experiments._framework.experiment import Scores
+    from otgraph.experiments._framework.experiment import Row, Scores
     from otgraph.typing import FloatArray, SparseMatrix
 
 DRAWN_SEED = 0  # of the sample that figures show
@@ -33,50 +39,50 @@ AXIS_LABELS = {"eps": "ε", "n_per_arm": "points per arm"}
 # Cyclic colors for the parameter of a closed curve. Matplotlib's cyclic maps contain near-white or
 # bright yellow; these colors are all dark enough for small points.
 AROUND = ("#c8374b", "#d98b1f", "#4f9a4a", "#1f8fa8", "#4659b8", "#99429b", "#c8374b")
-LINE: dict[str, Any] = {"linewidth": 1.6, "markersize": 3.5}
-BAND: dict[str, Any] = {"alpha": 0.18, "linewidth": 0}  # range over the seeds around a line
+LINE: Row = {"linewidth": 1.6, "markersize": 3.5}
+BAND: Row = {"alpha": 0.18, "linewidth": 0}  # range over the seeds around a line
 # One lobe of the noisy spiral in the plane of its principal components, where noise is largest.
 SPIRAL_ZOOM = (0.7, 1.7, -0.5, 0.5)
 
 
 def subplots(
     width: float, height: float, n_rows: int = 1, n_columns: int = 1, **options: Any
-) -> tuple[Any, Any]:
+) -> tuple[Figure, Any]:  # one panel, or an array of them
     """A figure and its panels. It is not registered with pyplot, so drawing has no side effects."""
     Figure = require("matplotlib.figure", "plots").Figure
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, **options)
 
 
-def color_bar(figure: Any, axes: Any, values: FloatArray, label: str) -> None:
+def color_bar(figure: Figure, axes: NDArray[np.object_], values: FloatArray, label: str) -> None:
     """One color bar for all panels with these values."""
     norm = require("matplotlib.colors", "plots").Normalize(values.min(), values.max())
     mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, "viridis")
     figure.colorbar(mappable, ax=axes, label=label, shrink=0.6)
 
 
-def legend_below(figure: Any, axes: Iterable[Any], n_columns: int) -> None:
+def legend_below(figure: Figure, axes: Iterable[Axes], n_columns: int) -> None:
     """One legend for several panels, each label once."""
-    handles: dict[str, Any] = {}
+    handles: Row = {}
     for ax in axes:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": n_columns, "frameon": False}
-    figure.legend(handles.values(), handles.keys(), **place)
+    where: Row = {"loc": "outside lower center"}  # places outside are missing in the types
+    figure.legend(handles.values(), handles.keys(), ncols=n_columns, frameon=False, **where)
 
 
-def light_grid(ax: Any, axis: str = "both", color: str = "0.92") -> None:
+def light_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both", color: str = "0.92") -> None:
     """Pale lines behind everything else."""
     ax.grid(axis=axis, color=color, linewidth=0.6)
     ax.set_axisbelow(True)
 
 
-def hide_axes(ax: Any) -> None:
+def hide_axes(ax: Axes) -> None:
     """Equal scales without ticks and frame, for points whose coordinates mean nothing."""
     ax.set(aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
 
 
-def cyclic_colors() -> Any:
+def cyclic_colors() -> Colormap:
     """Cyclic color map for a closed curve."""
     colors = require("matplotlib.colors", "plots")
     return colors.LinearSegmentedColormap.from_list("around", AROUND)
@@ -92,13 +98,16 @@ def aligned(coordinates: FloatArray, reference: FloatArray) -> FloatArray:
     return np.asarray(coordinates @ rotation)
 
 
-def draw_embeddings(axes: Sequence[Any], planes: Mapping[str, FloatArray], color: Any) -> None:
+def draw_embeddings(
+    axes: Sequence[Axes], planes: Mapping[str, FloatArray], color: ArrayLike
+) -> None:
     """Draw planar embeddings by title, aligned with the first, colored along the curve."""
     first = next(iter(planes.values()))
     turned = {title: aligned(plane, first) for title, plane in planes.items()}
     reach = 1.05 * max(np.abs(plane).max() for plane in turned.values())
     for ax, (title, plane) in zip(axes, turned.items(), strict=True):
-        ax.scatter(*plane.T, c=color, cmap=cyclic_colors(), s=EMBEDDED_POINT_AREA, linewidths=0)
+        x, y = plane.T
+        ax.scatter(x, y, c=color, cmap=cyclic_colors(), s=EMBEDDED_POINT_AREA, linewidths=0)
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
         ax.set(aspect="equal", title=title)
 
@@ -124,7 +133,7 @@ def equal_ink(
 
 
 def draw_with_equal_ink(
-    ax: Any, graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT, **options: Any
+    ax: Axes, graph: Graph, positions: FloatArray, ink: float = INK_PER_POINT, **options: Any
 ) -> None:
     """Draw a graph by :func:`otgraph.plots.draw_graph`, without a legend."""
     weights, strength = equal_ink(graph, positions, ink)
@@ -132,7 +141,7 @@ def draw_with_equal_ink(
     plots.draw_graph(weights, positions, ax=ax, legend=False, **style)
 
 
-def plot_spread(ax: Any, scores: Scores, x: str | None, method: str, label: str = "") -> None:
+def plot_spread(ax: Axes, scores: Scores, x: str | None, method: str, label: str = "") -> None:
     """Mean over the seeds against the parameter `x`, and the range from lowest to highest.
 
     `scores` has rows of one score of one method, one for each seed and value of `x`. Without `x`
@@ -152,7 +161,7 @@ def plot_spread(ax: Any, scores: Scores, x: str | None, method: str, label: str 
 
 
 def plot_best(
-    ax: Any, scores: Scores, score: str, x: str, method: str, *, largest: bool, hollow: Scores
+    ax: Axes, scores: Scores, score: str, x: str, method: str, *, largest: bool, hollow: Scores
 ) -> None:
     """The best value of a score for every value of `x`, by :func:`plot_spread`.
 
@@ -172,7 +181,7 @@ def plot_best(
     )  # fmt: skip
 
 
-def heat_map(ax: Any, scores: Scores, *, x: str, y: str, label: str, **options: Any) -> Any:
+def heat_map(ax: Axes, scores: Scores, *, x: str, y: str, label: str, **limits: Any) -> QuadMesh:
     """Mean over the seeds for every pair of two parameters; eps runs along a logarithmic axis."""
     table = scores.pivot_table(index=y, columns=x, values="value", aggfunc="mean")
     mesh = ax.pcolormesh(
@@ -181,7 +190,7 @@ def heat_map(ax: Any, scores: Scores, *, x: str, y: str, label: str, **options: 
         table.to_numpy(dtype=float),
         cmap="viridis",
         rasterized=True,  # otherwise viewers show a white grid between the cells
-        **options,
+        **limits,
     )
     ax.set(xscale="log" if x == "eps" else "linear", xlabel=AXIS_LABELS.get(x, x))
     ax.set(yscale="log" if y == "eps" else "linear", ylabel=AXIS_LABELS.get(y, y))

@@ -15,7 +15,7 @@ from otgraph.graphs.constructions import CONSTRUCTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from otgraph.experiments._framework.experiment import Params
+    from otgraph.experiments._framework.experiment import Params, Row
     from otgraph.typing import PointsLike
 
 QUADRATIC, ENTROPIC, KNN, GAUSSIAN, MAGIC = (
@@ -27,7 +27,7 @@ CORRECTED = f"{QUADRATIC}, density divided out"
 KNN_GAUSSIAN = f"{KNN} + {GAUSSIAN}"
 
 # From dark to light, each with its own dashes and marker, to be distinct in print.
-METHOD_STYLES: dict[str, dict[str, Any]] = {
+METHOD_STYLES: dict[str, Row] = {
     KNN: {"color": "#5b7db1", "linestyle": (0, (6, 1.5)), "marker": "X"},
     KNN_GAUSSIAN: {"color": "#14213d", "linestyle": "-", "marker": "s"},
     QUADRATIC: {"color": "#b5123b", "linestyle": "-", "marker": "o"},
@@ -41,7 +41,7 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
 # Digits of grid values. Values printed in a table then give the same graphs.
 GRID_DIGITS = 6
 # The authors count a point among its own neighbors, and average the two directions.
-KNN_OPTIONS: dict[str, dict[str, Any]] = {
+KNN_OPTIONS: dict[str, Row] = {
     "text": {},
     "code": {"include_self": True, "symmetrize": "average"},
 }
@@ -77,7 +77,7 @@ def graphs_along(
     eps: Iterable[float] = (),
     k: Iterable[int] = (),
     variant: str = "text",
-) -> Iterator[tuple[dict[str, Any], otgraph.Graph]]:
+) -> Iterator[tuple[Row, otgraph.Graph]]:
     """All graphs of a method over its grid, each with its parameters.
 
     A method uses the parameters that it has. The variant matters for nearest neighbors only.

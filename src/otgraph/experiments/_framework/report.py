@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from otgraph.experiments._framework.experiment import Claim, Picture, Scores, Task
+    from otgraph.experiments._framework.experiment import Claim, Params, Picture, Row, Scores, Task
 
 FIGURE_DPI = 150
 # Without the date, equal scores give equal files.
-FIGURE_FORMATS: dict[str, dict[str, Any]] = {"png": {}, "pdf": {"CreationDate": None}}
+FIGURE_FORMATS: dict[str, Row] = {"png": {}, "pdf": {"CreationDate": None}}
 QUICK_RUN = "quick run: small samples and thinned grids, which decide nothing"
 
 
@@ -85,7 +85,7 @@ def tally(verdicts: Iterable[str]) -> str:
     return f"{counts[Verdict.CONFIRMED]} of {n} claims confirmed{remark}"
 
 
-def score_table(name: str, tasks: Iterable[Task], finished: Mapping[str, Any]) -> Scores:
+def score_table(name: str, tasks: Iterable[Task], finished: Params) -> Scores:
     """Tidy data frame of all scores, in the order of the tasks."""
     rows = [
         {

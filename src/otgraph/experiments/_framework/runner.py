@@ -32,8 +32,7 @@ from otgraph.experiments._framework.report import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from otgraph.experiments._framework.checkpoint import Rows
-    from otgraph.experiments._framework.experiment import Scored, Scores, Task
+    from otgraph.experiments._framework.experiment import Row, Scored, Scores, Task
 
 NAMES = ("curve", "spiral", "arms", "density", "cells", "mixture", "digits", "laplace")
 WITH_DATA = "cells"  # the one experiment that takes data of the user
@@ -159,7 +158,7 @@ class _Run:
     parameters: Any
     folder: Path
     tasks: list[Task]
-    about: dict[str, Any]
+    about: Row
     checkpoint: Checkpoint
 
     def execute(self, n_processes: int, *, progress: bool) -> Report:
@@ -259,7 +258,7 @@ def _prepared(
 
 def _run_task(
     run: Callable[[Task, P], Iterable[Scored]], task: Task, parameters: P
-) -> tuple[Task, Rows]:
+) -> tuple[Task, list[Row]]:
     """Scores of a task, one row each, without numpy scalars."""
     with _expected_warnings():
         return task, [

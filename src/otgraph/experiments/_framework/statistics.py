@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph import Graph
-    from otgraph.experiments._framework.experiment import Scores
+    from otgraph.experiments._framework.experiment import Params, Row, Scores
     from otgraph.typing import BoolArray, FloatArray
 
 NOT_PARAMETERS = ("experiment", "variant", "seed", "method", "score", "value")
@@ -35,7 +35,7 @@ def best_per_seed(
     return chosen.loc[groups.idxmax() if largest else groups.idxmin()]
 
 
-def as_title(params: Mapping[str, Any]) -> str:
+def as_title(params: Params) -> str:
     """Parameters as text for a title."""
     return ", ".join(f"{SYMBOLS.get(name, name)} = {v:.3g}" for name, v in params.items())
 
@@ -44,7 +44,7 @@ class Best(NamedTuple):
     """The best value of a score, and the parameters that gave it."""
 
     value: float
-    params: dict[str, Any]
+    params: Row
 
     def __str__(self) -> str:
         return as_title(self.params)
@@ -72,7 +72,7 @@ def by_method(rows: Scores) -> dict[str, FloatArray]:
     return {method: group["value"].to_numpy() for method, group in rows.groupby("method")}
 
 
-def table_of_best(best: Scores) -> list[dict[str, Any]]:
+def table_of_best(best: Scores) -> list[Row]:
     """Rows for a summary from those of :func:`best_per_seed`: spread, and where it was reached."""
     parameters = [column for column in best.columns if column not in NOT_PARAMETERS]
     rows = []
@@ -84,7 +84,7 @@ def table_of_best(best: Scores) -> list[dict[str, Any]]:
     return rows
 
 
-def mean_and_std(values: ArrayLike) -> dict[str, Any]:
+def mean_and_std(values: ArrayLike) -> Row:
     """Entries of a table: mean, standard deviation, and the value of every seed."""
     array = np.asarray(values, dtype=np.float64)
     return {"mean": float(array.mean()), "std": sample_std(array), "per seed": array.tolist()}

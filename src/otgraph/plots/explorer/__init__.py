@@ -17,19 +17,20 @@ from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.path import EpsPath, eps_path
 from otgraph.plots.colors import one_per_point
-from otgraph.plots.explorer.curve import curve_of
+from otgraph.plots.explorer.eps import chosen_eps, curve_of
 from otgraph.plots.explorer.page import Page, page_html
 from otgraph.plots.explorer.rebuild import METHOD
 from otgraph.plots.explorer.scene import scene_of
-from otgraph.plots.explorer.values import chosen_eps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Unpack
+    from typing import Literal, Unpack
 
     from numpy.typing import ArrayLike
 
+    from otgraph.graphs.choice import EpsChoice
     from otgraph.graphs.options import QuadraticKeywords
+    from otgraph.methods import Embedding
     from otgraph.typing import PointsLike
 
 __all__ = ["Page", "explore"]
@@ -48,9 +49,9 @@ def explore(
     labels: ArrayLike | None = None,
     columns: Mapping[str, ArrayLike] | None = None,
     names: ArrayLike | None = None,
-    coordinates: ArrayLike | None = None,
+    coordinates: ArrayLike | Embedding | None = None,
     layout: str = "pca",
-    choice: Any = "auto",
+    choice: EpsChoice | Literal["auto"] | None = "auto",
     title: str | None = None,
     source: str = "POINTS",
     max_points: int = MAX_POINTS,
@@ -150,7 +151,7 @@ def explore(
 
 
 def _graphs(
-    path: Any, eps: ArrayLike | None, options: dict[str, Any], **running: Any
+    path: EpsPath | PointsLike, eps: ArrayLike | None, options: dict[str, Any], **running: Any
 ) -> list[TransportGraph]:
     """Graphs in the order of eps, each value once."""
     if isinstance(path, TransportGraph):

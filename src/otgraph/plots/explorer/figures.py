@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from otgraph._optional import require
 from otgraph.plots.colors import GROUPS, INK
 
 if TYPE_CHECKING:
+    from bokeh.models import ColumnDataSource, Model, Span
+    from bokeh.plotting import figure as Figure
+
     from otgraph.plots.explorer.scene import Scene
 
 EDGE_WIDTH = 0.8  # pixels
@@ -21,7 +24,7 @@ NOT_SELECTED = 0.2  # opacity of the other dots while some are selected
 MOST_TICKS = 5  # labels that fit on the short axes
 
 
-def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
+def graph_figure(scene: Scene) -> tuple[Figure, dict[str, Model]]:
     """Points and edges, and the parts that the script moves.
 
     Edges are painted on a canvas below the points, so hovering does not paint them again.
@@ -40,7 +43,7 @@ def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
     )
     spokes = figure.line([], [], line_color="black", line_width=1.6, level="overlay")
     spokes.data_source.name = "spokes"
-    empty: dict[str, list[Any]] = {"x": [], "y": [], "row": [], "color": [], "size": []}
+    empty: dict[str, list[float]] = {name: [] for name in ("x", "y", "row", "color", "size")}
     rings = models.ColumnDataSource(empty, name="rings")
     points = models.ColumnDataSource(
         {"x": scene.x, "y": scene.y, "color": [INK] * len(scene.x)}, name="points"
@@ -76,7 +79,7 @@ def graph_figure(scene: Scene) -> tuple[Any, dict[str, Any]]:
     }  # fmt: skip
 
 
-def degree_figure() -> tuple[Any, Any]:
+def degree_figure() -> tuple[Figure, ColumnDataSource]:
     """Histogram of the degrees, and the source of its bars."""
     figure = _small_figure("degrees")
     bars = require("bokeh.models", "plots").ColumnDataSource(
@@ -91,7 +94,7 @@ def degree_figure() -> tuple[Any, Any]:
     return figure, bars
 
 
-def path_figure(scene: Scene) -> tuple[Any, Any]:
+def path_figure(scene: Scene) -> tuple[Figure, Span]:
     """Mean degree and components along eps, and the line that marks the current one."""
     models = require("bokeh.models", "plots")
     figure = _small_figure("path", x_axis_type="log", y_axis_type="log")
@@ -127,7 +130,7 @@ def log_ticks(low: float, high: float) -> list[float]:
     return ticks[::step] or [low]
 
 
-def _small_figure(name: str, **axes: str) -> Any:
+def _small_figure(name: str, **axes: str) -> Figure:
     figure = require("bokeh.plotting", "plots").figure(
         name=name, sizing_mode="stretch_both", tools="", toolbar_location=None, min_border=4,
         outline_line_color=None, **axes,

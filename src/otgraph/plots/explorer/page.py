@@ -9,7 +9,7 @@ import os
 import re
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from otgraph._optional import require
 from otgraph.plots.colors import GROUPS, UNKNOWN
@@ -104,7 +104,7 @@ def _html(scene: Scene, title: str) -> str:
         "size": point_size(len(scene.x)),
     }
     arguments = {
-        "scene": _plain(scene),
+        "scene": vars(scene),
         "palette": palette,
         "coarse": EDGES_AT_FULL_STRENGTH,
         "n_levels": LEVELS,
@@ -131,11 +131,6 @@ def _html(scene: Scene, title: str) -> str:
             },
         )
     )
-
-
-def _plain(scene: Scene) -> dict[str, Any]:
-    """The scene as the script reads it; arrays are not copied."""
-    return {name: getattr(scene, name) for name in scene.__dataclass_fields__}
 
 
 def _shipped(name: str) -> str:

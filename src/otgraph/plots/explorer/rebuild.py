@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,32 +23,21 @@ WITH_EPS = {"min_degree": 0, "connect": False}
 
 def rebuilding(graph: TransportGraph, source: str) -> dict[str, str]:
     """Texts ``python`` and ``command``; ``source`` is the file name in the command."""
-    keywords = chosen_keywords(graph)
-    arguments = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
-    options = " ".join(_option(name, value) for name, value in keywords.items())
+    keywords, unknown = chosen_keywords(graph)
+    python = {name: repr(value) for name, value in keywords.items()} | unknown
+    arguments = ", ".join(f"{name}={text}" for name, text in python.items())
+    typed = keywords | {name: text.upper() for name, text in unknown.items()}
+    options = " ".join(_option(name, value) for name, value in typed.items())
     return {
         "python": f"graph = otgraph.quadratic_ot_graph(X, {arguments})\ngraph.save({FILE!r})",
         "command": f"otgraph graph {source} -o {FILE} {options}",
     }
 
 
-class Placeholder:
-    """A keyword whose value is not recorded in the graph."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def __str__(self) -> str:
-        return self.name.upper()
-
-
-def chosen_keywords(graph: TransportGraph) -> dict[str, Any]:
-    """``eps``, and every keyword that differs from its default."""
+def chosen_keywords(graph: TransportGraph) -> tuple[dict[str, object], dict[str, str]]:
+    """``eps`` and every keyword that differs from its default; variables for unknown values."""
     params = graph.params
-    chosen: dict[str, Any] = {"eps": params["eps"]}
+    chosen: dict[str, object] = {"eps": params["eps"]}
     for name, parameter in inspect.signature(quadratic_ot_graph).parameters.items():
         recorded = name in params and name not in ("eps", "mean_degree")
         if recorded and params[name] != WITH_EPS.get(name, parameter.default):
@@ -57,14 +46,15 @@ def chosen_keywords(graph: TransportGraph) -> dict[str, Any]:
         chosen["connect"] = False  # who sees several components on the page needs no warning
     if chosen.get("search") == "exact" and graph.n <= ALWAYS_EXACT:
         del chosen["search"]
+    unknown = {}
     if str(params.get("metric")).startswith("callable "):
-        chosen["metric"] = Placeholder(str(params["metric"]).removeprefix("callable ") or "metric")
+        unknown["metric"] = str(params["metric"]).removeprefix("callable ") or "metric"
     if np.any(graph.mass != 1.0):
-        chosen["mass"] = Placeholder("mass")
-    return chosen
+        unknown["mass"] = "mass"
+    return chosen, unknown
 
 
-def _option(name: str, value: Any) -> str:
+def _option(name: str, value: object) -> str:
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return f"--{flag}" if value else f"--no-{flag}"

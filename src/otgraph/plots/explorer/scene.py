@@ -7,7 +7,7 @@ opacities, 0 for no edge. 2000 points at 15 values take about a megabyte.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,11 +22,14 @@ from otgraph.plots.layouts import positions_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from otgraph.graphs.graph import TransportGraph
+    from otgraph.methods import Embedding
     from otgraph.typing import FloatArray, IntArray, LongArray
 
+# Texts, numbers and arrays by the names that the script of the page uses.
+Entry: TypeAlias = dict[str, Any]
 LEVELS = 6  # of opacity: more cannot be told apart, and each is a layer of the picture
 START_DEGREE = 15.0  # neighbors that many methods take by default: where a reader may begin
 SEED = 0  # of the choice of points and edges to draw
@@ -34,58 +37,35 @@ SEED = 0  # of the choice of points and edges to draw
 
 @dataclass(frozen=True)
 class Scene:
-    """Arrays and texts of a page, with the names that its script uses.
+    """Arrays and texts of a page, with the names that its script uses."""
 
-    Parameters
-    ----------
-    x, y
-        Positions of the points that are drawn.
-    rows
-        Their row numbers in the data.
-    texts
-        Text of each point: its row, and its name and label if there are any.
-    columns
-        What else colors can show, each with its ``name``: for numbers the ``values`` of the points,
-        for groups their ``names`` and ``colors``, and ``codes``, the group of each point.
-    degree, component, potential
-        One row per eps, one column per point. Component 0 is the largest.
-    edge_i, edge_j
-        Positions, in the arrays above, of the ends of all edges that are drawn for some eps.
-    strength
-        One row per eps: 0 where the edge is absent, else its level of opacity, 1 to `LEVELS`.
-    values
-        Texts and numbers for each eps; see `readings`.
-    start
-        Which eps to show first.
-    curve
-        The choice of eps below the slider, as `curve_of` makes it.
-    """
-
-    x: FloatArray
+    x: FloatArray  # positions of the points that are drawn
     y: FloatArray
-    rows: IntArray
-    texts: list[str]
-    columns: list[dict[str, Any]]
-    degree: IntArray
-    component: IntArray
+    rows: IntArray  # their row numbers in the data
+    texts: list[str]  # of each point: its row, and its name and label if there are any
+    # What else colors can show, each with its `name`: for numbers the `values` of the points, for
+    # groups their `names` and `colors`, and `codes`, the group of each point.
+    columns: list[Entry]
+    degree: IntArray  # as the next two, one row per eps, one column per point
+    component: IntArray  # 0 is the largest
     potential: NDArray[np.float32]
-    edge_i: IntArray
+    edge_i: IntArray  # positions, in `x`, of the ends of all edges that are drawn for some eps
     edge_j: IntArray
-    strength: NDArray[np.uint8]
-    values: list[dict[str, Any]]
-    start: int
-    curve: dict[str, Any]
+    strength: NDArray[np.uint8]  # one row per eps: 0 for no edge, else its level of opacity
+    values: list[Entry]  # texts and numbers for each eps; see `readings`
+    start: int  # which eps to show first
+    curve: Entry  # the choice of eps below the slider, as `curve_of` makes it
 
 
 def scene_of(
     graphs: Sequence[TransportGraph],
     *,
-    coordinates: Any,
+    coordinates: ArrayLike | Embedding | None,
     layout: str,
-    labels: Any,
-    columns: Mapping[str, Any],
-    names: Any,
-    curve: dict[str, Any],
+    labels: NDArray[np.generic] | None,
+    columns: Mapping[str, NDArray[np.generic]],
+    names: NDArray[np.generic] | None,
+    curve: Entry,
     max_points: int,
     max_edges: int,
     source: str,
@@ -113,7 +93,7 @@ def scene_of(
         columns=colorings,
         degree=np.stack([graph.degrees[shown] for graph in graphs]),
         component=np.stack([_by_size(graph.component_labels)[shown] for graph in graphs]),
-        potential=np.stack([_potentials(graph)[shown] for graph in graphs]),
+        potential=np.stack([graph.potentials.astype(np.float32)[shown] for graph in graphs]),
         edge_i=pairs[0],
         edge_j=pairs[1],
         strength=strength,
@@ -130,7 +110,7 @@ def scene_of(
     )
 
 
-def readings(graph: TransportGraph) -> dict[str, Any]:
+def readings(graph: TransportGraph) -> Entry:
     """Texts and numbers about the whole graph, even if only a part of it is drawn."""
     certificate, degrees = graph.certificate, graph.degrees
     sizes = np.bincount(graph.component_labels)
@@ -207,17 +187,13 @@ def _by_size(components: IntArray) -> IntArray:
     return np.asarray(rank[components])
 
 
-def _potentials(graph: TransportGraph) -> NDArray[np.float32]:
-    return graph.potentials.astype(np.float32)
-
-
-def _column(name: str, values: Any, shown: LongArray) -> dict[str, Any]:
+def _column(name: str, values: NDArray[np.generic], shown: LongArray) -> Entry:
     """A column of numbers, or of groups if it holds words, truth values or objects."""
     if values.dtype.kind in "iuf":
         return {"name": printable(name), "values": values[shown].astype(np.float32)}
     return _groups(name, values, shown)
 
 
-def _groups(name: str, labels: Any, shown: LongArray) -> dict[str, Any]:
+def _groups(name: str, labels: NDArray[np.generic], shown: LongArray) -> Entry:
     names, hues, codes = groups_of(labels)
     return {"name": printable(name), "names": names, "colors": hues, "codes": codes[shown]}

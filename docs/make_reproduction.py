@@ -1,6 +1,6 @@
 """The page ``docs/reproduction.md``, made from the summaries of a run.
 
-``python -m otgraph.experiments.page out/reproduce`` writes the page and its pictures. No number in
+``python docs/make_reproduction.py out/reproduce`` writes the page and its pictures. No number in
 it is typed by hand.
 """
 
@@ -37,7 +37,7 @@ INTRODUCTION = """\
 What Matsumoto, Zhang and Schiebinger (2022, *Beyond kNN: Adaptive, Sparse Neighborhood Graphs via
 Optimal Transport*) claim, beside what this package measures. `otgraph reproduce all --variant both`
 computes everything but the second set of cells (`otgraph reproduce cells --data FILE`), and
-`python -m otgraph.experiments.page` makes this page from the summaries: no number here is typed by
+`python docs/make_reproduction.py` makes this page from the summaries: no number here is typed by
 hand.
 
 *Text* is the experiment as the paper describes it, *code* as the authors' published scripts do it
@@ -187,7 +187,7 @@ def _small(png: bytes) -> bytes:
 
 def main() -> None:
     """Command line of the module."""
-    parser = argparse.ArgumentParser(prog="python -m otgraph.experiments.page", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", nargs="*", default=["out/reproduce"], help="folders of the results")
     parser.add_argument("--docs", default="docs", help="folder of the page")
     arguments = parser.parse_args()

@@ -1,7 +1,8 @@
-"""What to do about cells that no edge connects, in the words of AnnData."""
+"""What functions for cells say: in scanpy's log, and in warnings about cells without edges."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -37,3 +38,18 @@ def advised(advice: str) -> Iterator[None]:
             warnings.warn(f"{found.message} {advice}", found.category, stacklevel=CALLER)
         else:
             warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
+
+
+@contextmanager
+def logged(title: str, *added: str) -> Iterator[None]:
+    """Tell scanpy's log what is computed, how long it took, and what was added.
+
+    scanpy shows the first two from verbosity 2 on (``"info"``) and the last from 3 on
+    (``"hint"``). Without scanpy, or before it is imported, nothing is said.
+    """
+    log = getattr(sys.modules.get("scanpy"), "logging", None)
+    start = log.info(title) if log else None
+    yield
+    if log:
+        deep = "added\n" + "\n".join(f"    {line}" for line in added)
+        log.info("    finished", time=start, deep=deep)

@@ -1,4 +1,4 @@
-"""The curve of the choice of eps, as it is drawn below the slider."""
+"""Values of eps on the slider, and the curve of the choice of eps that is drawn below it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,44 @@ import numpy as np
 
 from otgraph.exceptions import argument_error
 from otgraph.graphs.choice import ALL_POINTS, EpsChoice
+from otgraph.graphs.quadratic import quadratic_ot_graph
 from otgraph.methods import choose_eps
-from otgraph.plots.choice import MEANINGS
+from otgraph.plots.curves import MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from otgraph.graphs.graph import TransportGraph
+    from otgraph.plots.explorer.scene import Entry
+    from otgraph.typing import FloatArray, PointsLike
 
+N_VALUES = 15
+# Range of mean degrees. With three neighbors almost every graph is disconnected; with sixty the
+# structure of most data is blurred.
+SPARSEST, DENSEST = 3.0, 60.0
+LARGEST_SHARE = 0.5  # of all other points as neighbors, where there are few points
+SEARCH_TOL = 1e-2  # tolerance for the ends
+DIGITS = 3  # digits of the values, which are then easy to type
 # Parameters of a graph that change the choice of its eps.
 OF_CHOICE = ("metric", "power", "normalize", "self_loops", "random_state")
 
 
-def curve_of(graphs: Sequence[TransportGraph], choice: Any) -> dict[str, Any]:
+def chosen_eps(X: PointsLike, **options: Any) -> FloatArray:  # of `quadratic_ot_graph`
+    """Fifteen values, evenly spaced in log eps, from a sparse graph to a dense one."""
+    n = (X.shape if hasattr(X, "shape") else np.shape(X))[0]
+    dense = min(DENSEST, max(1.0, LARGEST_SHARE * (n - 1)))
+    search = {**options, "tol": max(SEARCH_TOL, options.get("tol", 0.0))}
+    ends = []
+    for degree in (min(SPARSEST, dense), dense):
+        with warnings.catch_warnings():  # the path repeats the warnings
+            warnings.simplefilter("ignore", UserWarning)
+            graph = quadratic_ot_graph(X, mean_degree=degree, **search)
+        ends.append(float(graph.params["eps"] or 0.0))
+    values = np.geomspace(min(ends), max(ends), N_VALUES)
+    return np.unique([float(f"{value:.{DIGITS}g}") for value in values])
+
+
+def curve_of(graphs: Sequence[TransportGraph], choice: EpsChoice | str | None) -> Entry:
     """What is drawn below the slider.
 
     ``at`` are places along the slider, 0 at its first value and 1 at its last, with the ``scores``
