@@ -181,7 +181,7 @@ class TestArrays:
     def test_npy_is_mapped_not_read(self, tmp_path, X):
         np.save(tmp_path / "X.npy", X.astype(np.float32))
         found = read_points(str(tmp_path / "X.npy"))
-        assert isinstance(found.values, np.memmap)
+        assert isinstance(found.values.base, np.memmap)
         np.testing.assert_array_equal(found.values, X.astype(np.float32))
 
     def test_npz_dense(self, tmp_path, X):

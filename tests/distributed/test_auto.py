@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -28,7 +30,8 @@ def saved(save, path, X):
 
 @pytest.mark.parametrize("home", HOMES)
 def test_same_choice_and_graph(assert_same, build, tmp_path, monkeypatch, home):
-    monkeypatch.setattr(choice, "ALL_POINTS", 200)  # a sample of the 500 points
+    sampled = partial(choice.choose_by_prediction, all_points=200)  # a sample of the 500 points
+    monkeypatch.setattr(choice, "choose_by_prediction", sampled)
     X = datasets.noisy_manifold(500, dim=20, intrinsic_dim=2).X
     here = otgraph.quadratic_ot_graph(X, "auto")
     assert otgraph.EpsChoice.from_params(here.params).n_points == 200
