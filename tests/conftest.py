@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -10,6 +11,11 @@ from hypothesis import settings
 
 # Pictures go to files: no test needs, or may open, a window.
 os.environ["MPLBACKEND"] = "Agg"
+
+# A shell without job control starts `make test &` with interrupts ignored, and processes that tests
+# start and interrupt would inherit it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: the first example of a property pays for compiling the kernels.
 # Derandomized: a run either passes for everybody or fails for everybody.

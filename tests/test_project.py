@@ -96,6 +96,12 @@ class TestWorkflows:
         assert used
         assert [action for action in used if not COMMIT.fullmatch(action)] == []
 
+    def test_later_steps_cannot_read_the_token_of_the_checkout(self, path):
+        steps = [step for job in parsed(path)["jobs"].values() for step in job["steps"]]
+        checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+        assert checkouts
+        assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
     def test_targets_exist(self, path):
         makefile = (ROOT / "Makefile").read_text("utf-8")
         for target in re.findall(r"\bmake ([\w-]+)", path.read_text("utf-8")):

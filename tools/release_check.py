@@ -30,7 +30,6 @@ DIST = ROOT / "out" / "dist"
 PYTHONS = ["3.11", "3.12", "3.13"]
 WORKERS = "2"  # as `make test`
 PICTURES = (".png", ".jpg", ".svg", ".gif", ".pdf")
-PACKAGE_DATA = {"otgraph/py.typed"}  # a typed package says so
 # Larger than the package, which is text, and smaller than one picture of an experiment too many.
 MAX_WHEEL_BYTES = 1_000_000
 SMOKE = """
@@ -119,8 +118,9 @@ def check_build() -> str:
     pictures = sorted(name for name in names if name.endswith(PICTURES))
     if pictures:
         fail(f"the wheel has pictures: {', '.join(pictures)}")
-    if not names >= PACKAGE_DATA:
-        fail(f"the wheel lacks {', '.join(PACKAGE_DATA - names)}")
+    lacking = sorted(package_files() - names)
+    if lacking:
+        fail(f"the wheel lacks {', '.join(lacking)}")
     if wheel.stat().st_size > MAX_WHEEL_BYTES:
         fail(f"the wheel has {wheel.stat().st_size} bytes, more than {MAX_WHEEL_BYTES}")
     relative = relative_links(description.get_payload())
@@ -220,6 +220,15 @@ def main() -> int:
 def project() -> dict:
     """The table ``[project]`` of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def package_files() -> set[str]:
+    """What the package is made of: modules, pages of the explorer, the mark of a typed package."""
+    source = ROOT / "src"
+    files = (path for path in (source / "otgraph").rglob("*") if path.is_file())
+    return {
+        path.relative_to(source).as_posix() for path in files if "__pycache__" not in path.parts
+    }
 
 
 def relative_links(text: str) -> list[str]:

@@ -10,6 +10,7 @@ failure.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tomllib
@@ -53,14 +54,24 @@ def run(name: str, pytest: list[str]) -> tuple[int | None, str]:
         pins = lowest.pins(tomllib.loads(lowest.PYPROJECT.read_text())["project"], ["test"])
     folder = environments.ROOT / f".venv-{name}"
     python = environments.make_once(folder, found, *pins, "--editable", ".[test]")
-    return run_tests([str(python), "-m", "pytest", *pytest])
+    # By default numba keeps compiled code beside the source, for one numba per Python: two
+    # environments of one Python would replace each other's.
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "numba")}
+    return run_tests([str(python), "-m", "pytest", *pytest], env=environment)
 
 
-def run_tests(command: list[str], cwd: str | None = None) -> tuple[int, str]:
+def run_tests(
+    command: list[str], cwd: str | None = None, env: dict[str, str] | None = None
+) -> tuple[int, str]:
     """Show what pytest says while it runs; return its exit code and its summary."""
     last = ""
     with subprocess.Popen(
-        command, cwd=cwd or environments.ROOT, stdout=subprocess.PIPE, text=True, errors="replace"
+        command,
+        cwd=cwd or environments.ROOT,
+        env=env,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
     ) as process:
         for line in process.stdout or ():
             print(line, end="", flush=True)

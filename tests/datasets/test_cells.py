@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import http.server
+import re
 import threading
 from pathlib import Path
 
@@ -183,11 +184,20 @@ def test_table_of_an_emt_time_course():
     assert cells.expression(["VIM", "CDH1", "ZEB1"]).max() > 3
 
 
+PIN = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_remote_files_are_pinned_to_commits():
+    assert _downloads.REMOTE_FILES
+    for url in _downloads.REMOTE_FILES.values():
+        assert re.fullmatch(r"https://github\.com/[\w/-]+/raw/[0-9a-f]{40}/[\w/.]+", url)
+
+
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     """A folder served on this machine in place of the web; what lies in it is the argument."""
     folder = tmp_path / "served"
-    folder.mkdir()
+    (folder / PIN).mkdir(parents=True)
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *arguments):
@@ -199,9 +209,9 @@ def server(monkeypatch, tmp_path):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
         thread = threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True)
         thread.start()
-        url = f"http://127.0.0.1:{httpd.server_port}/BMMC_myeloid.csv.gz"
+        url = f"http://127.0.0.1:{httpd.server_port}/{PIN}/BMMC_myeloid.csv.gz"
         monkeypatch.setitem(_downloads.REMOTE_FILES, "bmmc", url)
-        yield folder / "BMMC_myeloid.csv.gz"
+        yield folder / PIN / "BMMC_myeloid.csv.gz"
         httpd.shutdown()
         thread.join()
 
@@ -239,7 +249,8 @@ def test_checksum_of_the_caller(server, tmp_path, monkeypatch):
 
 
 def test_what_to_do_without_a_network(server, tmp_path, monkeypatch):
-    with pytest.raises(ConnectionError, match=r"answers 404.*--data PATH.*or put it into .*cache"):
+    advice = rf"answers 404.*{PIN}/BMMC.*if that is gone from http.*/main/BMMC.*--data PATH.*cache"
+    with pytest.raises(ConnectionError, match=advice):
         datasets.load_cells("bmmc", cache=tmp_path / "cache")
     nobody = "http://127.0.0.1:9/BMMC_myeloid.csv.gz"
     monkeypatch.setitem(_downloads.REMOTE_FILES, "bmmc", nobody)

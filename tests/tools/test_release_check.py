@@ -70,6 +70,12 @@ def test_relative_links():
     assert release_check.relative_links(text) == ["docs/a.md", "d.png"]
 
 
+def test_files_of_the_package():
+    files = release_check.package_files()
+    assert {"otgraph/py.typed", "otgraph/__init__.py", "otgraph/plots/explorer/page.html"} <= files
+    assert not any(name.endswith((".pyc", ".nbi", ".nbc")) for name in files)
+
+
 def test_archives_have_to_be_built_first(tmp_path, monkeypatch):
     monkeypatch.setattr(release_check, "DIST", tmp_path)
     with pytest.raises(release_check.Failure, match="'build' has to run first"):

@@ -81,3 +81,18 @@ def test_summary_of_a_run(tmp_path):
     code, summary = suites.run_tests(command, cwd=str(tmp_path))
     assert code == 0
     assert summary.startswith("1 passed in")
+
+
+def test_environments_do_not_share_compiled_code(monkeypatch):
+    given = []
+    monkeypatch.setattr(environments, "interpreter", lambda version: sys.executable)
+    monkeypatch.setattr(
+        environments, "make_once", lambda folder, *_: environments.python_of(folder)
+    )
+    monkeypatch.setattr(suites, "run_tests", lambda command, env: given.append((command, env)))
+    for name in (suites.LOWEST_PYTHON, "lowest"):
+        suites.run(name, [])
+    folders = [env["NUMBA_CACHE_DIR"] for _, env in given]
+    assert len(set(folders)) == 2
+    for folder, (command, _) in zip(folders, given, strict=True):
+        assert command[0].startswith(folder.removesuffix("numba"))

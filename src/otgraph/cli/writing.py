@@ -146,9 +146,10 @@ def write_array(
             np.save(file, values, allow_pickle=False)
         else:
             arrays: Keywords = {} if row_names is None else {"row_names": row_names}
-            np.savez_compressed(
-                file, X=values, column_names=np.asarray(column_names, str), **arrays
-            )
+            with _through_memory(file) as buffer:
+                np.savez_compressed(
+                    buffer, X=values, column_names=np.asarray(column_names, str), **arrays
+                )
 
 
 def write_picture(place: Target, draw: Callable[[Axes], object]) -> None:
@@ -196,16 +197,16 @@ def _edge_list(graph: Graph, points: Points) -> dict[str, Array]:
 def _save_npz(file: IO[bytes], graph: Graph, points: Points) -> None:
     from scipy.sparse import save_npz
 
-    save_npz(file, graph.weights)
+    with _through_memory(file) as buffer:
+        save_npz(buffer, graph.weights)
 
 
 def _save_mtx(file: IO[bytes], graph: Graph, points: Points) -> None:
     from scipy.io import mmwrite
 
-    # scipy needs a file that can seek, which a compressed file cannot, so memory is used.
-    buffer = io.BytesIO()
-    mmwrite(buffer, graph.weights, comment=repr(graph), symmetry="symmetric")
-    file.write(buffer.getbuffer())
+    # scipy needs a file that can seek, which a compressed file cannot.
+    with _through_memory(file) as buffer:
+        mmwrite(buffer, graph.weights, comment=repr(graph), symmetry="symmetric")
 
 
 def _save_graphml(file: IO[bytes], graph: Graph, points: Points) -> None:
@@ -215,6 +216,18 @@ def _save_graphml(file: IO[bytes], graph: Graph, points: Points) -> None:
         names = {i: _xml_text(str(name)) for i, name in enumerate(points.row_names)}
         networkx.set_node_attributes(network, names, "name")
     networkx.write_graphml(network, file)
+
+
+@contextlib.contextmanager
+def _through_memory(file: IO[bytes]) -> Iterator[io.BytesIO]:
+    """A buffer that is written to the file in one piece.
+
+    For writers that do not survive a disk that becomes full: HDF5 aborts, and numpy before 2.2
+    leaves an archive open, which complains when it is collected.
+    """
+    buffer = io.BytesIO()
+    yield buffer
+    file.write(buffer.getbuffer())
 
 
 def _xml_text(text: str) -> str:
@@ -241,13 +254,13 @@ def _write_h5ad(place: Target, graph: Graph, points: Points) -> None:
         adata.obsm[use_rep] = points.values
     write_slots(adata, graph, use_rep=use_rep)
     anndata, h5py = (require(name, "singlecell") for name in ("anndata", "h5py"))
-    # To memory first: HDF5 does not survive a disk that becomes full.
-    buffer = io.BytesIO()
     adata.strings_to_categoricals()
-    with h5py.File(buffer, "w") as file:
-        anndata.io.write_elem(file, "/", adata)
-    with place.open() as target:
-        target.write(buffer.getbuffer())
+    with (
+        place.open() as file,
+        _through_memory(file) as buffer,
+        h5py.File(buffer, "w") as content,
+    ):
+        anndata.io.write_elem(content, "/", adata)
 
 
 def _annotated(points: Points) -> AnnData:

@@ -25,9 +25,15 @@ CHECKSUM = re.compile("[0-9a-fA-F]{64}")
 PAGE_BYTES = 512  # a web page shows itself here
 CHUNK_BYTES = 1 << 20
 
-# The data of section 3.3, as the authors used them.
+COMMIT = re.compile(r"(?<=/)[0-9a-f]{40}(?=/)")
+
+# The data of section 3.3, as the authors used them. Pinned to a commit whose own tests read the
+# file. No checksum and no mirror are known.
 REMOTE_FILES = {
-    "bmmc": "https://github.com/KrishnaswamyLab/PHATE/raw/main/data/BMMC_myeloid.csv.gz",
+    "bmmc": (
+        "https://github.com/KrishnaswamyLab/PHATE/raw/"
+        "1045d7e1b1aec546e8320f1312c9c7bfa128ee8c/data/BMMC_myeloid.csv.gz"
+    ),
 }
 
 
@@ -40,9 +46,9 @@ def fetch(
 ) -> Path:
     """Path of a downloaded file.
 
-    The publisher gives no checksum. The first download records it in ``<file>.sha256``, and every
-    later use must match it. Only a whole file of the right format is recorded, never the page of
-    a login. A damaged copy is downloaded again. A file that has changed at its source is an error.
+    The first download records the checksum in ``<file>.sha256``, and every later use must match
+    it. Only a whole file of the right format is recorded, never the page of a login. A damaged
+    copy is downloaded again. A file that has changed at its source is an error.
     """
     if sha256 is not None and not CHECKSUM.fullmatch(str(sha256)):
         msg = f"`sha256` must be 64 hexadecimal digits, got {sha256!r}."
@@ -67,8 +73,9 @@ def fetch(
     except OSError as error:
         msg = (
             f"{path.name} could not be downloaded ({_reason(error)}). Get it on a machine with a "
-            f"network from {url}, then either pass its path in place of {name!r} (on the command "
-            f"line: --data PATH), or put it into {folder}."
+            f"network from {url}, or if that is gone from {_newest(url)}. Then either pass its "
+            f"path in place of {name!r} (on the command line: --data PATH), or put it into "
+            f"{folder}."
         )
         raise ConnectionError(msg) from error
     fault = _fault(path)
@@ -86,6 +93,11 @@ def fetch(
         with replacing(str(record)) as file:
             file.write(f"{pooch.file_hash(str(path))}  {path.name}\n".encode())
     return path
+
+
+def _newest(url: str) -> str:
+    """The same file where its publisher may still change it."""
+    return COMMIT.sub("main", url)
 
 
 def _recorded(record: Path) -> str | None:
