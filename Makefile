@@ -56,7 +56,7 @@ format: .venv/.installed-lint
 # Makes the pictures and runs the tutorials; a warning fails the build, and so does a page that
 # loads anything from the network or a link that leads nowhere. The pages are in
 # out/docs/index.html.
-SPHINX := $(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -b html docs
+SPHINX := $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs
 docs: .venv/.installed-docs
 	$(ONE_THREAD) $(BIN)/python docs/make_plots.py
 	$(SPHINX) out/docs $(ARGS)
