@@ -73,7 +73,7 @@ ARRAYS = {
 
 # Options, and what is said about them.
 OPTIONS = {
-    "both": (["--eps", 1, "--mean-degree", 5], r"one of --eps and --mean-degree, got both: 1.0 and 5.0"),
+    "both": (["--eps", 1, "--mean-degree", 5], r"--eps and --mean-degree, got both: 1\.0 and 5"),
     "negative": (["--eps", -1], r"--eps must be a positive, finite number, got -1\.0"),
     "degree": (["--mean-degree", 90], r"--mean-degree must be at most n - 1 = 39"),
     "metric": (["--eps", 1, "--metric", "furlongs"], r"metric.* must be .*'furlongs'"),
