@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent))  # for `mathml`
+sys.path.append(str(Path(__file__).parent))  # for `entries` and `mathml`
 
 project = "otgraph"
 author = "the otgraph developers"
@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "myst_nb",
+    "entries",
     "mathml",
 ]
 html_math_renderer = "mathml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import re
 import warnings
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
 CODE = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL))
 MODULES = (
     "otgraph",
@@ -27,10 +29,14 @@ MODULES = (
     "otgraph.experiments",
     "otgraph.exceptions",
 )
+SPEC = importlib.util.spec_from_file_location("entries", DOCS / "entries.py")
+ENTRIES = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(ENTRIES)
 # Types of Python, which need no explanation.
 PLAIN = {
     "Any", "Callable", "False", "Iterable", "Literal", "Mapping", "None", "PathLike", "Sequence",
-    "True", "bool", "dict", "float", "int", "list", "object", "os", "slice", "str", "tuple", "type",
+    "True", "auto", "bool", "dict", "float", "int", "list", "np", "object", "os", "slice", "str",
+    "tuple", "type",
 }  # fmt: skip
 
 
@@ -89,41 +95,52 @@ def test_examples_of_the_page_run():
 
 
 def callables(name):
-    """A function, or a class and its methods, with the docstring that lists the parameters."""
+    """A function, or a class and its methods, with the docstring that readers see."""
     value = PUBLIC[name]
     if inspect.isfunction(value):
-        return [(name, value, inspect.getdoc(value) or "")]
+        return [(name, value, described(value))]
     if not inspect.isclass(value) or issubclass(value, (Exception, str)):
         return []
-    found = [(name, value, inspect.getdoc(value) or "")]
+    found = [(name, value, described(value))]
     for key, member in inspect.getmembers(value):
         own = (getattr(member, "__module__", "") or "").startswith("otgraph")
         if own and not key.startswith("_") and callable(member):
-            found.append((f"{name}.{key}", member, inspect.getdoc(member) or ""))
+            found.append((f"{name}.{key}", member, described(member, name)))
     return found
+
+
+def described(value, owner=""):
+    return ENTRIES.expanded(inspect.getdoc(value) or "", value, owner)
 
 
 def listed_parameters(docstring):
     """Entries of the sections that list parameters, or fields of a record."""
-    sections = re.findall(
-        r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n\S[^\n]*\n-+\n|\Z)",
-        docstring,
-        flags=re.DOTALL | re.MULTILINE,
-    )
-    lines = "\n".join(sections).splitlines()
-    return [line.lstrip("*") for line in lines if line and not line.startswith(" ")]
+    found = []
+    for section in ENTRIES.SECTION.finditer(docstring):
+        following = ENTRIES.NEXT_SECTION.search(docstring, section.end())
+        body = docstring[section.end() : following.start() if following else len(docstring)]
+        found += ENTRIES.entries_of(body)
+    return {name.lstrip("*"): text for names, text in found for name in names if len(names) == 1}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_parameters_are_described_one_by_one(name):
     for place, function, docstring in callables(name):
-        assert not re.search(r"\bAs in :", docstring), place
         listed = listed_parameters(docstring)
         for parameter in inspect.signature(function).parameters.values():
             if parameter.name in ("self", "cls") or parameter.name.startswith("_"):
                 continue
-            assert parameter.name in listed, (place, parameter.name)
+            assert listed.get(parameter.name, "").strip(), (place, parameter.name)
+            assert not ENTRIES.REFERENCE.search(listed[parameter.name]), (place, parameter.name)
             assert parameter.annotation is not inspect.Parameter.empty, (place, parameter.name)
+
+
+def test_a_reference_gives_the_entries_of_the_other_docstring():
+    text = "Parameters\n----------\ntol, X\n    As in :func:`otgraph.eps_path`; for points only.\n"
+    entries = listed_parameters(ENTRIES.expanded(text, None))
+    assert list(entries) == ["tol", "X"]
+    assert entries["tol"].split(".")[0].strip() == "Largest relative error of a row sum"
+    assert entries["X"].endswith("For points only.")
 
 
 def test_names_of_types_are_explained():
