@@ -9,7 +9,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-all test-pythons test-lowest soak lint format docs bench bench-large \
+.PHONY: demo test test-all test-pythons test-lowest soak lint format docs docs-check bench bench-large \
 	release-check clean
 
 demo: .venv/.installed-plots
@@ -53,11 +53,20 @@ format: .venv/.installed-lint
 	$(BIN)/python -m ruff format .
 	$(BIN)/python tools/markdown_width.py --fix
 
-# Makes the pictures and runs the tutorials; a warning fails the build. The pages are in
+# Makes the pictures and runs the tutorials; a warning fails the build, and so does a page that
+# loads anything from the network or a link that leads nowhere. The pages are in
 # out/docs/index.html.
+SPHINX := $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs
 docs: .venv/.installed-docs
 	$(ONE_THREAD) $(BIN)/python docs/make_plots.py
-	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -b html docs out/docs $(ARGS)
+	$(SPHINX) out/docs $(ARGS)
+	$(BIN)/python tools/pages.py out/docs
+
+# The same in half a minute: the pictures are those of the repository, and nothing runs, because
+# the suite runs every example.
+docs-check: .venv/.installed-docs
+	$(SPHINX) out/docs-check -D nb_execution_mode=off $(ARGS)
+	$(BIN)/python tools/pages.py out/docs-check
 
 # Peers may ask for old versions of what we use; they get their own environment.
 bench: .venv-bench/.installed

@@ -10,16 +10,19 @@ import re
 import shutil
 import sys
 import tempfile
+import warnings
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 
 FOLDER = Path(__file__).parent
-PAGES = ("plots.md", "good_graph.md")
+PAGES = ("plots.md", "good_graph.md", "choosing.md", "choosing_options.md", "choosing_graph.md")
 GALLERY = FOLDER / "gallery.md"
 STEP = re.compile(
-    r"```python\n(?P<code>(?:(?!```).)*)```\s+!\[(?P<words>[^]]*)\]\((?P<image>[^)]+)\)", re.DOTALL
+    r"```python\n(?P<code>(?:(?!```).)*)```(?:\s+!\[(?P<words>[^]]*)\]\((?P<image>[^)]+)\))?",
+    re.DOTALL,
 )
 HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 CALL = re.compile(r"\b(?:plots|pl)\.(\w+)\(")
@@ -35,9 +38,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for page in sys.argv[1:] or PAGES:
             names: dict[str, Any] = {}
-            for code, image in steps(page):
-                run(code.replace("arms.html", f"{scratch}/arms.html"), names, FOLDER / image)
-                print(image)
+            with warnings.catch_warnings():  # a page may say which ones it expects
+                for code, image in steps(page):
+                    code = code.replace("arms.html", f"{scratch}/arms.html")
+                    run(code, names, FOLDER / image if image else None)
+                    print(image or f"{page}: code without a picture")
     GALLERY.write_text(gallery(), encoding="utf-8")
 
 
@@ -45,7 +50,7 @@ def gallery() -> str:
     """The page of all pictures, each a link to the code that makes it."""
     text = (FOLDER / PAGES[0]).read_text("utf-8")
     cells = []
-    for step in STEP.finditer(text):
+    for step in filter(itemgetter("image"), STEP.finditer(text)):
         heading = HEADING.findall(text[: step.start()])[-1]
         anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
         words = " ".join(step["words"].split())
@@ -66,18 +71,20 @@ def gallery() -> str:
     return "\n".join(lines) + "\n"
 
 
-def steps(page: str) -> list[tuple[str, str]]:
-    """Pieces of code of a page and the images that they make."""
+def steps(page: str) -> list[tuple[str, str | None]]:
+    """Pieces of code of a page, and the images that they make."""
     text = (FOLDER / page).read_text("utf-8")
     return [(step["code"], step["image"]) for step in STEP.finditer(text)]
 
 
-def run(code: str, names: dict[str, Any], image: Path) -> None:
+def run(code: str, names: dict[str, Any], image: Path | None) -> None:
     """Run a piece of code and save the figure, or the page, that it leaves behind."""
     import matplotlib.pyplot as plt
 
     exec(code, names)
-    if plt.get_fignums():
+    if image is None:
+        plt.close("all")
+    elif plt.get_fignums():
         plt.gcf().savefig(file := io.BytesIO(), dpi=DPI)
         plt.close("all")
         save_small(file, image)

@@ -28,6 +28,22 @@ def argument_error(kind: type[Kind], argument: str, message: str) -> Kind:
 
     Callers catch the class, and programs that have other names for the arguments, such as the
     command line, read the attribute instead of the message.
+
+    Parameters
+    ----------
+    kind
+        Class of the error.
+    argument
+        Name of the argument.
+    message
+        Which argument, what it must be, what came, and the way out.
+
+    Examples
+    --------
+    >>> from otgraph.exceptions import argument_error
+    >>> error = argument_error(ValueError, "eps", "`eps` must be positive, got -1.0.")
+    >>> error.argument
+    'eps'
     """
     error = kind(message)
     error.argument = argument  # type: ignore[attr-defined]

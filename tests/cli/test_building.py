@@ -97,7 +97,7 @@ class TestDask:
         from distributed import LocalCluster
 
         with LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster:
             address = cluster.scheduler_address
             done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--dask", address)

@@ -1,4 +1,4 @@
-"""Every command and example of docs/cli.md runs, in the order of the page."""
+"""Every command and example of docs/cli.md, start.md, index.md and the README runs, in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from sklearn.datasets import load_wine
 
 import otgraph
 
-PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "cli.md").read_text()
+START = (ROOT / "docs" / "start.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -67,3 +69,43 @@ def test_commands_and_examples_run(files):
         exec(example, names)
     assert names["rows"].shape == (1, otgraph.load_graph("wine.otg").n)
     assert names["graph"].n == 178
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/start.md"])
+def test_a_newcomer_can_follow(page, cli):
+    """Code and commands in the order of the page; what it writes, the next piece may read."""
+    import matplotlib.pyplot as plt
+
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    done = []
+    for language, block in re.findall(r"```(python|sh)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "python":
+            exec(block, names)
+            continue
+        for line in block.replace("\\\n", " ").splitlines():
+            program, *arguments = shlex.split(line, comments=True) or [""]
+            if program == "otgraph":
+                result = cli(*arguments)
+                assert result.code == 0, (line, result)
+                done.append(arguments[0])
+            else:  # installs and builds, which other tests and the release check do
+                assert program in ("", "pip", "make"), line
+    plt.close("all")
+    assert len(done) >= 3
+    for file in Path().iterdir():
+        assert file.stat().st_size > 0
+
+
+def test_the_table_of_the_page_is_labeled_well(cli):
+    """The page promises growers of all wines from one in ten."""
+    (table,) = re.findall(r"```python\n(import numpy.*?)```", START, flags=re.DOTALL)
+    names: dict = {}
+    exec(table, names)
+    (command,) = re.findall(
+        r"^otgraph labels .*?(?<!\\)$", START.replace("\\\n", " "), re.MULTILINE
+    )
+    assert cli(*shlex.split(command)[1:]).code == 0
+    found = pd.read_csv("growers.csv")["label"]
+    truth = names["wine"].target.map({0: "Amaro", 1: "Bruno", 2: "Conti"})
+    assert (found == truth).mean() > 0.9

@@ -64,7 +64,7 @@ def test_labels_from_a_table(cli, points):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-o", "page.png"], "page.png: unknown kind of a page; the name must end in .html"),
+        (["-o", "page.png"], "page.png: the name of a page must end in .html"),
         (["-o", "-"], "standard output takes CSV only"),
         (["-o", "page.html", "--eps", "-1"], "--eps must be a positive"),
         (["-o", "page.html", "--labels", "x.csv", "--label-column", "y"], "got both"),

@@ -119,6 +119,12 @@ class TestIdentifiers:
     def test_must_be_different_whole_numbers(self, column):
         assert identifiers(np.array(column, float)[:, None], ["cell_id"]) == []
 
+    def test_numbers_without_a_gap_count_the_rows(self, rng):
+        counted = 500.0 + rng.permutation(30)
+        with_gap = np.append(counted[:-1], 999.0)
+        values = np.column_stack([counted, with_gap])
+        assert identifiers(values, ["visit", "age"]) == [0]
+
 
 class TestMissing:
     TEXT = "name,a,b,kind\nr,1,2,x\ns,3,,y\nt,5,7,x\nu,6,1,y\n"

@@ -64,3 +64,13 @@ def test_tutorial_runs(name, tmp_path, monkeypatch):
         exec(cell, names)
     plt.close("all")
     assert names["adata"].n_obs == FEWER_CELLS
+
+
+@pytest.mark.filterwarnings("ignore")  # of scanpy's old file
+def test_example_runs():
+    import scanpy
+
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    names = {"adata": scanpy.datasets.pbmc68k_reduced()}
+    exec(example, names)
+    assert names["adata"].uns["neighbors"]["params"]["status"] == "exact"

@@ -50,7 +50,9 @@ def builder(options: GraphOptions, *, progress: bool) -> Callable[..., Graph]:
     unknown = [name for name in given if name not in known]
     if unknown:
         there = [name for name in GraphOptions.__dataclass_fields__ if name in known]
-        refuse(f"{what} has no {as_options(unknown)}; it knows {as_options(there)}.")
+        asks_for_neighbors = "n_neighbors" in unknown and "mean_degree" in there
+        hint = " --mean-degree sets their number, on average." if asks_for_neighbors else ""
+        refuse(f"{what} has no {as_options(unknown)}; it knows {as_options(there)}.{hint}")
     if options.chooses_eps and method != QUADRATIC:
         refuse(f"--eps auto chooses for quadratic graphs only, not for --method {method}.")
     construction.options(**{n: v for n, v in given.items() if n in construction.options.names()})

@@ -29,6 +29,8 @@ COMPONENTS = 5
 # Numbers of a table from which spreads are estimated; the sample takes half a second.
 SAMPLE_ENTRIES = 10**7
 FEWEST_ROWS = 100
+# Measurements of fewer rows may be whole numbers without a gap by chance.
+FEWEST_COUNTED = 20
 SHOWN_WORDS = 3  # examples of words in a column
 MOST_COLUMNS = 60  # that a table shows; more do not help a reader
 CELL_WIDTH = 24  # characters of a name or an example that a table shows
@@ -64,11 +66,15 @@ def word_columns(frame: pd.DataFrame, handles: Sequence[str]) -> dict[int, WordC
 
 
 def identifiers(values: Array, names: Sequence[str]) -> list[int]:
-    """Positions of columns that are named like an identifier and hold different whole numbers."""
+    """Positions of columns of different whole numbers that have the name of an identifier.
+
+    Whole numbers without a gap number the rows whatever the name.
+    """
     return [
         i
         for i, name in enumerate(names)
-        if IDENTIFIER.search(_lowered(name)) and _numbers_rows(values[:, i])
+        if (IDENTIFIER.search(_lowered(name)) and _numbers_rows(values[:, i]))
+        or _counts_rows(values[:, i])
     ]
 
 
@@ -165,6 +171,12 @@ def _lowered(name: str) -> str:
 def _numbers_rows(column: Array) -> bool:
     present = column[~np.isnan(column)]
     return present.size > 1 and _is_whole(present) and np.unique(present).size == present.size
+
+
+def _counts_rows(column: Array) -> bool:
+    """Whether every whole number from the smallest to the largest is there once."""
+    gapless = len(column) >= FEWEST_COUNTED and np.ptp(column) == len(column) - 1
+    return bool(gapless) and _numbers_rows(column)
 
 
 def _is_whole(numbers: Array) -> bool:

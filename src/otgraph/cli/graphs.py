@@ -254,7 +254,7 @@ def _hint_at_preparation(graph: Graph, points: Points) -> str:
 
 def _describe_points(report: Report, file: str, reading: ReadOptions) -> None:
     report.facts["kind"] = "points"
-    if suffix_of(file, POINTS, what="file") in READ_TABLES:
+    if suffix_of(file, POINTS, what="a file") in READ_TABLES:
         _describe_table(report, file, reading)
     found = unprepared_points(file, reading)
     if not found.words:

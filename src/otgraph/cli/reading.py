@@ -107,7 +107,7 @@ def unprepared_points(path: str, options: ReadOptions, *, aside: str | None = No
     """Points as they are in the file, with missing values, and beside columns of words."""
     if is_graph_file(path):
         refuse(f"{path}: is a graph, and points are needed here.")
-    suffix = ".csv" if path == STDIN else suffix_of(path, POINTS, what="file of points")
+    suffix = ".csv" if path == STDIN else suffix_of(path, POINTS, what="a file of points")
     if suffix in READ_TABLES:
         points = _read_table(path, options, aside)
     elif suffix == ".h5ad":
@@ -170,7 +170,7 @@ def read_frame(
             return read_table(sys.stdin.buffer.read() if content is None else content, **text)
         except ValueError as error:
             refuse(f"standard input: cannot be read: {' '.join(str(error).split())}")
-    suffix = suffix_of(path, READ_TABLES, what="table")
+    suffix = suffix_of(path, READ_TABLES, what="a table")
     if suffix == ".parquet":
         return _read(path, _parquet), False
     if suffix == ".xlsx":
@@ -328,7 +328,7 @@ def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
     for suffix in (*known, *packed):
         if name.endswith(suffix):
             return packed.get(suffix, suffix)
-    refuse(f"{path}: unknown kind of {what}; the name must end in {', '.join((*known, *packed))}.")
+    refuse(f"{path}: the name of {what} must end in {', '.join((*known, *packed))}.")
 
 
 def _read(path: str, read: Callable[[str], T]) -> T:

@@ -48,6 +48,13 @@ class Cells:
         Names of the rows.
     source
         Description of the source.
+
+    Examples
+    --------
+    >>> from otgraph.datasets.cells import make_cells
+    >>> cells = make_cells([[4, 0], [1, 8]], ["a", "b"], ["1", "2"], "example")
+    >>> cells.expression(["b"]).ravel(), cells.are_counts
+    (array([0., 8.]), True)
     """
 
     X: SparseMatrix
@@ -69,7 +76,13 @@ class Cells:
         return np.asarray(self.X.sum(axis=1), dtype=np.float64).ravel()
 
     def columns(self, names: Sequence[str]) -> list[int]:
-        """Column of each gene; the error for a missing gene names similar ones."""
+        """Column of each gene; the error for a missing gene names similar ones.
+
+        Parameters
+        ----------
+        names
+            Names of genes.
+        """
         column_of = {str(gene): column for column, gene in enumerate(self.genes)}
         missing = [name for name in names if name not in column_of]
         if missing:
@@ -77,7 +90,13 @@ class Cells:
         return [column_of[name] for name in names]
 
     def expression(self, names: Sequence[str]) -> FloatArray:
-        """Values of the named genes, one column each."""
+        """Values of the named genes, one column each.
+
+        Parameters
+        ----------
+        names
+            Names of genes.
+        """
         return np.asarray(self.X[:, self.columns(names)].toarray())
 
 

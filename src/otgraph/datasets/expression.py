@@ -54,7 +54,23 @@ def prepare_cells(
 
 
 def keep_large_cells(cells: Cells, min_total: float = MIN_TOTAL) -> Cells:
-    """Cells whose library size is at least `min_total`."""
+    """Cells whose library size is at least `min_total`.
+
+    Parameters
+    ----------
+    cells
+        Counts, from :func:`otgraph.datasets.load_cells`.
+    min_total
+        Smallest library size; smaller cells are dropped.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> from otgraph.datasets.cells import make_cells
+    >>> cells = make_cells([[4, 0], [1, 8], [9, 9]], ["a", "b"], ["1", "2", "3"], "example")
+    >>> len(datasets.keep_large_cells(cells, 5))
+    2
+    """
     min_total = check_positive(min_total, "min_total")
     totals = cells.totals
     kept = totals >= min_total
@@ -69,7 +85,23 @@ def keep_large_cells(cells: Cells, min_total: float = MIN_TOTAL) -> Cells:
 
 
 def keep_common_genes(cells: Cells, min_cells: int = MIN_CELLS) -> Cells:
-    """Genes found in at least `min_cells` cells."""
+    """Genes found in at least `min_cells` cells.
+
+    Parameters
+    ----------
+    cells
+        Counts or expression.
+    min_cells
+        Cells in which a gene must be found.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> from otgraph.datasets.cells import make_cells
+    >>> cells = make_cells([[4, 0], [1, 8]], ["a", "b"], ["1", "2"], "example")
+    >>> list(datasets.keep_common_genes(cells, 2).genes)
+    ['a']
+    """
     min_cells = check_count(min_cells, "min_cells", minimum=0)
     kept = np.asarray((cells.X > 0).sum(axis=0)).ravel() >= min_cells
     if not kept.any():
@@ -82,7 +114,23 @@ def keep_common_genes(cells: Cells, min_cells: int = MIN_CELLS) -> Cells:
 
 
 def normalize_totals(cells: Cells, total: float = TOTAL) -> Cells:
-    """Cells scaled to the same library size; empty ones stay empty."""
+    """Cells scaled to the same library size; empty ones stay empty.
+
+    Parameters
+    ----------
+    cells
+        Counts.
+    total
+        Library size that every cell is scaled to.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> from otgraph.datasets.cells import make_cells
+    >>> cells = make_cells([[4, 0], [1, 8]], ["a", "b"], ["1", "2"], "example")
+    >>> datasets.normalize_totals(cells, 100).totals
+    array([100., 100.])
+    """
     total = check_positive(total, "total")
     totals = cells.totals
     factors = np.divide(total, totals, out=np.zeros_like(totals), where=totals > 0)
@@ -90,5 +138,20 @@ def normalize_totals(cells: Cells, total: float = TOTAL) -> Cells:
 
 
 def square_root(cells: Cells) -> Cells:
-    """Square root of every value, which makes the variance of Poisson counts nearly constant."""
+    """Square root of every value, which makes the variance of Poisson counts nearly constant.
+
+    Parameters
+    ----------
+    cells
+        Counts or expression.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> from otgraph.datasets.cells import make_cells
+    >>> cells = make_cells([[4, 0], [1, 8]], ["a", "b"], ["1", "2"], "example")
+    >>> datasets.square_root(cells).X.toarray().round(2)
+    array([[2.  , 0.  ],
+           [1.  , 2.83]])
+    """
     return replace(cells, X=cells.X.sqrt())

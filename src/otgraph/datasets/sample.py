@@ -44,6 +44,13 @@ class Sample:
         ``None`` for clouds without one.
     labels
         Group of each point, counted from 0, or ``None``.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> sample = datasets.spiral_arms(20, n_arms=3)
+    >>> sample.X.shape[0], len(sample), sorted(set(sample.labels.tolist()))
+    (60, 60, [0, 1, 2])
     """
 
     X: FloatArray

@@ -50,6 +50,13 @@ class SimulatedCells:
         Activity of the programs in every cell, ``(n, n_programs)``.
     loadings
         Effect of the programs on the logarithm of the expression, ``(n_programs, n_genes)``.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> cells = datasets.simulated_cells(100, n_genes=50, n_types=3, rarest=0.1)
+    >>> cells.counts.shape, cells.expression(genes=[0, 1]).shape
+    ((100, 50), (100, 2))
     """
 
     counts: SparseMatrix
@@ -75,8 +82,10 @@ class SimulatedCells:
 
         Parameters
         ----------
-        genes, cells
-            Numbers, masks or slices; the result is dense.
+        genes
+            Numbers, a mask or a slice; the result is dense.
+        cells
+            Numbers, a mask or a slice.
         """
         rates = _rates(self.profiles, self.loadings, self.labels[cells], self.activity[cells])
         return np.asarray(rates[:, genes])

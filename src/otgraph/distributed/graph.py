@@ -39,8 +39,31 @@ class DistributedGraph(BaseGraph):
 
     Attributes
     ----------
-    params, certificate, potentials, mass, points, floors
-        As in :class:`otgraph.TransportGraph`.
+    params
+        What built the graph, a flat dictionary of plain values.
+    certificate
+        What was proved about the plan.
+    potentials
+        The vector u behind the plan.
+    mass
+        Wanted row sums.
+    points
+        The points, if they were passed as an array; None otherwise.
+    floors
+        Minimum flows, a symmetric CSR matrix; None if there are none.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> import otgraph
+    >>> from otgraph.distributed import quadratic_ot_graph
+    >>> X = otgraph.datasets.noisy_spiral(n=200).X
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     on_workers = quadratic_ot_graph(X, eps=1.0, client=client)
+    ...     smooth = otgraph.denoise(on_workers, X, t=2)
+    ...     graph = on_workers.to_graph()
+    >>> smooth.shape, graph.n
+    ((200, 100), 200)
     """
 
     params: dict[str, Param]
@@ -79,7 +102,12 @@ class DistributedGraph(BaseGraph):
     def product(self, V: FloatArray, scale: FloatArray | None = None) -> FloatArray:
         """Weights w_ij times a dense matrix with one row per point, computed by the workers.
 
-        With a scale, one number per point, the weights are w_ij (scale_i + scale_j).
+        Parameters
+        ----------
+        V
+            One row per point.
+        scale
+            One number per point: the weights are then w_ij (scale_i + scale_j).
         """
         out = np.empty(V.shape)
         with self._running() as rows:

@@ -61,15 +61,20 @@ def quadratic_ot_graph(
         Points, one per row: a Dask array; the path of a .npy file or a zarr array that every
         worker can read; or an array, which is sent to the workers.
     eps
-        As in :func:`otgraph.quadratic_ot_graph`, which says more about all keywords that are
-        not of the cluster. ``"auto"`` is chosen in this process, on a sample of the points.
+        Regularization; larger values spread the mass over more neighbors. ``"auto"`` is chosen in
+        this process, on a sample of the points. :func:`otgraph.quadratic_ot_graph` says more about
+        all keywords that are not of the cluster.
     client
         A ``distributed.Client``; the current one by default. No cluster is ever started.
     block_rows
         Rows of a block, the unit of work and of memory. By default a sixteenth of the points,
         but 16 384 to 65 536 rows. Choose less if workers have little memory.
-    mean_degree, mass, u0
-        As in :func:`otgraph.quadratic_ot_graph`.
+    mean_degree
+        Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
+    mass
+        Wanted row sums, ones by default.
+    u0
+        Potentials to start from, such as ``graph.potentials`` of a similar problem.
     progress
         Show progress bars in this process.
     n_jobs

@@ -119,8 +119,10 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
         Parameters
         ----------
-        X, y
-            As in :meth:`fit`.
+        X
+            Points, one per row, or costs of all pairs with ``metric="precomputed"``.
+        y
+            Not used.
         """
         return self.fit(X)._fitted_matrix()
 

@@ -90,8 +90,10 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
 
         Parameters
         ----------
-        X, y
-            As in :meth:`fit`.
+        X
+            Points, one per row; the weights of the graph with ``graph="precomputed"``.
+        y
+            The features to denoise with ``graph="precomputed"``, not used otherwise.
         """
         with unchanged_by_failure(self):
             return self._smoothed(X, y)

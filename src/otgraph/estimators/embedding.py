@@ -71,8 +71,10 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
 
         Parameters
         ----------
-        X, y
-            As in :meth:`fit`.
+        X
+            Points, one per row; the weights of the graph with ``graph="precomputed"``.
+        y
+            Not used.
         """
         return self.fit(X).embedding_
 

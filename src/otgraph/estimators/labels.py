@@ -111,7 +111,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         Parameters
         ----------
         X
-            As in :meth:`predict`.
+            New points; their rows of weights with ``graph="precomputed"``.
         """
         return self._extended(X).probabilities
 
@@ -121,7 +121,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         Parameters
         ----------
         X
-            As in :meth:`predict`.
+            New points; their rows of weights with ``graph="precomputed"``.
         y
             One label per point; those that :meth:`fit` takes for unknown are left out.
         sample_weight

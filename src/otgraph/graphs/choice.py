@@ -63,7 +63,16 @@ MOST_GROWTH = 0.5
 
 
 class Doubt(StrEnum):
-    """Why a choice of eps is not to be trusted; empty if nothing speaks against it."""
+    """Why a choice of eps is not to be trusted; empty if nothing speaks against it.
+
+    Examples
+    --------
+    >>> import numpy as np, otgraph
+    >>> noise = np.random.default_rng(0).normal(size=(200, 20))
+    >>> choice = otgraph.choose_eps(noise)
+    >>> choice.doubt is otgraph.Doubt.NO_SIGNAL
+    True
+    """
 
     NONE = ""
     NO_SIGNAL = "no graph predicts better than a constant"

@@ -34,6 +34,13 @@ class Neighbors(NamedTuple):
         Neighbors of every point, shape (n, k).
     distances
         Their distances, shape (n, k).
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> graph = otgraph.quadratic_ot_graph([[0.0], [1.0], [3.0], [4.0]], eps=0.5)
+    >>> graph.to_knn(1).distances.ravel()
+    array([1., 1., 1., 1.])
     """
 
     indices: IntArray

@@ -231,11 +231,14 @@ def _relative_gap(
 
 
 def _complain(certificate: Certificate, tol: float, on_failure: str) -> None:
-    msg = (
-        f"Row sums are off by {certificate.marginal_error:.2g} after {certificate.n_steps} passes, "
-        f"more than `tol`={tol:g}. A larger `eps` converges faster; otherwise raise `max_iter` or "
-        "`tol`."
-    )
+    if certificate.reason is Reason.NO_FEASIBLE_PLAN:
+        msg = f"The plan is not proved optimal: {certificate.reason}."
+    else:
+        msg = (
+            f"Row sums are off by {certificate.marginal_error:.2g} after {certificate.n_steps} "
+            f"passes, more than `tol`={tol:g}. A larger `eps` converges faster; otherwise raise "
+            "`max_iter` or `tol`."
+        )
     if on_failure == "raise":
         raise ConvergenceError(msg)
     warnings.warn(msg, ConvergenceWarning, stacklevel=3)

@@ -39,16 +39,21 @@ def eps_path(
 
     The values are solved from the largest to the smallest, and each solution starts the next. The
     pairs found for a large ``eps`` usually contain all pairs of a smaller one. The whole path
-    therefore takes only a few times as long as one solve.
+    therefore takes only a few times as long as one solve. :func:`otgraph.quadratic_ot_graph` says
+    more about the keywords.
 
     Parameters
     ----------
     X
-        Points, or costs; as in :func:`quadratic_ot_graph`.
+        Points, one per row, or costs with ``metric="precomputed"``.
     eps
         Values in any order.
-    mass, progress, n_jobs
-        As in :func:`quadratic_ot_graph`, which says more about the keywords below, too.
+    mass
+        Wanted row sums, ones by default.
+    progress
+        Show progress bars.
+    n_jobs
+        Number of threads; -1 means all cores and None means 1. The result does not depend on it.
     **options
 
     Returns
@@ -121,7 +126,22 @@ TABLE = {
 
 
 class EpsPath:
-    """A sequence of graphs, one per value of ``eps``."""
+    """A sequence of graphs, one per value of ``eps``.
+
+    Parameters
+    ----------
+    graphs
+        The graphs in order; :func:`otgraph.eps_path` builds them.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> path = otgraph.eps_path(otgraph.datasets.noisy_spiral(n=100).X, [0.3, 1.0, 3.0])
+    >>> path
+    EpsPath(3 graphs, eps 0.3 to 3, mean degree 5.86 to 25.7)
+    >>> path[0].n, path.nearest(mean_degree=10).eps
+    (100, 0.3)
+    """
 
     def __init__(self, graphs: Sequence[TransportGraph]) -> None:
         self._graphs = list(graphs)
@@ -167,7 +187,13 @@ class EpsPath:
         return np.array([graph.n_connected for graph in self._graphs], dtype=np.int64)
 
     def nearest(self, *, mean_degree: float) -> TransportGraph:
-        """The graph whose mean degree is closest to a wanted one."""
+        """The graph whose mean degree is closest to a wanted one.
+
+        Parameters
+        ----------
+        mean_degree
+            The wanted mean number of neighbors.
+        """
         return self._graphs[int(np.argmin(np.abs(self.mean_degree - mean_degree)))]
 
     def table(self) -> NDArray[np.void]:

@@ -150,10 +150,7 @@ def quadratic_ot_graph(
 def check_goal(eps: object, mean_degree: object) -> tuple[Eps | None, float | None]:
     """Check that at most one is given; the default is a mean degree of 15."""
     if eps is not None and mean_degree is not None:
-        msg = (
-            f"Give at most one of `eps` and `mean_degree`, got eps={eps!r} and "
-            f"mean_degree={mean_degree!r}."
-        )
+        msg = f"Give at most one of `eps` and `mean_degree`, got both: {eps!r} and {mean_degree!r}."
         raise argument_error(TypeError, "mean_degree", msg)
     if isinstance(eps, str) and eps == AUTO:
         return AUTO, None

@@ -70,7 +70,7 @@ def choose_eps(
     X
         Points, one per row; counts with ``split="counts"``.
     labels
-        One label per point; -1 means unknown, as in :func:`otgraph.spread_labels`.
+        One label per point; -1 means unknown.
     eps
         Values to try; the choice may lie between them. By default they are searched without
         labels, and lie between 0.001 and 10 times the mean cost with labels. Given values are
@@ -84,11 +84,12 @@ def choose_eps(
         and principal components. It is called for each half. The chosen ``eps`` is that of
         ``prepare(X)``.
     mass
-        As in :func:`otgraph.quadratic_ot_graph`, which says more about the keywords below, too.
-        `random_state` is also the seed of the split.
-    mu, n_folds
-        Weight of the known labels in :func:`otgraph.spread_labels`, and the number of parts that
-        are hidden in turn.
+        Wanted row sums, ones by default. :func:`otgraph.quadratic_ot_graph` says more about this
+        and the keywords below; `random_state` is also the seed of the split.
+    mu
+        Weight of the known labels in :func:`otgraph.spread_labels`.
+    n_folds
+        Number of parts into which known labels are divided; each is hidden once.
     n_jobs
         Number of threads.
     **options

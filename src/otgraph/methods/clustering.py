@@ -63,6 +63,15 @@ class Clustering:
         Eigenvalues of fragments are left out. :func:`otgraph.plots.plot_eigenvalues` shows them.
     coordinates
         Rows of the eigenvectors that were used, scaled to norm one; zero for points of fragments.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(90, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> found = otgraph.cluster(otgraph.quadratic_ot_graph(X, connect=False))
+    >>> found.n_clusters, found.labels.shape
+    (3, (90,))
     """
 
     labels: IntArray
@@ -105,7 +114,7 @@ def cluster(
     tol
         Accuracy of the eigenvectors.
     max_restarts
-        Limit of Lanczos restarts, as in :func:`otgraph.eigenmaps`.
+        Limit of restarts of the eigenvalue solver.
     random_state
         Seed of k-means, which takes the best of ten starts. Clear groups do not depend on it.
 

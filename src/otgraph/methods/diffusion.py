@@ -133,8 +133,12 @@ def diffusion_time(
 
     Parameters
     ----------
-    graph, X, columns
-        As in :func:`otgraph.denoise`.
+    graph
+        A graph, or any symmetric sparse matrix.
+    X
+        Features, one row per point, dense or sparse.
+    columns
+        Features to look at: numbers, a mask or a slice. All by default.
     threshold
         Smaller values smooth more.
     max_t
@@ -143,6 +147,14 @@ def diffusion_time(
         Of more columns than this, a random choice is used.
     random_state
         Seed of that choice.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> X = otgraph.datasets.noisy_spiral(n=200).X
+    >>> graph = otgraph.quadratic_ot_graph(X, eps=1.0)
+    >>> t = otgraph.methods.diffusion_time(graph, X)
+    >>> smooth = otgraph.denoise(graph, X, t)  # what t="auto" does
     """
     graph = as_product_graph(graph)
     threshold = check_positive(threshold, "threshold")

@@ -27,9 +27,11 @@ def subspace_angle(A: ArrayLike | Embedding, B: ArrayLike | Embedding) -> float:
 
     Parameters
     ----------
-    A, B
-        Columns with one row per point, or an :class:`otgraph.methods.Embedding`. The numbers
-        of columns may differ; there are as many angles as the smaller span has dimensions.
+    A
+        Columns with one row per point, or an :class:`otgraph.Embedding`.
+    B
+        The same; the number of columns may differ. There are as many angles as the smaller span
+        has dimensions.
 
     Examples
     --------

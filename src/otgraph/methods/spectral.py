@@ -42,6 +42,15 @@ class Embedding:
         to fill the columns.
     component_labels
         Component of every point.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> X = otgraph.datasets.noisy_spiral(n=200).X
+    >>> graph = otgraph.quadratic_ot_graph(X[:150], eps=3.0)
+    >>> embedding = otgraph.eigenmaps(graph, 2)
+    >>> embedding.coordinates.shape, embedding.extend(graph.extend(X[150:])).shape
+    ((150, 2), (50, 2))
     """
 
     coordinates: FloatArray

@@ -77,6 +77,14 @@ class LabelSpread:
         Number of products of the graph with all classes at once.
     error
         Proven bound of the error of a probability due to the iteration.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> graph = otgraph.quadratic_ot_graph([[0.0], [1.0], [3.0], [4.0]], eps=0.5)
+    >>> spread = otgraph.spread_labels(graph, ["left", None, None, "right"])
+    >>> spread.labels.tolist()
+    ['left', 'left', 'right', 'right']
     """
 
     labels: Array

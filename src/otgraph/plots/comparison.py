@@ -75,9 +75,15 @@ def compare_graphs(
     layout
         ``"pca"``, ``"force"``, ``"spectral"`` or ``"umap"``, of the first graph; see
         :func:`otgraph.plots.layout`.
-    labels, color, color_label, cmap
-        Colors of the points, as in :func:`otgraph.plots.draw_graph`; ``"degree"``,
-        ``"potential"`` and ``"component"`` are those of each graph.
+    labels
+        Group of each point, to color by; -1 and missing ones are gray.
+    color
+        One number or color per point, or ``"degree"``, ``"potential"`` or ``"component"`` of each
+        graph.
+    color_label
+        What the color bar or the legend says.
+    cmap
+        Color map for numbers.
     columns
         Most pictures beside each other.
     ax

@@ -111,8 +111,10 @@ def write_slots(
     key_added
         Prefix of the names above, and the name in ``uns``; scanpy's functions then need
         ``neighbors_key``. None means scanpy's default names.
-    use_rep, n_pcs
+    use_rep
         Representation that the graph was built on; recorded in ``params``.
+    n_pcs
+        Number of its columns that were used; recorded in ``params``.
     metric
         The metric function, if the graph was built with one.
 
@@ -184,6 +186,15 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None, *, points: bool
     StaleGraphWarning
         If cells were dropped since the graph was built. What is left of it has no certificate,
         and ``params["status"]`` is ``"stale"``.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> adata = anndata.AnnData(otgraph.datasets.noisy_spiral(n=200).X)
+    >>> ogs.pp.neighbors(adata, mean_degree=10, use_rep="X")
+    >>> ogs.read_graph(adata).certificate.status == "exact"
+    True
     """
     check_adata(adata)
     key = Keys.of(neighbors_key).uns

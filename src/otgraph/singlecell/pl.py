@@ -73,6 +73,16 @@ def graph(
     labels, cmap, ax, legend, title, point_size, edge_width, edge_color, edge_strength, zoom, \
 zoom_bounds
         As in :func:`otgraph.plots.draw_graph`.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> arms = otgraph.datasets.spiral_arms(50, n_arms=3, noise=0.2)
+    >>> adata = anndata.AnnData(arms.X)
+    >>> ogs.pp.neighbors(adata, use_rep="X", connect=False)
+    >>> adata.obsm["X_plane"] = arms.X[:, :2]
+    >>> ax = ogs.pl.graph(adata, "plane", color="degree")
     """
     check_adata(adata)
     found = read_graph(adata, neighbors_key, points=False)
@@ -115,6 +125,16 @@ def degrees(
         As in :func:`otgraph.plots.plot_degrees`; without `groupby` only.
     ax, title
         As in :func:`otgraph.plots.plot_degrees`.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> arms = otgraph.datasets.spiral_arms(50, n_arms=3, noise=0.2)
+    >>> adata = anndata.AnnData(arms.X)
+    >>> ogs.pp.neighbors(adata, use_rep="X", connect=False)
+    >>> adata.obs["arm"] = arms.labels.astype(str)
+    >>> ax = ogs.pl.degrees(adata, "arm")
     """
     check_adata(adata)
     one = isinstance(neighbors_key, str | None)

@@ -75,6 +75,17 @@ def eigenmaps(
         coordinates, one row per cell;
     ``adata.uns[key_added]``
         ``eigenvalues`` of the random walk, and ``params``.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> arms = otgraph.datasets.spiral_arms(50, n_arms=3, noise=0.2)
+    >>> adata = anndata.AnnData(arms.X)
+    >>> ogs.pp.neighbors(adata, use_rep="X", connect=True)
+    >>> ogs.tl.eigenmaps(adata, 5)
+    >>> adata.obsm["X_eigenmaps"].shape
+    (150, 5)
     """
     adata, graph = _opened(adata, key_added, neighbors_key, copy=copy)
     with logged("computing eigenmaps", f"`.obsm[{key_added!r}]`, coordinates"), advised(REMEDY):
@@ -117,6 +128,17 @@ def cluster(
         connects to a cluster;
     ``adata.uns[key_added]``
         ``eigenvalues`` of the random walk, ``n_clusters``, and ``params``.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> arms = otgraph.datasets.spiral_arms(50, n_arms=3, noise=0.2)
+    >>> adata = anndata.AnnData(arms.X)
+    >>> ogs.pp.neighbors(adata, use_rep="X", connect=False)
+    >>> ogs.tl.cluster(adata, 3)
+    >>> list(adata.obs["cluster"].cat.categories)
+    ['0', '1', '2']
     """
     adata, graph = _opened(adata, key_added, neighbors_key, copy=copy)
     with logged("running spectral clustering", f"`.obs[{key_added!r}]`, clusters"), advised(REMEDY):
@@ -182,6 +204,19 @@ def spread_labels(
         ``classes``, the names of these columns, and ``params``.
 
     Colors that scanpy has chosen for `obs_key` are kept.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> arms = otgraph.datasets.spiral_arms(50, n_arms=3, noise=0.2)
+    >>> adata = anndata.AnnData(arms.X)
+    >>> ogs.pp.neighbors(adata, use_rep="X", connect=True)
+    >>> known = otgraph.datasets.label_mask(arms.labels, 0.1)
+    >>> adata.obs["arm"] = [str(label) if k else None for label, k in zip(arms.labels, known)]
+    >>> ogs.tl.spread_labels(adata, "arm")
+    >>> int(adata.obs["arm_spread"].isna().sum())
+    0
     """
     key = f"{obs_key}_spread" if key_added is None else key_added
     if key == obs_key:
@@ -266,6 +301,17 @@ def denoise(
         which genes these are;
     ``adata.uns[layer_added]``
         ``params``.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> arms = otgraph.datasets.spiral_arms(50, n_arms=3, noise=0.2)
+    >>> adata = anndata.AnnData(arms.X)
+    >>> ogs.pp.neighbors(adata, use_rep="X", connect=False)
+    >>> ogs.tl.denoise(adata, t=2)
+    >>> adata.layers["denoised"].shape == adata.shape
+    True
     """
     adata = target(adata, copy=copy)
     X = matrix_of(adata, layer)

@@ -54,7 +54,13 @@ class Report:
 
     @classmethod
     def of_all(cls, parts: Iterable[Report]) -> Report:
-        """One report for several experiments."""
+        """One report for several experiments.
+
+        Parameters
+        ----------
+        parts
+            Their reports.
+        """
         parts = tuple(parts)
         claims = [claim for part in parts for claim in part.claims]
         files = [file for part in parts for file in part.files]

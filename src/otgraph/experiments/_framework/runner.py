@@ -74,9 +74,11 @@ def reproduce(
     variant
         ``"text"``: as the paper describes it. ``"code"``: as the authors' scripts do it where
         they differ. ``"both"``: one after the other. Experiments without a difference run once.
-    data, genes
-        Counts and three genes for ``cells``, instead of the paper's data. These are downloaded;
-        without a network ``name="all"`` warns and uses cells that come with scanpy.
+    data
+        Counts for ``cells``, instead of the paper's data. These are downloaded; without a network
+        ``name="all"`` warns and uses cells that come with scanpy.
+    genes
+        Three genes for ``cells``.
     progress
         Show a progress bar.
     n_jobs

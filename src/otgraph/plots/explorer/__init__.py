@@ -99,11 +99,17 @@ def explore(
         Heading of the page.
     source
         File name in the command that the page shows, such as ``"cells.csv"``.
-    max_points, max_edges
-        Most points, and most edges per eps, that are drawn. Of more, a random choice is drawn, and
-        the page says so. Its numbers are always those of the whole graphs.
-    mass, progress, n_jobs
-        As in :func:`otgraph.quadratic_ot_graph`, like the keywords below; for points only.
+    max_points
+        Most points that are drawn. Of more, a random choice is drawn, and the page says so. Its
+        numbers are always those of the whole graphs.
+    max_edges
+        Most edges per eps that are drawn.
+    mass
+        Wanted row sums, ones by default; like the keywords below, for points only.
+    progress
+        Show progress bars.
+    n_jobs
+        Number of threads; -1 means all cores and None means 1.
     **options
 
     Returns
