@@ -18,6 +18,7 @@ LongArray: TypeAlias = NDArray[np.int64]
 # Row numbers, of whichever width they come.
 IndexArray: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+ObjectArray: TypeAlias = NDArray[np.object_]  # names, axes
 # Elements of any type, such as names and labels.
 Array: TypeAlias = NDArray[Any]
 # Keywords to be passed on: ``function(**keywords)``.

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from anndata import AnnData
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from otgraph.typing import FloatArray, SparseMatrix
+    from otgraph.typing import FloatArray, ObjectArray, SparseMatrix
 
 BUNDLED = "pbmc68k_reduced"  # comes with scanpy
 KNOWN = ", ".join(map(repr, [*REMOTE_FILES, BUNDLED]))
@@ -58,8 +58,8 @@ class Cells:
     """
 
     X: SparseMatrix
-    genes: NDArray[np.object_]
-    cells: NDArray[np.object_]
+    genes: ObjectArray
+    cells: ObjectArray
     source: str
 
     def __len__(self) -> int:
@@ -232,11 +232,11 @@ def _whole(values: FloatArray) -> bool:
     return bool(np.all(np.abs(values - np.round(values)) <= WHOLE_NUMBER_TOLERANCE))
 
 
-def _names(names: ArrayLike) -> NDArray[np.object_]:
+def _names(names: ArrayLike) -> ObjectArray:
     return np.array([str(name) for name in np.asarray(names).ravel()], dtype=object)
 
 
-def _check_unique(genes: NDArray[np.object_], source: str) -> None:
+def _check_unique(genes: ObjectArray, source: str) -> None:
     names, counts = np.unique(genes.astype(str), return_counts=True)
     repeated = names[counts > 1].tolist()
     if repeated:

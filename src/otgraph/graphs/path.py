@@ -140,7 +140,7 @@ class EpsPath:
     >>> path
     EpsPath(3 graphs, eps 0.3 to 3, mean degree 5.86 to 25.7)
     >>> path[0].n, path.nearest(mean_degree=10).eps
-    (100, 0.3)
+    (100, 1.0)
     """
 
     def __init__(self, graphs: Sequence[TransportGraph]) -> None:

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from otgraph.graphs.graph import Graph
     from otgraph.plots.colors import Legend, PointColors
     from otgraph.plots.graph import DrawKeywords
     from otgraph.plots.layouts import GraphLike
-    from otgraph.typing import PointsLike, SparseMatrix
+    from otgraph.typing import ObjectArray, PointsLike, SparseMatrix
 
 PANEL = 3.0  # inches of the side of a picture
 COLUMNS = 3
@@ -52,10 +52,10 @@ def compare_graphs(
     color_label: str | None = None,
     cmap: str = "viridis",
     columns: int = COLUMNS,
-    ax: Sequence[Axes] | NDArray[np.object_] | None = None,
+    ax: Sequence[Axes] | ObjectArray | None = None,
     legend: Legend = True,
     **keywords: Unpack[DrawKeywords],
-) -> NDArray[np.object_]:
+) -> ObjectArray:
     """Array of axes, each with the same points and another graph.
 
     Points have the same places and colors in all pictures. Titles give the construction and the
@@ -153,9 +153,7 @@ def _graphs(
         }
 
 
-def _axes(
-    ax: Sequence[Axes] | NDArray[np.object_] | None, n: int, columns: int
-) -> NDArray[np.object_]:
+def _axes(ax: Sequence[Axes] | ObjectArray | None, n: int, columns: int) -> ObjectArray:
     """One of the given axes for each graph, or those of a new figure."""
     if ax is not None:
         axes = np.asarray(ax, dtype=object).ravel()

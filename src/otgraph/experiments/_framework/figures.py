@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.collections import QuadMesh
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from otgraph import Graph
     from otgraph.experiments._framework.experiment import Row, Scores
-    from otgraph.typing import FloatArray, SparseMatrix
+    from otgraph.typing import FloatArray, ObjectArray, SparseMatrix
 
 DRAWN_SEED = 0  # of the sample that figures show
 INK_PER_POINT = 0.1  # width of lines that show structure without hiding points
@@ -54,7 +54,7 @@ def subplots(
     return figure, figure.subplots(n_rows, n_columns, **options)
 
 
-def color_bar(figure: Figure, axes: NDArray[np.object_], values: FloatArray, label: str) -> None:
+def color_bar(figure: Figure, axes: ObjectArray, values: FloatArray, label: str) -> None:
     """One color bar for all panels with these values."""
     norm = require("matplotlib.colors", "plots").Normalize(values.min(), values.max())
     mappable = require("matplotlib.cm", "plots").ScalarMappable(norm, "viridis")
