@@ -183,9 +183,9 @@ class Certificate:
             f"{self.status.value}: {meaning}",
             f"  eps {self.eps:.6g}, marginal error {self.marginal_error:.1e}, "
             f"relative duality gap {'on the candidates ' if restricted else ''}"
-            f"{self.duality_gap:.1e}",
+            f"{max(self.duality_gap, 0.0):.1e}",  # rounding may make it negative
             f"  {self.pairs_checked:,} pairs checked, {self.violations:,} violations, "
-            f"{self.n_steps} Newton steps, {self.n_screens} screens",
+            f"Newton steps: {self.n_steps}, passes over the pairs: {self.n_screens}",
         ]
         if restricted:
             lines.append(f"  {self.missing_text}")
