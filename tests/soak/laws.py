@@ -121,7 +121,10 @@ def judge_laws(seed):
                 wrong = law(case)
             except InfeasibleError:
                 wrong = NOT_JUDGED
-            told = f"law seed {seed}: {name} of {case}"[:240]
+            told = (
+                f"law seed {seed}: n={len(case.X)} {case.metric} power={case.power} "
+                f"eps={case.eps:.4g} k={case.k} loops={case.self_loops}"
+            )
             if wrong in (HOLDS, NOT_JUDGED):
                 found.append((f"{case.kind}: {name} {wrong or 'holds'}", ""))
             else:
