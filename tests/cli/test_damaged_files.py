@@ -231,18 +231,6 @@ class TestH5ad:
         assert os.listdir(tmp_path) == ["x.npy"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the soak forks")
-@pytest.mark.parametrize(("part", "count"), [("files", 11), ("kills", 4)])
-def test_sample_of_the_soak(part, count):
-    """One damaged file of every format; five killed writers for each of four formats."""
-    done = subprocess.run(
-        [sys.executable, "-m", "soak", part, "--count", str(count), "--processes", "1"],
-        cwd=Path(__file__).parents[1], capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{count} verdicts, 0 faults" in done.stdout
-
-
 def test_ordinary_files_are_read_as_before(tmp_path, X):
     sparse = sp.random(30, 8, density=0.3, format="csr", random_state=0)
     sp.save_npz(tmp_path / "s.npz", sparse)
