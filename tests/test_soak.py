@@ -34,6 +34,7 @@ def test_sample_of_the_soak(sample):
     done = subprocess.run(
         [sys.executable, "-m", "soak", part, *options],
         cwd=Path(__file__).parent, capture_output=True, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{verdicts} verdicts, 0 faults" in done.stdout
