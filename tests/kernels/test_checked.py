@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 import otgraph, otgraph._kernels, problems
 from otgraph.costs.sizes import SearchSizes
-from otgraph.distributed._shuffle import by_block, sorted_rows
+from otgraph.distributed._blocks import by_block, sorted_rows
 from otgraph.plots._pixel_lines import add_lines
 
 warnings.simplefilter("ignore")
