@@ -37,8 +37,9 @@ release-check:
 
 # Random problems against oracles, ten minutes at most; prints counts and fails on a fault.
 # make soak ARGS="problems --count 100000 --minutes 60"
+# Two threads of OpenMP, so that a process which waits for threads it does not have shows.
 soak: .venv/.installed-test
-	cd tests && $(ONE_THREAD) ../$(BIN)/python -m soak $(ARGS)
+	cd tests && $(ONE_THREAD) OMP_NUM_THREADS=2 ../$(BIN)/python -m soak $(ARGS)
 
 lint: .venv/.installed-lint
 	$(BIN)/python -m ruff check .

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import otgraph
 from otgraph._memory import available_bytes
+from otgraph.exceptions import MemoryLimitError
+from otgraph.solvers import room
 
 MB = 1 << 20
 FREE = 8000 * MB
@@ -108,7 +111,10 @@ def test_address_space_of_the_process(system):
     """In another process: a limit cannot be raised again."""
     code = f"""
 import resource
+import otgraph
 from otgraph._memory import available_bytes
+from otgraph.exceptions import MemoryLimitError
+from otgraph.solvers import room
 resource.setrlimit(resource.RLIMIT_AS, ({6000 * MB}, {6000 * MB}))
 print(available_bytes({str(system.root)!r}), available_bytes())
 """
@@ -119,6 +125,24 @@ print(available_bytes({str(system.root)!r}), available_bytes())
     fake, real = map(int, done.stdout.split())
     assert fake == 5000 * MB
     assert real < 6000 * MB
+
+
+def test_a_graph_that_fits_without_the_slack_of_a_screen_is_refused_before_any_search(
+    rng, monkeypatch
+):
+    """The search would take more and more neighbors, for minutes, and end in the same error."""
+    X = rng.normal(size=(1500, 10))
+    n_pairs = otgraph.quadratic_ot_graph(X, 800.0).degrees.sum() / 2
+    assert 0.9 < n_pairs / (1500 * 1499 / 2) < 0.97
+    enough = n_pairs * room.BYTES_PER_PAIR / room.MEMORY_SHARE
+    monkeypatch.setattr("otgraph.costs.base.available_bytes", lambda: int(1.02 * enough))
+
+    def search(cost, k):
+        raise AssertionError(k)
+
+    monkeypatch.setattr("otgraph.graphs.transport.near_pairs", search)
+    with pytest.raises(MemoryLimitError, match="may be used"):
+        otgraph.quadratic_ot_graph(X, 800.0)
 
 
 # Refusals under real limits ---------------------------------------------------------------

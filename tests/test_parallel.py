@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 
@@ -77,3 +80,44 @@ def test_progress_bar_has_a_label(capsys):
     assert "screen" in capsys.readouterr().err
     list(Workers(1, progress=True).map(abs, [-1, -2]))
     assert capsys.readouterr().err == ""
+
+
+FORKS = """
+import faulthandler, os
+import numpy as np
+import otgraph
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(2000, 20)) + 9.0 * rng.normal(size=(4, 20))[np.arange(2000) % 4]
+graph = otgraph.quadratic_ot_graph(X, mean_degree=10, connect=True)
+calls = {
+    "knn": lambda: otgraph.knn_gaussian_graph(X, 10).weights.data,
+    "magic": lambda: otgraph.magic_graph(X, 5).weights.data,
+    "to_knn": lambda: graph.to_knn(40).distances,
+    "extend": lambda: otgraph.knn_gaussian_graph(X, 10).extend(X + 1).data,
+    "cluster": lambda: otgraph.cluster(graph, 4).labels,
+    "quadratic": lambda: otgraph.quadratic_ot_graph(X, 1.0).weights.data,
+    "entropic": lambda: otgraph.entropic_ot_graph(X[:300], 1.0).weights.data,
+    "metric": lambda: otgraph.knn_gaussian_graph(X[:500], 5, metric="manhattan").weights.data,
+}
+expected = {name: call() for name, call in calls.items()}
+child = os.fork()
+if child == 0:
+    faulthandler.dump_traceback_later(60, exit=True)
+    for name, call in calls.items():
+        if not np.array_equal(call(), expected[name]):
+            os.write(1, name.encode())
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_process_forked_after_a_call_computes_the_same():
+    """OpenMP, which scikit-learn uses, must have left no threads that the process waits for."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    )  # fmt: skip
+    assert done.stdout == "0\n", done.stdout + done.stderr

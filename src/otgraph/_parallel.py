@@ -11,6 +11,8 @@ import math
 import operator
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from joblib import cpu_count
@@ -53,6 +55,17 @@ def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
 def cache_blocks(n_rows: int, n_columns: int) -> list[tuple[int, int]]:
     """Ranges of rows of a dense matrix that fit into the cache of a thread."""
     return row_blocks(n_rows, max(FEWEST_ROWS, CACHE_ENTRIES // max(1, n_columns)))
+
+
+def in_own_thread(function: Callable[[], T]) -> T:
+    """Result of a function that uses OpenMP, called in a thread that ends with it.
+
+    OpenMP keeps threads ready for every thread that has used it. A process that is forked later
+    would wait for them for ever, because it does not have them.
+    """
+    call = partial(copy_context().run, function)  # with the floating point errors that are ignored
+    with ThreadPoolExecutor(1, "otgraph", limit_this_thread) as pool:
+        return pool.submit(call).result()
 
 
 class Workers:

@@ -7,6 +7,7 @@ free memory is refused. Messages begin with "it" or "its"; callers put the file 
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import os
 import sys
@@ -50,16 +51,32 @@ def is_gzip(path: str) -> bool:
 
 
 def check_gzip(path: str) -> None:
-    """Raise an error if a compressed file unpacks to more than the free memory.
+    """Raise an error if a compressed file unpacks to more than the free memory."""
+    if is_gzip(path):
+        _check_unpacked(path, os.path.getsize(path))
 
-    Its own statement about its size cannot be trusted, so large files are unpacked once.
-    """
+
+def read_stream(stream: IO[bytes]) -> bytes:
+    """All of a stream; raises an error if it, or what it unpacks to, does not fit into memory."""
+    free, content = available_bytes(), io.BytesIO()
+    while chunk := stream.read(CHUNK_BYTES):
+        content.write(chunk)
+        if content.tell() > free:
+            _refuse_size(f"it has more than the {format_bytes(free)} of memory that are free")
+    whole = content.getvalue()
+    if whole.startswith(GZIP_MAGIC):
+        _check_unpacked(io.BytesIO(whole), len(whole))
+    return whole
+
+
+def _check_unpacked(source: str | IO[bytes], n_bytes: int) -> None:
+    """The statement of a file about its own size cannot be trusted: a large one is unpacked."""
     free = available_bytes()
-    if not is_gzip(path) or os.path.getsize(path) * MOST_RATIO <= free:
+    if n_bytes * MOST_RATIO <= free:
         return
     unpacked = 0
     try:
-        with gzip.open(path) as file:
+        with gzip.open(source) as file:
             while chunk := file.read(CHUNK_BYTES):
                 unpacked += len(chunk)
                 if unpacked > free:

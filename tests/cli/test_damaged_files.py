@@ -85,6 +85,37 @@ def test_compressed_text_that_fills_the_memory(cli, name, little_memory):
     assert time.monotonic() - begin < 20
 
 
+@pytest.mark.parametrize("command", [("graph", "-"), ("labels", "x.npy", "--labels", "-")])
+def test_compressed_standard_input_that_fills_the_memory(cli, command, little_memory):
+    np.save("x.npy", np.eye(4))
+    bomb = gzip.compress(b"0,0,0,0\n" * (FREE // 8 + 1), compresslevel=1)
+    assert len(bomb) < FREE / 10
+    done = cli(*command, "-o", "out.csv", "--eps", 1, stdin=bomb)
+    assert_refused(done, "standard input: cannot be read: it unpacks to more than the 50 MB")
+
+
+def test_endless_standard_input(little_memory):
+    """It is read until it has filled what is free, and no further."""
+
+    class Endless:
+        given = 0
+
+        def read(self, n):
+            self.given += n
+            return bytes(n)
+
+    endless = Endless()
+    with pytest.raises(MemoryLimitError, match="it has more than the 50 MB of memory"):
+        _unpacked.read_stream(endless)
+    assert endless.given <= FREE + _unpacked.CHUNK_BYTES
+
+
+def test_damaged_compressed_standard_input(cli):
+    damaged = gzip.compress(b"1,2\n3,4\n" * 100)[:-9]
+    done = cli("graph", "-", "-o", "g.otg", "--eps", 1, stdin=damaged)
+    assert_refused(done, "standard input: cannot be read: ")
+
+
 def test_compressed_text_that_fits(cli, little_memory):
     with gzip.open("zeros.csv.gz", "wb") as file:
         file.write(b"0,1,2,3\n" * 125_000)
@@ -198,18 +229,6 @@ class TestH5ad:
         assert done.stderr.count("\n") == 1
         assert f"g.{suffix}: file too large" in done.stderr
         assert os.listdir(tmp_path) == ["x.npy"]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the soak forks")
-@pytest.mark.parametrize(("part", "count"), [("files", 11), ("kills", 4)])
-def test_sample_of_the_soak(part, count):
-    """One damaged file of every format; five killed writers for each of four formats."""
-    done = subprocess.run(
-        [sys.executable, "-m", "soak", part, "--count", str(count), "--processes", "1"],
-        cwd=Path(__file__).parents[1], capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{count} verdicts, 0 faults" in done.stdout
 
 
 def test_ordinary_files_are_read_as_before(tmp_path, X):

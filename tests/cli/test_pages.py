@@ -61,6 +61,22 @@ def test_labels_from_a_table(cli, points):
     assert '"dog"' in page
 
 
+def test_file_that_comes_while_the_page_is_made(cli, points, monkeypatch):
+    from otgraph.plots import explore
+
+    def make_slowly(*arguments, **options):
+        page = explore(*arguments, **options)
+        Path("page.html").write_text("somebody else's")
+        return page
+
+    monkeypatch.setattr("otgraph.plots.explore", make_slowly)
+    done = cli("explore", points, "-o", "page.html", "--eps", 1)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "otgraph: page.html: exists already, and may not be replaced\n"
+    assert Path("page.html").read_text() == "somebody else's"
+    assert cli("explore", points, "-o", "page.html", "--eps", 1, "--force").code == 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -45,14 +45,26 @@ def cost_error(X, C, *, metric, power):
         return 8 * UNIT * C
     X = np.asarray(X, dtype=np.float64)
     if metric == "cosine":
-        return 8 * UNIT * (np.sqrt(C) * np.sqrt(X.shape[1]) + C)
+        # Half the squared chord of directions. Each is off by the rounding of its norm and of
+        # centering it twice.
+        d = X.shape[1]
+        chord_off = 2 * UNIT * (0.5 * d + 2 + 4 * np.sqrt(d))
+        raw = cost_matrix(X, metric=metric, power=1.0, normalize=False)
+        off = np.sqrt(2 * raw) * chord_off + 8 * UNIT * raw
+        return _scale(C, raw) * off + SUM_UNITS * UNIT * C
     spread = np.abs(X - X[0]).max() + np.abs(X).max()
     distance = cdist(X, X, metric)
     shift = 16 * UNIT * X.shape[1] * (spread + distance)
     raw = distance**power
-    scale = np.divide(C, raw, out=np.zeros_like(C), where=(raw > 0) & np.isfinite(C)).max() or 1.0
+    scale = _scale(C, raw)
     below = np.maximum(distance - shift, 0.0) ** power
     return scale * np.maximum((distance + shift) ** power - raw, raw - below) + SUM_UNITS * UNIT * C
+
+
+def _scale(C, raw):
+    """What raw costs were multiplied by; pairs that are not allowed have infinite ones."""
+    allowed = (raw > 0) & np.isfinite(C)
+    return np.divide(C, raw, out=np.zeros_like(C), where=allowed).max() or 1.0
 
 
 def excess(C, u):

@@ -76,7 +76,6 @@ def explore(
     with computing(report, "build", data):
         page = page_of(
             data.values,
-            place.path,
             eps=values,
             labels=groups,
             columns=_columns(data),
@@ -86,8 +85,11 @@ def explore(
             **given(title=title, max_points=max_points, max_edges=max_edges),
             **data.aligned(keywords),
         )
+    html = page.html.encode()
+    with report.stage("write"), place.open() as file:
+        file.write(html)
     report.written.append(place.path)
-    size = format_bytes(len(page.html.encode()))
+    size = format_bytes(len(html))
     report.describe_points(data)
     report.row("page", size)
     report.brief += [f"{n:,} points", size]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import sys
@@ -14,14 +15,14 @@ from otgraph._isolated import read_h5ad, read_mtx
 from otgraph._optional import require
 from otgraph._tables import NUMERIC, has_row_names, read_table
 from otgraph._text import is_unknown, listed
-from otgraph._unpacked import check_fits, check_gzip, check_mtx, check_npz
+from otgraph._unpacked import check_fits, check_gzip, check_mtx, check_npz, read_stream
 from otgraph.cli.columns import WordColumn, handles, word_columns
 from otgraph.cli.options import ReadOptions
 from otgraph.cli.preparation import Doubt, Preparation, prepared
 from otgraph.cli.terminal import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     import pandas as pd
     from anndata import AnnData
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STDIN = "-"
+STDIN, STANDARD_INPUT = "-", "standard input"
 GRAPH_SUFFIX = ".otg"
 TABLES = (".csv", ".tsv", ".parquet")  # that are read and written
 READ_TABLES = (*TABLES, ".txt", ".dat", ".xlsx")
@@ -166,16 +167,20 @@ def read_frame(
     options = options or ReadOptions()
     text = {"header": options.header, "blank_rows": blank_rows}
     if path == STDIN:
-        try:
-            return read_table(sys.stdin.buffer.read() if content is None else content, **text)
-        except ValueError as error:
-            refuse(f"standard input: cannot be read: {' '.join(str(error).split())}")
+        content = _standard_input() if content is None else content
+        with _blamed(STANDARD_INPUT):
+            return read_table(content, **text)
     suffix = suffix_of(path, READ_TABLES, what="a table")
     if suffix == ".parquet":
         return _read(path, _parquet), False
     if suffix == ".xlsx":
         return _read(path, lambda file: read_table(_sheet(file, options.key), **text))
     return _read(path, lambda file: read_table(file, tabs=suffix == ".tsv", **text))
+
+
+def _standard_input() -> bytes:
+    with _blamed(STANDARD_INPUT):
+        return read_stream(sys.stdin.buffer)
 
 
 def _sheet(path: str, name: str | None) -> bytes:
@@ -211,7 +216,7 @@ def read_labels(path: str, points: Points | None, n: int) -> Array:
 
 
 def _labels_of_rows(path: str, names: Array | None, n: int) -> Array:
-    content = sys.stdin.buffer.read() if path == STDIN else None
+    content = _standard_input() if path == STDIN else None
     frame, _ = read_frame(path, blank_rows=True, content=content)
     if _may_begin_with_a_label(frame, names, n):
         headless = ReadOptions(header=False)
@@ -332,27 +337,34 @@ def suffix_of(path: str, known: Collection[str], *, what: str) -> str:
 
 
 def _read(path: str, read: Callable[[str], T]) -> T:
-    """Call a reader, and turn any error about a damaged file into one sentence."""
+    """Call a reader for a file that fits into memory when it is unpacked."""
     check_file(path)
-    try:
+    with _blamed(path):
         check_gzip(path)
         return read(path)
+
+
+@contextlib.contextmanager
+def _blamed(source: str) -> Iterator[None]:
+    """Turn any error about damaged content into one sentence that names its source."""
+    try:
+        yield
     except ImportError:
         raise
     except MemoryError as error:
         from otgraph.exceptions import MemoryLimitError
 
         reason = str(error) or "it does not fit into memory"
-        msg = f"{path}: cannot be read: {reason}"
+        msg = f"{source}: cannot be read: {reason}"
         raise MemoryLimitError(msg) from error
     except Exception as error:  # libraries raise different errors for damaged files
         reason = " ".join(str(error).split()) or type(error).__name__
-        refuse(f"{path}: cannot be read: {reason}")
+        refuse(f"{source}: cannot be read: {reason}")
 
 
 def _read_table(path: str, options: ReadOptions, aside: str | None) -> Points:
     frame, indexed = read_frame(path, options)
-    source = "standard input" if path == STDIN else path
+    source = STANDARD_INPUT if path == STDIN else path
     columns, drop = split_list(options.columns), split_list(options.drop)
     named = len(frame.columns) > 0 and isinstance(frame.columns[0], str)
     if _is_counted(frame) and options.row_names is not False:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from otgraph._parallel import cache_blocks
+from otgraph._blas import single_threaded_blas
+from otgraph._parallel import cache_blocks, in_own_thread
 
 if TYPE_CHECKING:
     from otgraph.costs.direct import DirectCost
@@ -44,7 +45,10 @@ def _searched(
         # Trees with a fitted metric share a buffer between threads and return wrong results.
         n_jobs=1 if cost.keywords else cost.workers.n_threads,
     ).fit(cost.own)
-    distances, indices = search.kneighbors(queries, n_neighbors=k + (own is not None))
+    n_neighbors = k + (own is not None)
+    # scikit-learn sets and restores BLAS threads too; inside of our limit it changes nothing.
+    with single_threaded_blas():
+        distances, indices = in_own_thread(lambda: search.kneighbors(queries, n_neighbors))
     if own is None:
         return indices, distances
     keep = indices != own[:, None]

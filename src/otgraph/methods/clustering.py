@@ -28,6 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from otgraph._blas import single_threaded_blas
+from otgraph._parallel import in_own_thread
 from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
 from otgraph.graphs import Graph
@@ -273,7 +274,8 @@ def _grouped_rows(rows: FloatArray, chosen: BoolArray, k: int, seed: int) -> Int
     labels = np.full(len(rows), -1, dtype=np.int32)
     placed = rows.any(axis=1)
     placed &= chosen if np.count_nonzero(placed & chosen) >= k else True
-    labels[placed] = KMeans(k, n_init=N_STARTS, random_state=seed).fit_predict(rows[placed])
+    means = KMeans(k, n_init=N_STARTS, random_state=seed)
+    labels[placed] = in_own_thread(lambda: means.fit_predict(rows[placed]))
     return labels
 
 

@@ -66,9 +66,14 @@ def require_room_for_solution(cost: Cost, goal: Goal) -> None:
     small = replace(goal, eps=share * goal.eps, mass=mass, floors=None)
     state = first_state(few, few.neighbors(FEW_POINTS - 1), small)
     found = newton(state.problem, small.target, state.u, tol=FEW_TOL, max_iter=FEW_STEPS)
-    degree = replace(state, u=found.u).mean_degree
-    if degree >= FEWEST_NEIGHBORS:
-        _require(cost, degree / (FEW_POINTS - 1) * cost.n_pairs)
+    state = replace(state, u=found.u)
+    if state.mean_degree >= FEWEST_NEIGHBORS:
+        # A screen collects what lies within its slack, too. (Imported here: rounds imports this.)
+        from otgraph.solvers.rounds import SLACK
+
+        degrees = state.problem.hessian(state.u).degrees
+        upper = state.u + 0.5 * SLACK * small.target / np.maximum(degrees, 1.0)
+        _require(cost, few.predict_pairs(upper, FEW_POINTS) / few.n_pairs * cost.n_pairs)
 
 
 def _all_fit(cost: Cost) -> bool:

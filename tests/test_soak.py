@@ -1,0 +1,77 @@
+"""A sample of the parts of the soak that need processes of their own, and planted faults."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import otgraph
+from soak import calls, laws, races
+from soak.__main__ import FAULTS
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the soak forks")
+
+# Part, number of cases, first seed, and the verdicts that this gives.
+SAMPLES = {
+    "one damaged file of every format": ("files", 11, 0, 11),
+    "five killed writers for each of four formats": ("kills", 4, 0, 4),
+    "calls raced in threads": ("races", 1, 0, races.BATCH),
+    "calls raced in processes that are forked meanwhile": ("races", 1, 4, races.BATCH),
+    "interrupts of a graph and of a file": ("interrupts", 2, 14, 8),
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_sample_of_the_soak(sample):
+    part, count, seed, verdicts = SAMPLES[sample]
+    options = ["--count", str(count), "--seed", str(seed), "--processes", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "soak", part, *options],
+        cwd=Path(__file__).parent, capture_output=True, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{verdicts} verdicts, 0 faults" in done.stdout
+
+
+@pytest.mark.parametrize("seed", range(len(laws.KINDS)))
+def test_sample_of_the_laws(seed):
+    found = laws.judge_laws(seed)
+    assert len(found) > 10
+    assert not [(verdict, told) for verdict, told in found if "BROKEN" in verdict]
+
+
+def is_fault(verdict):
+    return any(word in verdict for word in FAULTS)
+
+
+def test_a_law_that_does_not_hold_is_found(monkeypatch):
+    real = otgraph.gaussian_graph
+
+    def first_point_is_special(X, *arguments, **options):
+        graph = real(X, *arguments, **options)
+        weights = graph.weights.copy()
+        weights[0] *= 1 + 1e-12
+        weights[:, 0] = weights[0].T
+        return otgraph.Graph(weights.tocsr(), graph.params, graph.points)
+
+    monkeypatch.setattr("otgraph.gaussian_graph", first_point_is_special)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {verdict for verdict, _ in laws.judge_laws(2) if is_fault(verdict)}
+    assert "gaussian: permutation BROKEN" in found
+
+
+def test_calls_that_differ_are_found(monkeypatch):
+    monkeypatch.setattr(races, "BATCH", 4)
+    monkeypatch.setattr(races, "RACED", ["random"])
+    monkeypatch.setitem(calls.CALLS, "random", lambda given: random.randbytes(8))
+    with warnings.catch_warnings():
+        found = races.judge_race(0)
+    assert [is_fault(verdict) for verdict, _ in found] == [True] * 4
