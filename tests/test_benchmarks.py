@@ -18,10 +18,11 @@ OPTIONS = {
     "pot": {"eps": 1.0},
     "torchdr": {"eps": 1.0, "max_iter": 5},
 }
+MARKS = {"nn_descent": pytest.mark.slow}  # pynndescent compiles for most of a minute
 
 
 @pytest.mark.filterwarnings("ignore")  # as in the benchmarks: peers warn of what they use
-@pytest.mark.parametrize("name", jobs.JOBS)
+@pytest.mark.parametrize("name", [pytest.param(job, marks=MARKS.get(job, ())) for job in jobs.JOBS])
 def test_job(name):
     if name in PACKAGES:
         pytest.importorskip(PACKAGES[name])
