@@ -82,7 +82,7 @@ class TestForces:
         assert distance == pytest.approx((0.5 / (1 + GRAVITY / 2)) ** 0.5, rel=0.02)
 
     def test_separate_components_stay_in_the_picture(self):
-        blocks = sp.block_diag([np.ones((20, 20)) - np.eye(20)] * 2, format="csr")
+        blocks = sp.block_diag([sp.csr_array(np.ones((20, 20)) - np.eye(20))] * 2, format="csr")
         positions = layout(blocks, "force")
         first, second = positions[:20], positions[20:]
         gap = np.linalg.norm(first.mean(axis=0) - second.mean(axis=0))
