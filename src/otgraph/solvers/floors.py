@@ -132,10 +132,15 @@ def finished(
     if certified is None and not (wish and state.solved(goal)):
         return certify(screener, goal, state, effort)
     plain, problem = state, _WithFloors(screener, goal, NO_FLOORS)
-    plan = problem.plan(state) if certified is None else certified.plan
-    core = _points_of_large_components(plan.component_labels())
+    plan = state.problem.plan(state.u, goal.eps) if certified is None else certified.plan
+    degrees = plan.degrees
+    components = plan.component_labels()
+    core = _points_of_large_components(components)
+    labels: LongArray | None = components
+    del plan
+    settled = True  # whether the potentials of all points are solved
     while certified is None or certified.certificate.status != Status.NOT_CONVERGED:
-        pairs = _missing_floors(screener, plan, wish, problem.floors, core)
+        pairs = _missing_floors(screener, degrees, labels, wish, problem.floors, core)
         if len(pairs) > len(problem.floors):
             floors = _affordable(pairs, goal)
             if floors is None:
@@ -146,13 +151,17 @@ def finished(
             if not len(problem.floors):
                 state = pruned(screener, goal, state)
                 state = replace(state, u=state.u + (0.0 if shift is None else shift))
-            problem = _WithFloors(screener, goal, floors)
-            state = problem.approach(state, effort)
-            plan, certified = problem.plan(state), None
+            problem, settled, certified = _WithFloors(screener, goal, floors), False, None
+            state = problem.nearby(state, effort)
+            degrees, labels = problem.degrees(state), None
+        elif not settled:
+            state, settled = problem.approach(state, effort), True
+            degrees = problem.degrees(state)
         elif certified is None:
-            # The last Newton steps may drop an edge of almost no weight: look again.
+            # Components, and edges of almost no weight, are looked at once more in the end.
             certified = problem.certify(state, effort)
-            state, plan = certified.state, certified.plan
+            state, degrees = certified.state, certified.plan.degrees
+            labels = certified.plan.component_labels()
         else:
             break
     return certified
@@ -171,24 +180,22 @@ class _WithFloors:
             mass = goal.mass - floors.sums(self._cost.n)
             self._goal = replace(goal, mass=mass, floors=floors)
 
-    def approach(self, start: State, effort: Effort) -> State:
-        """Solve loosely from the potentials of a problem with fewer floors."""
-        assert start.screen is not None  # a solution that converged was screened
-        self._screener.keep(start.screen)  # the last screen of all may be that of a larger eps
-        problem = self._screener.cost.restrict(start.screen.pairs, start.problem.diagonal)
-        state = replace(start, problem=problem)
+    def approach(self, state: State, effort: Effort) -> State:
+        """Solve for all points, without a certificate."""
         work = Effort()
-        state = self._nearby(state, work)
-        loose = replace(self._goal, tol=max(NEARBY_TOL, self._goal.tol))
-        state = approach(self._screener, loose, state, work)
+        state = approach(self._screener, self._goal, state, work)
         effort.add(work)
         return state
 
-    def _nearby(self, state: State, effort: Effort) -> State:
+    def nearby(self, start: State, effort: Effort) -> State:
         """Solve for the points around those that miss their targets, with all others fixed.
 
         Floors change few points. Newton steps for these alone cost a fraction of a step for all.
         """
+        assert start.screen is not None  # a solution that converged was screened
+        self._screener.keep(start.screen)  # the last screen of all may be that of a larger eps
+        problem = self._screener.cost.restrict(start.screen.pairs, start.problem.diagonal)
+        state = replace(start, problem=problem)
         target = self._goal.target
         for _ in range(NEARBY_SWEEPS):
             sums = state.problem.evaluate(state.u).row_sums
@@ -214,9 +221,15 @@ class _WithFloors:
             state = replace(state, u=u)
         return state
 
-    def plan(self, state: State) -> TransportPlan:
-        """The plan of the potentials, with the floors."""
-        return self._completed(state.problem.plan(state.u, self._goal.eps), state.u)
+    def degrees(self, state: State) -> LongArray:
+        """Number of neighbors of every point in the plan of the potentials, with the floors."""
+        floors, hessian = self.floors, state.problem.hessian(state.u)
+        loops = hessian.diagonal - hessian.degrees
+        excess = state.u[floors.i] + state.u[floors.j] - floors.costs
+        idle = excess <= self._goal.eps * floors.flows
+        ends = np.concatenate([floors.i[idle], floors.j[idle]])
+        counts = np.bincount(ends, minlength=self._cost.n)
+        return (hessian.degrees - loops).astype(np.int64) + counts
 
     def certify(self, state: State, effort: Effort) -> Solution:
         """The certified solution; an approximate search is widened if it must be."""
@@ -243,8 +256,6 @@ class _WithFloors:
 
     def _completed(self, plan: TransportPlan, u: FloatArray) -> TransportPlan:
         floors = self.floors
-        if not len(floors):
-            return plan
         excess = u[floors.i] + u[floors.j] - floors.costs
         weights = np.maximum(floors.flows, excess / self._goal.eps)
         return plan.with_entries(self._listed(weights), self._listed(floors.costs))
@@ -285,20 +296,24 @@ def _with_flows(floors: Floors, mass: FloatArray) -> Floors:
 
 
 def _missing_floors(
-    screener: Screener, plan: TransportPlan, wish: Wish, floors: Floors, core: BoolArray
+    screener: Screener,
+    degrees: LongArray,
+    labels: LongArray | None,
+    wish: Wish,
+    floors: Floors,
+    core: BoolArray,
 ) -> Floors:
-    """The floors, and those that the plan still needs."""
+    """The floors, and those that a plan still needs; without ``labels`` only those of points."""
     cost, n = screener.cost, screener.cost.n
     wanted = min(wish.min_degree, n - 1)
-    lonely = np.flatnonzero(plan.degrees < wanted)
+    lonely = np.flatnonzero(degrees < wanted)
     if len(lonely):
         found = screener.nearest(lonely, wanted)
         if wish.strict and len(found[0]) < wanted * len(lonely):
             short = lonely[np.bincount(found[0], minlength=n)[lonely] < wanted]
             raise InfeasibleError(_too_few_message(cost, short, wish.min_degree))
         floors = _united(floors, *found)
-    labels = plan.component_labels()
-    while True:
+    while labels is not None:
         labels = _joined(labels, floors)
         apart = _components_to_join(labels, wish, core)
         rows = np.flatnonzero(apart[labels])
@@ -310,6 +325,7 @@ def _missing_floors(
         if not len(found[0]):
             return floors
         floors = _united(floors, *found)
+    return floors
 
 
 def _points_of_large_components(labels: LongArray) -> BoolArray:
