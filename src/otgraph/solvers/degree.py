@@ -94,7 +94,8 @@ def solve_for_degree(
         plain = reached_by(state, Wish(), effort)
         if DegreeSearch(degree).miss(expected_degree(plain, wish)) > DEGREE_TOL:
             plain = reached_by(plain, wish, effort)
-        return finished(screener, goal.at(eps), plain, effort, wish)
+        state, plain = plain, plain.on(plain)
+        return finished(screener, goal.at(eps), state, effort, wish)
 
     best = solution = looking_further(screener, goal, attempt, first)
     if solution.floors is None:

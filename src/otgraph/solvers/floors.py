@@ -131,7 +131,7 @@ def finished(
     """
     if certified is None and not (wish and state.solved(goal)):
         return certify(screener, goal, state, effort)
-    plain, problem = state, _WithFloors(screener, goal, NO_FLOORS)
+    plain, problem = state.on(state), _WithFloors(screener, goal, NO_FLOORS)
     plan = state.problem.plan(state.u, goal.eps) if certified is None else certified.plan
     degrees = plan.degrees
     components = plan.component_labels()
@@ -152,6 +152,7 @@ def finished(
                 state = pruned(screener, goal, state)
                 state = replace(state, u=state.u + (0.0 if shift is None else shift))
             problem, settled, certified = _WithFloors(screener, goal, floors), False, None
+            state = state.on(plain)  # frees the pairs of the problem with fewer floors
             state = problem.nearby(state, effort)
             degrees, labels = problem.degrees(state), None
         elif not settled:

@@ -99,6 +99,10 @@ class State:
             diagonal = OVERFLOW_PRICE * (self.reach + goal.target)
         return replace(self, problem=self.problem.with_diagonal(diagonal))
 
+    def on(self, other: State) -> State:
+        """The same potentials and prices on the pairs of another state, with nothing evaluated."""
+        return replace(self, problem=other.problem.with_diagonal(self.problem.diagonal))
+
     @property
     def covered(self) -> bool:
         """Whether no pair outside the candidates is worth using at these potentials."""
