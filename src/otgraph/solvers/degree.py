@@ -18,6 +18,7 @@ from otgraph.solvers.rounds import (
     approach,
     looking_further,
     more_neighbors,
+    screened,
     too_few_neighbors,
 )
 from otgraph.solvers.state import Effort, first_state
@@ -87,6 +88,16 @@ def solve_for_degree(
                 break
         return state
 
+    def completed(effort: Effort, shift: FloatArray | None = None) -> Solution:
+        """The certified solution, from as few pairs as possible: floors need them twice."""
+        nonlocal plain
+        level = goal.at(eps)
+        if wish and plain.solved(level):
+            plain = screened(screener, level, plain, prune=True)
+            screener.keep(plain.screen)
+        state, plain = plain, plain.on(plain)
+        return finished(screener, level, state, effort, wish, shift=shift)
+
     def attempt(state: State) -> Solution:
         nonlocal plain
         effort = Effort()
@@ -94,8 +105,7 @@ def solve_for_degree(
         plain = reached_by(state, Wish(), effort)
         if DegreeSearch(degree).miss(expected_degree(plain, wish)) > DEGREE_TOL:
             plain = reached_by(plain, wish, effort)
-        state, plain = plain, plain.on(plain)
-        return finished(screener, goal.at(eps), state, effort, wish)
+        return completed(effort)
 
     best = solution = looking_further(screener, goal, attempt, first)
     if solution.floors is None:
@@ -108,9 +118,9 @@ def solve_for_degree(
         following = search.propose(solution.certificate.eps, solution.mean_degree)
         if following is None:
             break
-        level, effort, shift = goal.at(following), Effort(), solution.u - plain.u
-        plain = approach(screener, level, plain, effort)
-        solution = finished(screener, level, plain, effort, wish, shift=shift)
+        eps, effort, shift = following, Effort(), solution.u - plain.u
+        plain = approach(screener, goal.at(eps), plain, effort)
+        solution = completed(effort, shift)
     return best
 
 

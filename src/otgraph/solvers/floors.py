@@ -26,7 +26,7 @@ from otgraph.exceptions import InfeasibleError
 from otgraph.solvers.certificate import Status
 from otgraph.solvers.certify import certify, plan_error
 from otgraph.solvers.newton import newton
-from otgraph.solvers.rounds import approach, looking_further, pruned
+from otgraph.solvers.rounds import approach, looking_further
 from otgraph.solvers.state import Effort
 
 if TYPE_CHECKING:
@@ -149,7 +149,6 @@ def finished(
                 return certify(screener, goal, plain, effort)
             logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
             if not len(problem.floors):
-                state = pruned(screener, goal, state)
                 state = replace(state, u=state.u + (0.0 if shift is None else shift))
             problem, settled, certified = _WithFloors(screener, goal, floors), False, None
             state = state.on(plain)  # frees the pairs of the problem with fewer floors
