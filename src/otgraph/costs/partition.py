@@ -6,7 +6,7 @@ sample are compact enough, and take a small share of the time that they save.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,7 @@ class Partition:
     offsets: LongArray
     centers: FloatArray
     radii: FloatArray
+    _near: dict[tuple[int, int], list[LongArray]] = field(default_factory=dict, repr=False)
 
     @property
     def n_cells(self) -> int:
@@ -53,7 +54,15 @@ class Partition:
         return np.concatenate(ranges)
 
     def nearest(self, count: int, n_points: int = 1) -> list[LongArray]:
-        """For each cell the nearest cells, itself included: ``count``, or enough for n_points."""
+        """For each cell the nearest cells, itself included: ``count``, or enough for n_points.
+
+        The result is remembered, because a graph needs it for several searches.
+        """
+        if (count, n_points) not in self._near:
+            self._near[count, n_points] = self._nearest(count, n_points)
+        return self._near[count, n_points]
+
+    def _nearest(self, count: int, n_points: int) -> list[LongArray]:
         sizes = np.diff(self.offsets)
         squares = np.square(self.centers).sum(axis=1)
         near_cells = []

@@ -64,15 +64,14 @@ def solve_for_degree(
     while True:
         pairs = near_pairs(cost, k)
         eps, slope = row_law(cost, pairs, degree, goal.mass)
-        first = first_state(cost, pairs, goal.at(eps), k=k)
+        plain = first_state(cost, pairs, goal.at(eps), k=k)
         del pairs
-        limits = eps_limits(cost, goal.mass, first.problem.largest_costs())
+        limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
         eps = min(max(eps, limits[0]), limits[1])
-        eps, first = _search_on_candidates(first, goal, eps, DegreeSearch(degree, slope, limits))
-        if not too_few_neighbors(cost, goal.at(eps), first):
+        eps, plain = _search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
+        if not too_few_neighbors(cost, goal.at(eps), plain):
             break
         k = more_neighbors(cost, k)
-    plain = first
 
     def reached_by(state: State, wish: Wish, effort: Effort) -> State:
         """Search among all pairs; the last solve goes to the tolerance."""
@@ -98,16 +97,16 @@ def solve_for_degree(
         state, plain = plain, plain.on(plain)
         return finished(screener, level, state, effort, wish, shift=shift)
 
-    def attempt(state: State) -> Solution:
+    def attempt(again: State | None) -> Solution:
         nonlocal plain
-        effort = Effort()
+        effort, plain = Effort(), again or plain
         # A graph that needs no minimum flows must not depend on the wish for them.
-        plain = reached_by(state, Wish(), effort)
+        plain = reached_by(plain, Wish(), effort)
         if DegreeSearch(degree).miss(expected_degree(plain, wish)) > DEGREE_TOL:
             plain = reached_by(plain, wish, effort)
         return completed(effort)
 
-    best = solution = looking_further(screener, goal, attempt, first)
+    best = solution = looking_further(screener, goal, attempt)
     if solution.floors is None:
         return solution
     limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())

@@ -236,13 +236,13 @@ class _WithFloors:
         if not len(self.floors):
             return certify(self._screener, self._goal, state, effort)
 
-        def attempt(state: State) -> Solution:
+        def attempt(again: State | None) -> Solution:
             work, total = Effort(), replace(effort)
-            state = approach(self._screener, self._goal, state, work)
+            solved = approach(self._screener, self._goal, again or state, work)
             total.add(work)
-            return certify(self._screener, self._goal, state, total)
+            return certify(self._screener, self._goal, solved, total)
 
-        solution = looking_further(self._screener, self._goal, attempt, state)
+        solution = looking_further(self._screener, self._goal, attempt)
         plan = self._completed(solution.plan, solution.u)
         goal, flows = self._whole_goal, self.floors.flows
         certificate = replace(

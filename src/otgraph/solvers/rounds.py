@@ -60,19 +60,22 @@ def solve(screener: Screener, goal: Goal, start: State) -> Solution:
     ``start`` comes from `first_state`, or from the solution of a similar problem.
     """
 
-    def attempt(state: State) -> Solution:
+    def attempt(state: State | None) -> Solution:
         effort = Effort()
-        state = approach(screener, goal, state, effort)
+        state = approach(screener, goal, state or start, effort)
         return certify(screener, goal, state, effort)
 
-    return looking_further(screener, goal, attempt, start)
+    return looking_further(screener, goal, attempt)
 
 
 def looking_further(
-    screener: Screener, goal: Goal, attempt: Callable[[State], Solution], start: State
+    screener: Screener, goal: Goal, attempt: Callable[[State | None], Solution]
 ) -> Solution:
-    """Repeat an attempt while an approximate search misses more pairs than allowed."""
-    solution = attempt(start)
+    """Repeat an attempt while an approximate search misses more pairs than allowed.
+
+    The first attempt gets None, so that nothing here keeps the first candidates in memory.
+    """
+    solution = attempt(None)
     while solution.certificate.missing_share > goal.max_missing and screener.widen():
         logger.debug("%s; looking further", solution.certificate.missing_text)
         solution = attempt(replace(solution.state, screen=None))
