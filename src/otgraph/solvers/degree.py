@@ -261,6 +261,8 @@ class DegreeSearch:
             self.best_eps, self.best_miss = eps, miss
         if miss <= DEGREE_TOL:
             return None
+        if len(self._ratios) < len(RATIOS_BESIDE):
+            return self._beside_the_best()
         x, y = float(np.log(eps)), _log_degree(degree)
         last_step, nearer = 0.0, False
         if self._last is not None:
@@ -271,21 +273,21 @@ class DegreeSearch:
         else:
             self._above = min(self._above, x)
         if np.isfinite(self._below) and np.isfinite(self._above):
-            if self._above - self._below < JUMP_WIDTH:
-                return None
-            return float(np.exp(self._within_bracket(x + (self.goal - y) / self.slope)))
-        following = x + self._outward_step(y, 0.0 if nearer else last_step)
+            following = self._within_bracket(x + (self.goal - y) / self.slope)
+        else:
+            following = x + self._outward_step(y, 0.0 if nearer else last_step)
         following = min(max(following, self._limits[0]), self._limits[1])
-        if len(self._ratios) < len(RATIOS_BESIDE) or abs(following - x) < JUMP_WIDTH:
+        if abs(following - x) < JUMP_WIDTH or self._above - self._below < JUMP_WIDTH:
             return self._beside_the_best()
         return float(np.exp(following))
 
     def _beside_the_best(self) -> float | None:
-        """Values around the best one, for a goal on the other side of the limits.
+        """Values around the best one, for a goal that no eps reaches.
 
         Uneven masses limit the degree, and the largest degree is not at the largest eps.
         """
-        if self.best_eps is None or not self._ratios:
+        bracketed = np.isfinite(self._below) and np.isfinite(self._above)
+        if bracketed or self.best_eps is None or not self._ratios:
             return None
         return self.best_eps * self._ratios.pop(0)
 
