@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph.exceptions import MemoryLimitError
+from otgraph.solvers.certificate import Status
 from otgraph.solvers.floors import Wish, finished
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import near_pairs
@@ -112,6 +113,8 @@ def solve_for_degree(
     limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
     search = DegreeSearch(degree, slope, limits)
     while search.n_trials < FLOORED_TRIALS:
+        if search.n_trials and solution.certificate.status == Status.NOT_CONVERGED:
+            break  # eps is too small for double precision
         nearer = search.miss(solution.mean_degree) < search.best_miss
         best = solution if nearer else best
         following = search.propose(solution.certificate.eps, solution.mean_degree)
