@@ -121,7 +121,11 @@ def mmread(path: str) -> Array | SparseMatrix:
 
     # scipy changes its default; older versions know no choice.
     choice = {"spmatrix": True} if "spmatrix" in signature(io.mmread).parameters else {}
-    return io.mmread(path, **choice)
+    try:
+        return io.mmread(path, **choice)
+    except UnicodeDecodeError as error:
+        msg = "it is not text in UTF-8"
+        raise ValueError(msg) from error
 
 
 def _death(code: int | None) -> str:

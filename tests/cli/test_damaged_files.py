@@ -55,6 +55,11 @@ def test_matrix_market_that_crashes_its_reader(cli, name):
     assert_refused(cli("info", "s.mtx"), "s.mtx: cannot be read: ")
 
 
+def test_matrix_market_that_is_not_text(cli):
+    Path("s.mtx.gz").write_bytes(gzip.compress(BANNER[:-1] + b"\xec"))
+    assert_refused(cli("info", "s.mtx.gz"), "s.mtx.gz: cannot be read: it is not text in UTF-8")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
