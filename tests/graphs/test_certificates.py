@@ -162,6 +162,11 @@ def test_feasible_plans_on_forests_are_found(case, status):
     assert [name for name, _ in judged("problems", case)] == [status]
 
 
+def test_floors_that_given_candidates_cannot_carry_are_left_out():
+    """Problem of the soak that was refused, although the plain plan exists."""
+    assert "refused wrongly" not in [name for name, _ in judged("problems", 8003938)]
+
+
 @pytest.mark.parametrize("part", ["degrees", "large"])
 def test_sample_of_the_soak_of_larger_graphs(part):
     for case in range(8 if part == "degrees" else 1):

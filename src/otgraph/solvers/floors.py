@@ -155,7 +155,12 @@ def finished(
             state = problem.nearby(state, effort)
             degrees, labels = problem.degrees(state), None
         elif not settled:
-            state, settled = problem.approach(state, effort), True
+            try:
+                state, settled = problem.approach(state, effort), True
+            except InfeasibleError:  # given candidates cannot carry what the floors leave
+                if wish.strict or wish.connect:
+                    raise
+                return certify(screener, goal, plain, effort)
             degrees = problem.degrees(state)
         elif certified is None:
             # Components, and edges of almost no weight, are looked at once more in the end.
