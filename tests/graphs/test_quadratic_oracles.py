@@ -55,7 +55,10 @@ def test_regot(rng, n, eps, method, self_loops, masses):
     assert np.abs(W - theirs).max() <= 10 * (TOL + accuracy) + 1e-8
 
 
-@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")  # options POT passes
+@pytest.mark.filterwarnings(
+    "ignore:scipy.optimize:DeprecationWarning",  # options that POT passes,
+    "ignore:Unknown solver options:scipy.optimize.OptimizeWarning",  # unknown since scipy 1.18
+)
 @pytest.mark.parametrize("eps", [0.1, 1.0, 10.0])
 def test_pot(rng, eps, self_loops, masses):
     X, C, mass = problem(rng, 150, masses=masses)

@@ -191,7 +191,7 @@ def _sheet(path: str, name: str | None) -> bytes:
     with pd.ExcelFile(path, engine="openpyxl") as book:
         if name is not None and name not in book.sheet_names:
             refuse(f"it has no sheet {name!r}; choose one with --key: {listed(book.sheet_names)}.")
-        frame = book.parse(name or 0, header=None, dtype=object)
+        frame = pd.read_excel(book, name or 0, header=None, dtype=object)
     return frame.to_csv(header=False, index=False).encode()
 
 

@@ -37,12 +37,16 @@ DEGREE_TOL = 0.02  # accepted relative distance from the wanted degree
 CANDIDATE_TRIALS = 8  # limit of trials on the first candidates, which are cheap
 # Limit of trials among all pairs. Two or three are usual. Many are needed where the degree jumps
 # as a function of eps and the search bisects toward the jump.
-MAX_TRIALS = 60
+MAX_TRIALS = 120
 # Largest change of log eps on the first candidates. Beyond it they saturate: a point cannot have
 # more neighbors than candidates.
 CANDIDATE_RANGE = 3.0
 # Limit of trials with minimum flows. None or two are usual.
 FLOORED_TRIALS = 12
+# Up to this many points one edge may change the mean degree by more than the accepted distance, and
+# the degree may fall where eps rises. Trials take a millisecond each, so if the search ends at a
+# jump, eps on a whole grid (`SCANNED_RATIOS`) are tried.
+FEW_POINTS = 500
 # Marginal error of a trial. At this error the degree is usually right to a fraction of a percent.
 TRIAL_TOL = 0.01
 # Edges that a minimum flow adds for every neighbor that a lonely point misses: 0.7 to 1.6 on
@@ -62,6 +66,7 @@ def solve_for_degree(
     room for them.
     """
     cost, k = screener.cost, n_candidates
+    few = cost.n <= FEW_POINTS
     while True:
         pairs = near_pairs(cost, k)
         eps, slope = row_law(cost, pairs, degree, goal.mass)
@@ -77,14 +82,17 @@ def solve_for_degree(
     def reached_by(state: State, wish: Wish, effort: Effort) -> State:
         """Search among all pairs; the last solve goes to the tolerance."""
         nonlocal eps
-        for tol in (max(goal.tol, TRIAL_TOL), goal.tol):
-            search = DegreeSearch(degree, slope, limits)
+        for tol in (goal.tol,) if few else (max(goal.tol, TRIAL_TOL), goal.tol):
+            search = DegreeSearch(degree, slope, limits, scan=few)
             level, last = replace(goal, tol=tol), Effort()
             eps, state = _search_among_all(screener, level, eps, state, wish, search, effort)
+            found = search.best_miss <= DEGREE_TOL
             state = approach(screener, goal.at(eps), state, last)
+            while search.correct(eps, reached := expected_degree(state, wish)):
+                eps = search.best_eps or eps
+                state = approach(screener, goal.at(eps), state, last)
             effort.add(last)
-            near_enough = search.miss(expected_degree(state, wish)) <= DEGREE_TOL
-            if near_enough or search.best_miss > DEGREE_TOL or tol == goal.tol:
+            if search.miss(reached) <= DEGREE_TOL or not found or tol == goal.tol:
                 break
         return state
 
@@ -111,13 +119,14 @@ def solve_for_degree(
     if solution.floors is None:
         return solution
     limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
-    search = DegreeSearch(degree, slope, limits)
-    while search.n_trials < FLOORED_TRIALS:
+    search = DegreeSearch(degree, slope, limits, scan=few)
+    while search.n_trials < (MAX_TRIALS if few else FLOORED_TRIALS):
         if search.n_trials and solution.certificate.status == Status.NOT_CONVERGED:
-            break  # eps is too small for double precision
-        nearer = search.miss(solution.mean_degree) < search.best_miss
-        best = solution if nearer else best
-        following = search.propose(solution.certificate.eps, solution.mean_degree)
+            following = search.skip()  # eps is too small for double precision
+        else:
+            nearer = search.miss(solution.mean_degree) < search.best_miss
+            best = solution if nearer else best
+            following = search.propose(solution.certificate.eps, solution.mean_degree)
         if following is None:
             break
         eps, effort, shift = following, Effort(), solution.u - plain.u
@@ -213,9 +222,8 @@ def _search_among_all(
             reached = np.inf  # more neighbors than fit into memory: eps is too large
         total.add(effort)
         logger.debug("eps %.4g: mean degree %.2f", trial, reached)
-        if np.isfinite(reached) and state.error(level) > LOOSE_TOL:
-            break
-        trial = search.propose(trial, reached)
+        failed = np.isfinite(reached) and state.error(level) > LOOSE_TOL
+        trial = search.skip() if failed else search.propose(trial, reached)
     return search.best_eps or eps, state
 
 
@@ -228,6 +236,8 @@ PROGRESS = 0.5  # unless the last step has divided the distance in log degree by
 JUMP_WIDTH = 1e-5  # a bracket of log eps narrower than this encloses a jump of the degree
 # Multiples of the best eps to try if the goal cannot be reached.
 RATIOS_BESIDE = tuple(s for r in (600.0, 30.0, 8.0, 3.0, 1.5) for s in (1.0 / r, r))
+# The same for few points, from the largest: decreasing eps starts each solve near its solution.
+SCANNED_RATIOS = tuple(10.0 ** np.linspace(3.0, -3.0, 61))
 LEAST_DEGREE = 1e-3  # used in logarithms instead of zero
 
 
@@ -239,18 +249,32 @@ class DegreeSearch:
         degree: float,
         slope: float = USUAL_SLOPE,
         limits: tuple[float, float] = (0.0, np.inf),
+        *,
+        scan: bool = False,
     ) -> None:
         self.goal = float(np.log(degree))
         self.slope = slope
         self.n_trials = 0
-        self.best_eps: float | None = None
-        self.best_miss = np.inf
+        self._misses: dict[float, float] = {}  # of the trials, by eps
+        self._confirmed: set[float] = set()
         with np.errstate(divide="ignore"):
             self._limits = float(np.log(limits[0])), float(np.log(limits[1]))
         self._below = -np.inf  # largest log eps so far whose degree is too small
         self._above = np.inf
         self._last: tuple[float, float] | None = None
-        self._ratios = list(RATIOS_BESIDE)
+        self._scan = scan
+        self._center: float | None = None  # of the ratios, once the search has ended at a jump
+        self._ratios = list(SCANNED_RATIOS if scan else RATIOS_BESIDE)
+
+    @property
+    def best_eps(self) -> float | None:
+        """The trial that came nearest to the goal, None before the first."""
+        return min(self._misses, key=lambda eps: self._misses[eps], default=None)
+
+    @property
+    def best_miss(self) -> float:
+        """How near that was."""
+        return min(self._misses.values(), default=np.inf)
 
     def miss(self, degree: float) -> float:
         """Distance from the goal in log degree."""
@@ -260,11 +284,10 @@ class DegreeSearch:
         """The next value to try; None if the goal is reached or nothing is left to try."""
         self.n_trials += 1
         miss = self.miss(degree)
-        if miss < self.best_miss:
-            self.best_eps, self.best_miss = eps, miss
+        self._misses[eps] = min(miss, self._misses.get(eps, np.inf))
         if miss <= DEGREE_TOL:
             return None
-        if len(self._ratios) < len(RATIOS_BESIDE):
+        if self._center is not None:
             return self._beside_the_best()
         x, y = float(np.log(eps)), _log_degree(degree)
         last_step, nearer = 0.0, False
@@ -284,15 +307,35 @@ class DegreeSearch:
             return self._beside_the_best()
         return float(np.exp(following))
 
+    def correct(self, eps: float, degree: float) -> bool:
+        """Record the degree of a solution; whether another trial may be nearer than this.
+
+        Beside a jump the degree of a trial is a matter of rounding. With few points other trials
+        are worth a second look.
+        """
+        self._misses[eps] = self.miss(degree)
+        self._confirmed.add(eps)
+        return self._scan and self.best_eps not in self._confirmed
+
+    def skip(self) -> float | None:
+        """The next value after one that could not be solved; smaller ones cannot be either."""
+        scanning = self._center is not None
+        return None if scanning or not self._scan else self._beside_the_best()
+
     def _beside_the_best(self) -> float | None:
         """Values around the best one, for a goal that no eps reaches.
 
-        Uneven masses limit the degree, and the largest degree is not at the largest eps.
+        Uneven masses limit the degree, and the largest degree is not at the largest eps. With few
+        points the degree is not monotone at all.
         """
-        bracketed = np.isfinite(self._below) and np.isfinite(self._above)
-        if bracketed or self.best_eps is None or not self._ratios:
+        if self.best_eps is None or not self._ratios:
             return None
-        return self.best_eps * self._ratios.pop(0)
+        bracketed = np.isfinite(self._below) and np.isfinite(self._above)
+        if bracketed and not self._scan:
+            return None
+        if self._center is None or not self._scan:
+            self._center = self.best_eps
+        return self._center * self._ratios.pop(0)
 
     def _learn_slope(self, x: float, y: float) -> None:
         if not np.isfinite(y):
