@@ -9,6 +9,7 @@ from importlib.metadata import version
 import dask.array as da
 import pytest
 from distributed import Client, LocalCluster
+from distributed.comm import CommClosedError
 
 import otgraph.distributed
 from otgraph.distributed import _checks, _cluster
@@ -128,6 +129,16 @@ def test_workers_too_small_for_their_own_process_are_refused_before_any_task(rng
         pytest.raises(MemoryLimitError, match="memory_limit"),
     ):
         quadratic_ot_graph(X, mean_degree=10, client=client, block_rows=1000)
+
+
+def test_a_worker_that_dies_while_it_answers_is_not_called_a_lost_scheduler(client, monkeypatch):
+    def died(*_, **__):
+        msg = "in <TCP (closed) Scheduler Broadcast>: Stream is closed"
+        raise CommClosedError(msg)
+
+    monkeypatch.setattr(client, "run", died)
+    with pytest.raises(MemoryLimitError, match="A worker died"):
+        _checks.ask_workers(Cluster(client))
 
 
 def test_workers_that_all_pause_end_the_computation_with_an_error(client, monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,6 +91,14 @@ def drain(
     return chunks
 
 
+def _equal_parts(chunks: list[PairChunk], n_parts: int) -> list[deque[PairChunk]]:
+    """The chunks in order, in parts with about as many pairs each."""
+    ends = np.cumsum([len(i) for i, _, _ in chunks])
+    cuts = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, n_parts + 1)[1:-1])
+    bounds = [0, *cuts.tolist(), len(chunks)]
+    return [deque(chunks[a:b]) for a, b in pairwise(bounds)]
+
+
 def _empty_pairs(counts: LongArray) -> Pairs:
     indptr = np.concatenate(([0], np.cumsum(counts)))
     return Pairs(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
@@ -115,8 +125,10 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
 
     The list ``chunks`` is emptied to free memory early.
     """
-    # Each group counts its own entries, which gives it its own range in every row.
-    groups = [chunks[g::FILL_GROUPS] for g in range(FILL_GROUPS)]
+    # Each group counts its own entries, which gives it its own range in every row. Chunks of a
+    # screen come in the order of their points. Kept in it, rows are nearly sorted when they are
+    # filled, and insertion sort is fast.
+    groups = _equal_parts(chunks, FILL_GROUPS)
     chunks.clear()
     cursors = np.zeros((FILL_GROUPS, n), dtype=np.int64)
 
@@ -132,7 +144,7 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
 
     def fill(g: int) -> None:
         while groups[g]:  # frees each chunk after it was copied
-            kernels.fill_both(*groups[g].pop(), cursors[g], indices, costs)
+            kernels.fill_both(*groups[g].popleft(), cursors[g], indices, costs)
 
     workers.run(fill, range(FILL_GROUPS))
     blocks = row_blocks(n, SORT_BLOCK_ROWS)

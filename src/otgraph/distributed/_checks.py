@@ -29,6 +29,12 @@ KERNEL_BYTES = 100_000_000
 ROW_BYTES = 60 * (16 + 16 + 12)
 
 
+WORKER_DIED = (
+    "A worker died while it loaded otgraph, most likely because Dask ends workers that reach their "
+    "limit. Start fewer workers with more memory (`memory_limit`)."
+)
+
+
 class WorkerFacts(NamedTuple):
     """Version of otgraph and number of threads of a worker; its memory, and what it holds now."""
 
@@ -72,9 +78,16 @@ def find_client(client: Client | None) -> Client:
 
 def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
     """Facts of all workers; raises if one of them cannot be used."""
+    distributed = require("distributed", "distributed")
     try:
         with cluster.errors():
             facts: dict[str, WorkerFacts] = cluster.client.run(_facts)
+    except ClusterError as error:
+        # The scheduler is there, so it was a worker that closed the connection.
+        closed = isinstance(error.__cause__, distributed.comm.CommClosedError)
+        if not closed or cluster.client.status != "running":
+            raise
+        raise MemoryLimitError(WORKER_DIED) from error
     except ImportError as error:
         msg = f"Every worker must have otgraph installed; one says: {error}."
         raise ClusterError(msg) from error
