@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from otgraph._kernels import restricted as kernels
+from otgraph._kernels.components import component_labels
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.interface import Curvature, Evaluation, Restricted, TransportPlan
 
@@ -242,9 +241,7 @@ class Plan(TransportPlan):
 
     def component_labels(self) -> LongArray:
         """Connected component of every point."""
-        n = len(self.loops)
-        pattern = sp.csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
-        return np.asarray(connected_components(pattern, directed=False)[1], dtype=np.int64)
+        return component_labels(self.indptr, self.indices)
 
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""

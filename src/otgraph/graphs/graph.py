@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from otgraph._kernels.components import component_labels
 from otgraph._optional import require
 from otgraph.graphs import distances, extension
 from otgraph.graphs._canonical import canonical_weights, plain_params
@@ -167,8 +167,8 @@ class Graph(BaseGraph):
 
     @cached_property
     def _components(self) -> tuple[int, IntArray]:
-        count, labels = connected_components(self.weights, directed=False)
-        return int(count), labels.astype(np.int32, copy=False)
+        labels = component_labels(self.weights.indptr, self.weights.indices)
+        return int(labels.max()) + 1, labels.astype(np.int32)
 
     def transition(self) -> SparseMatrix:
         """Random-walk matrix D⁻¹W: rows sum to one.
