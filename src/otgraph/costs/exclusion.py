@@ -51,14 +51,12 @@ class NearCells:
     def __init__(self, cells: Partition, n_near: int, rows: LongArray | None) -> None:
         self._cells = cells
         self._wanted: BoolArray | None = None
+        partners = cells.partners(n_near)
         if rows is not None:
             self._wanted = np.zeros(cells.offsets[-1], dtype=np.bool_)
             self._wanted[rows] = True
-        partners: list[set[int]] = [{b} for b in range(cells.n_cells)]
-        for b, near in enumerate(cells.nearest(n_near)):
-            for c in near.tolist():
-                partners[b].add(c)
-                partners[c].add(b)
+            wanted_cells = np.logical_or.reduceat(self._wanted, cells.offsets[:-1])
+            partners = [near[wanted_cells[near]] for near in partners]
         self._partners = partners
         self.batches: list[Batch] = row_blocks(cells.n_cells, BATCH_CELLS)
 
@@ -66,9 +64,9 @@ class NearCells:
         """One block for each cell of the batch."""
         offsets = self._cells.offsets
         for b in range(*batch):
-            near = sorted(self._partners[b])
+            near = self._partners[b]
             if self._wanted is None:
-                rows = self._cells.members([c for c in near if c <= b])
+                rows = self._cells.members(near[near <= b])
             else:
                 rows = self._cells.members(near)
                 rows = rows[self._wanted[rows]]

@@ -16,8 +16,6 @@ from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from otgraph.typing import Float32Array, FloatArray, IntArray, LongArray
 
 # Sample size per cell and number of rounds of k-means. More of either changes the share of
@@ -36,7 +34,7 @@ class Partition:
     offsets: LongArray
     centers: FloatArray
     radii: FloatArray
-    _near: dict[tuple[int, int], list[LongArray]] = field(default_factory=dict, repr=False)
+    _near: dict[tuple[int | str, int], list[LongArray]] = field(default_factory=dict, repr=False)
 
     @property
     def n_cells(self) -> int:
@@ -48,10 +46,12 @@ class Partition:
         """The cell of every point."""
         return np.repeat(np.arange(self.n_cells), np.diff(self.offsets))
 
-    def members(self, cells: Iterable[int]) -> IntArray:
+    def members(self, cells: LongArray) -> IntArray:
         """The points of some cells."""
-        ranges = [np.arange(self.offsets[c], self.offsets[c + 1], dtype=np.int32) for c in cells]
-        return np.concatenate(ranges)
+        starts = self.offsets[cells]
+        sizes = self.offsets[cells + 1] - starts
+        shifts = starts - (np.cumsum(sizes) - sizes)
+        return np.arange(sizes.sum(), dtype=np.int32) + np.repeat(shifts, sizes).astype(np.int32)
 
     def nearest(self, count: int, n_points: int = 1) -> list[LongArray]:
         """For each cell the nearest cells, itself included: ``count``, or enough for n_points.
@@ -61,6 +61,18 @@ class Partition:
         if (count, n_points) not in self._near:
             self._near[count, n_points] = self._nearest(count, n_points)
         return self._near[count, n_points]
+
+    def partners(self, count: int) -> list[LongArray]:
+        """For each cell itself, its nearest cells, and those that have it among their nearest."""
+        if ("partners", count) not in self._near:
+            near, every = self.nearest(count), np.arange(self.n_cells)
+            ends = np.concatenate([every, np.repeat(every, [len(cells) for cells in near])])
+            others = np.concatenate([every, *near])
+            both = np.concatenate([ends * self.n_cells + others, others * self.n_cells + ends])
+            first, second = np.divmod(np.unique(both), self.n_cells)
+            cuts = np.searchsorted(first, np.arange(1, self.n_cells))
+            self._near["partners", count] = np.split(second, cuts)
+        return self._near["partners", count]
 
     def _nearest(self, count: int, n_points: int) -> list[LongArray]:
         sizes = np.diff(self.offsets)
