@@ -34,7 +34,10 @@ def judge_degree(seed):
             return [("heavy masses, degree reached", "")]
         values = graph.certificate.eps * np.geomspace(1e-4, 1e4, 81)
         degrees = possible_degrees(X, values, graph, mass=mass, n_jobs=1)
-    told += f" reached {graph.mean_degree:.3f}, possible {degrees.min():.2f} to {degrees.max():.2f}"
+    possible = degrees[np.isfinite(degrees)]
+    told += (
+        f" reached {graph.mean_degree:.3f}, possible {possible.min():.2f} to {possible.max():.2f}"
+    )
     nearest = np.min(np.abs(np.log(degrees / goal)))
     if abs(np.log(graph.mean_degree / goal)) <= nearest + NEAR:
         return [("heavy masses, nearest degree", "")]
@@ -42,7 +45,10 @@ def judge_degree(seed):
 
 
 def possible_degrees(X, values, graph, **options):
-    """Mean degrees of the graphs for other eps, with the minimum flows that ``graph`` has."""
+    """Mean degrees of the graphs for other eps, with the minimum flows that ``graph`` has.
+
+    A graph that could not be solved has none of these flows, and an infinite degree here.
+    """
     options["tol"] = TRUE_TOL
     wished = 0 if graph.floors is None else graph.params["min_degree"]
     try:
@@ -50,4 +56,10 @@ def possible_degrees(X, values, graph, **options):
     except InfeasibleError:  # there is no room for the flows at every eps
         path = otgraph.eps_path(X, values, min_degree=0, **options)
     faint = FAINT * graph.mass.mean()
-    return np.array([2.0 * np.sum(other.edges().weight > faint) / other.n for other in path])
+    return np.array([_degree(other, faint) for other in path])
+
+
+def _degree(graph, faint):
+    if graph.certificate.status == "not_converged":
+        return np.inf
+    return 2.0 * np.sum(graph.edges().weight > faint) / graph.n

@@ -158,7 +158,8 @@ def _judge_degree(problem, graph, where):
     miss = np.abs(np.log(np.maximum(degrees, 1e-3) / goal))
     if abs(np.log(graph.mean_degree / goal)) <= miss.min() + 0.02:
         return "degree nearest", ""
-    if not degrees.min() / 1.02 <= goal <= degrees.max() * 1.02:
+    possible = degrees[np.isfinite(degrees)]
+    if not len(possible) or not possible.min() / 1.02 <= goal <= possible.max() * 1.02:
         return "degree out of reach", ""
     best = int(miss.argmin())
     found = f"degree {graph.mean_degree:.3f}, {degrees[best]:.3f} at eps {values[best]:.4g}: "

@@ -238,6 +238,7 @@ JUMP_WIDTH = 1e-5  # a bracket of log eps narrower than this encloses a jump of 
 RATIOS_BESIDE = tuple(s for r in (600.0, 30.0, 8.0, 3.0, 1.5) for s in (1.0 / r, r))
 # The same for few points, from the largest: decreasing eps starts each solve near its solution.
 SCANNED_RATIOS = tuple(10.0 ** np.linspace(3.0, -3.0, 61))
+PLATEAU = 8  # equal degrees in a row after which smaller eps are not tried
 LEAST_DEGREE = 1e-3  # used in logarithms instead of zero
 
 
@@ -257,6 +258,7 @@ class DegreeSearch:
         self.n_trials = 0
         self._misses: dict[float, float] = {}  # of the trials, by eps
         self._confirmed: set[float] = set()
+        self._last_miss, self._equal = np.inf, 0
         with np.errstate(divide="ignore"):
             self._limits = float(np.log(limits[0])), float(np.log(limits[1]))
         self._below = -np.inf  # largest log eps so far whose degree is too small
@@ -285,10 +287,13 @@ class DegreeSearch:
         self.n_trials += 1
         miss = self.miss(degree)
         self._misses[eps] = min(miss, self._misses.get(eps, np.inf))
+        self._equal = self._equal + 1 if miss == self._last_miss else 0
+        self._last_miss = miss
         if miss <= DEGREE_TOL:
             return None
         if self._center is not None:
-            return self._beside_the_best()
+            ended = self._scan and self._equal >= PLATEAU and eps < self._center
+            return None if ended else self._beside_the_best()
         x, y = float(np.log(eps)), _log_degree(degree)
         last_step, nearer = 0.0, False
         if self._last is not None:
