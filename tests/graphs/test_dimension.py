@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-import otgraph
 from otgraph import datasets, intrinsic_dimension
 from otgraph.graphs.dimension import FEW, NOISE
 

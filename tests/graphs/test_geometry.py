@@ -51,7 +51,12 @@ class TestDensity:
 
     @pytest.mark.parametrize(
         "options",
-        [{"power": 1.0}, {"power": 3.0}, {"normalize": False}, {"metric": "sqeuclidean", "power": 1}],
+        [
+            {"power": 1.0},
+            {"power": 3.0},
+            {"normalize": False},
+            {"metric": "sqeuclidean", "power": 1},
+        ],
     )
     @pytest.mark.parametrize("method", CONSTRUCTIONS)
     def test_does_not_depend_on_the_cost(self, method, options):
@@ -177,7 +182,9 @@ class TestWithoutDensity:
         assert otgraph.subspace_angle(new, sample.X[N:]) < 0.08
 
     @pytest.mark.parametrize("eps", [1e-4, 1e-2, 1.0, 100.0])
-    @pytest.mark.parametrize("options", [{}, {"self_loops": True}, {"min_degree": 4, "connect": True}])
+    @pytest.mark.parametrize(
+        "options", [{}, {"self_loops": True}, {"min_degree": 4, "connect": True}]
+    )
     def test_is_defined_for_every_plan(self, eps, options, rng):
         """Potentials may be negative or not unique; floors and loops may hold most of the mass."""
         X = np.concatenate([rng.normal(size=(40, 2)), 30 + rng.normal(size=(5, 2)), [[99.0, 0.0]]])

@@ -220,9 +220,9 @@ def _slopes(graphs: list[TransportGraph]) -> tuple[float, float, FloatArray]:
     around = [neighborhoods(graph) for graph in graphs]
     w = around[0].power
     with_neighbors = np.all([each.mass > 0.0 for each in around], axis=0)
-    levels = np.array(
-        [np.log(each.level) for each in around if isinstance(each, Paraboloids)]
-    )[:, with_neighbors]
+    levels = np.array([np.log(each.level) for each in around if isinstance(each, Paraboloids)])[
+        :, with_neighbors
+    ]
     log_eps = np.log([graph.eps for graph in graphs])
     local = _dimension(np.diff(levels.mean(axis=1)) / np.diff(log_eps), w)
     slopes = (levels[-1] - levels[0]) / (log_eps[-1] - log_eps[0])

@@ -95,14 +95,17 @@ class Paraboloids(Neighborhoods):
     level: FloatArray  # v
 
     def dimension(self) -> float:
+        """From d / (d + 2w), the mean cost over 2v."""
         w, of = self.power, self.known
         share = float(np.mean(self.mean_cost[of] / (2.0 * self.level[of])))  # d / (d + 2w)
         return 2.0 * w * share / (1.0 - share)
 
     def log_relative_density(self, dim: float) -> FloatArray:
+        """Rows sum to m ∝ p v^((w + d)/w)."""
         return self.log_mass() - (self.power + dim) / self.power * np.log(self.level)
 
     def log_constant(self, dim: float) -> float:
+        """The integral of the paraboloid."""
         w = self.power
         weights = np.log(w / (w + dim)) + (w + dim) / w * np.log(2.0) - np.log(self.eps)
         return -float(
@@ -110,9 +113,11 @@ class Paraboloids(Neighborhoods):
         )
 
     def log_step(self) -> FloatArray:
+        """The squared radius (2v)^(2/w)."""
         return np.asarray(2.0 / self.power * np.log(self.level))
 
     def log_unit(self, dim: float) -> float:
+        """Half the mean square step over d, in units of h."""
         w = self.power
         moment = (dim + w) / (2.0 * (dim + 2.0) * (dim + 2.0 + w))
         return float(np.log(moment) + 2.0 / w * np.log(2.0 * self.scale))
@@ -125,20 +130,25 @@ class Exponentials(Neighborhoods):
     potentials: FloatArray
 
     def dimension(self) -> float:
+        """From d ε / w, the mean cost."""
         return float(self.power / self.eps * np.mean(self.mean_cost[self.known]))
 
     def log_relative_density(self, dim: float) -> FloatArray:
+        """Rows sum to m ∝ p e^(2u/ε)."""
         return self.log_mass() - 2.0 * self.potentials / self.eps
 
     def log_constant(self, dim: float) -> float:
+        """The integral of the kernel."""
         w = self.power
         weights = gammaln(1.0 + dim / w) + dim / w * np.log(self.eps * self.scale)
         return -float(np.log(len(self.mass)) + _log_ball(dim) + weights)
 
     def log_step(self) -> FloatArray:
+        """Steps are the same everywhere."""
         return np.zeros(len(self.mass))
 
     def log_unit(self, dim: float) -> float:
+        """Half the mean square step over d."""
         w = self.power
         moment = gammaln((dim + 2.0) / w) - gammaln(dim / w) - np.log(2.0 * dim)
         return float(moment + 2.0 / w * np.log(self.eps * self.scale))
@@ -160,8 +170,8 @@ def wants_correction(density: str, dim: float | None) -> bool:
 def neighborhoods(graph: Graph) -> Neighborhoods:
     """The neighborhoods of a graph whose weights tell the density."""
     method = graph.params.get("method")
-    has_potentials = hasattr(graph, "potentials")
-    if not (has_potentials and method in ("quadratic", "entropic")) and method != "gaussian":
+    u: FloatArray | None = getattr(graph, "potentials", None)
+    if not (u is not None and method in ("quadratic", "entropic")) and method != "gaussian":
         msg = (
             f"is {method!r}, whose weights do not tell the density: build it with "
             "quadratic_ot_graph, entropic_ot_graph or gaussian_graph."
@@ -175,11 +185,12 @@ def neighborhoods(graph: Graph) -> Neighborhoods:
     scale = float(graph.params.get("scale") or 1.0)
     if metric == "cosine":  # 1 - cos is half the squared distance
         scale *= 2.0**given
-    u = graph.potentials if has_potentials else np.zeros(graph.n)
+    if u is None:
+        u = np.zeros(graph.n)
     i, j, weight = _own_edges(graph)
 
     def sums(values: FloatArray) -> FloatArray:
-        return np.bincount(i, weights=values, minlength=graph.n)
+        return np.bincount(i, weights=values, minlength=graph.n).astype(np.float64, copy=False)
 
     mass = sums(weight)
     per_mass = 1.0 / np.where(mass > 0.0, mass, 1.0)
