@@ -115,8 +115,8 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
         _against_others(
             scores, n, CORRECTED, (DIFFUSION, KNN), UNEVEN,
             "Beyond the paper: unevenly sampled, quadratic OT with the density divided out is "
-            "closer to Laplace-Beltrami than diffusion maps (alpha = 1) and kNN graphs with the same "
-            "mean square step, with or without a border.",
+            "closer to Laplace-Beltrami than diffusion maps (alpha = 1) and kNN graphs with the "
+            "same mean square step, with or without a border.",
         ),
         _fixed_eps(
             closed, FIXED_CORRECTED, UNEVEN,

@@ -28,6 +28,8 @@ SMALLEST_EIGENVALUE = 1e-10
 # Without the density, coordinates of a new point are at most so many times the mean of those around
 # it, the inverse of this number. Only points in regions without others, or fast modes, get there.
 SMALLEST_SHARE = 0.1
+# If fewer points than this share count, the others are a dot beside them.
+FEWEST_COUNTED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +193,8 @@ def eigenmaps(
             coordinates[members, :found] = modes.vectors
             missing += wanted - found
     _warn(graph, k, missing, max_restarts)
+    if correction is not None:
+        _warn_of_few_points(graph)
     largest = int(np.bincount(graph.component_labels).argmax())
     return Embedding(
         coordinates, values[largest].copy(), values, graph.component_labels, correction
@@ -246,3 +250,17 @@ def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
             "eigenvalues allow it."
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+
+
+
+def _warn_of_few_points(graph: Graph) -> None:
+    """Warn if a few points stand for nearly all of the volume."""
+    volume = np.asarray(graph.weights.sum(axis=1)).ravel()
+    counted = float(volume.sum() ** 2 / np.square(volume).sum())  # n if all are equal
+    if counted < FEWEST_COUNTED * graph.n:
+        msg = (
+            f"Without the density, coordinates are about {max(1, round(counted)):,} of the "
+            f"{graph.n:,} points, which lie far from the others and stand for nearly all of the "
+            "volume. Drop outliers, pass a smaller `dim`, or keep the density."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=3)
