@@ -233,18 +233,17 @@ def log_density(graph: Graph, dim: float | None) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Corrected:
-    """A graph without the density, and what new points need."""
+class Correction:
+    """How the density was divided out of a graph: what new points and eigenvalues need."""
 
-    weights: SparseMatrix  # with loops; row sums are proportional to the volumes of the points
     dim: float
     rate: float  # eigenvalue of Laplace-Beltrami over 1 - λ of the random walk
     factors: FloatArray  # a
     steps: FloatArray  # h, such that 1 - λ is a mean step times the eigenvalue
 
 
-def corrected(graph: Graph, dim: float | None) -> Corrected:
-    """Divide the density out; see :meth:`Graph.without_density`."""
+def corrected(graph: Graph, dim: float | None) -> tuple[SparseMatrix, Correction]:
+    """Weights without the density, with loops; see :meth:`Graph.without_density`."""
     around = neighborhoods(graph)
     dim = checked_dimension(around, dim)
     log_step = around.log_step()
@@ -273,4 +272,4 @@ def corrected(graph: Graph, dim: float | None) -> Corrected:
     weights = sp.csr_matrix(weights + sp.diags(loops, format="csr"))
     weights.eliminate_zeros()
     rate = float(np.exp(-around.log_unit(dim) - middle) / smallest)
-    return Corrected(weights, dim, rate, factors, steps / smallest)
+    return weights, Correction(dim, rate, factors, steps / smallest)

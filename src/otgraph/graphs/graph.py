@@ -279,10 +279,10 @@ class Graph(BaseGraph):
         >>> (graph.params["rate"] * values).round(1)  # 1 and 1 on the unit circle
         array([1., 1.])
         """
-        found = geometry.corrected(self, dim)
+        weights, found = geometry.corrected(self, dim)
         method = f"{self.params.get('method')}, density divided out"
         params = {**self.params, "method": method, "dim": found.dim, "rate": found.rate}
-        return Graph(weights=found.weights, params=params, points=self.points)
+        return Graph(weights=weights, params=params, points=self.points)
 
     def edges(self) -> Edges:
         """Each edge once, as arrays ``i < j`` and ``weight``; self-loops are left out."""

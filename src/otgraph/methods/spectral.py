@@ -20,7 +20,7 @@ from otgraph.methods._graphs import as_graph, check_rows, transition_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from otgraph.graphs.geometry import Corrected
+    from otgraph.graphs.geometry import Correction
     from otgraph.typing import FloatArray, IntArray, LongArray, PointsLike, SparseMatrix
 
 # Modes with a smaller eigenvalue cannot be extended to new points.
@@ -69,7 +69,7 @@ class Embedding:
     eigenvalues: FloatArray
     component_eigenvalues: FloatArray
     component_labels: IntArray
-    correction: Corrected | None = None
+    correction: Correction | None = None
 
     @property
     def laplacian_eigenvalues(self) -> FloatArray | None:
@@ -172,9 +172,10 @@ def eigenmaps(
     """
     graph = as_graph(graph)
     k = check_count(n_components, "n_components")
-    correction = corrected(graph, dim) if wants_correction(density, dim) else None
-    if correction is not None:
-        graph = Graph(correction.weights)
+    correction = None
+    if wants_correction(density, dim):
+        weights, correction = corrected(graph, dim)
+        graph = Graph(weights)
     tol = check_positive(tol, "tol")
     max_restarts = check_count(max_restarts, "max_restarts")
     if k > graph.n - 1:
@@ -250,7 +251,6 @@ def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
             "eigenvalues allow it."
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=3)
-
 
 
 def _warn_of_few_points(graph: Graph) -> None:
