@@ -113,7 +113,7 @@ def test_small_run():
         degree=40.0,
     )
     scores, summary, pictures = run_small(EXPERIMENT, parameters)
-    assert len(summary.claims) == 10
+    assert len(summary.claims) == 11
     assert all(claim.reason for claim in summary.claims)
     assert pictures == ["even", "uneven-eigenfunctions", "uneven-eigenvalues", "border"]
     # The largest n is for surfaces at a fixed eps.

@@ -40,6 +40,7 @@ EIGENFUNCTIONS = "eigenfunction error"
 OWN_EIGENVALUES = "eigenvalue error, own limit"
 OWN_EIGENFUNCTIONS = "eigenfunction error, own limit"
 STEP_RATIO = "first eigenvalue over theory"
+DEGREE = "mean degree"
 BOTH = {EIGENVALUES: "eigenvalues", EIGENFUNCTIONS: "eigenfunctions"}
 OWN = {OWN_EIGENVALUES: "eigenvalues", OWN_EIGENFUNCTIONS: "eigenfunctions"}
 
@@ -113,10 +114,15 @@ def summarize(scores: Scores, parameters: Parameters) -> Summary:
         )
     claims += [
         _against_others(
-            scores, n, CORRECTED, (DIFFUSION, KNN), UNEVEN,
+            scores, n, CORRECTED, (KNN,), UNEVEN,
             "Beyond the paper: unevenly sampled, quadratic OT with the density divided out is "
-            "closer to Laplace-Beltrami than diffusion maps (alpha = 1) and kNN graphs with the "
-            "same mean square step, with or without a border.",
+            "closer to Laplace-Beltrami than kNN graphs with the same mean square step, with or "
+            "without a border.",
+        ),
+        _against_others(
+            scores, n, CORRECTED, (DIFFUSION,), UNEVEN,
+            "Beyond the paper: it is closer than diffusion maps (alpha = 1) with the same mean "
+            "square step, with or without a border.",
         ),
         _fixed_eps(
             closed, FIXED_CORRECTED, UNEVEN,

@@ -33,6 +33,7 @@ from otgraph.experiments._framework.methods import (
 from otgraph.experiments._framework.statistics import rate
 from otgraph.experiments._laplace_claims import (
     AT_FIXED_EPS,
+    DEGREE,
     DIFFUSION,
     DIVIDED_OUT,
     EIGENFUNCTIONS,
@@ -175,7 +176,7 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
         _, scores[OWN_EIGENVALUES], scores[OWN_EIGENFUNCTIONS] = errors_against(kappa, q)
     if not kappa and task.method not in DIVIDED_OUT:  # whose step is arbitrary
         scores[STEP_RATIO] = step / manifold.step(radius)
-    yield {}, {**scores, "mean degree": found.mean_degree}
+    yield {}, {**scores, DEGREE: found.mean_degree}
 
 
 def support_radius(
