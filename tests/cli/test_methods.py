@@ -67,7 +67,7 @@ class TestEmbed:
         np.testing.assert_allclose(np.load("e.npy"), expected.coordinates)
         assert facts["dim"] == 2.0
         np.testing.assert_allclose(facts["laplacian_eigenvalues"], expected.laplacian_eigenvalues)
-        found = cli("embed", table, "-o", "e.npy", "--eps", 1, "--drop", "kind", "--dim", 2)
+        found = cli("embed", table, "-o", "f.npy", "--eps", 1, "--drop", "kind", "--dim", 2)
         assert found.code == 1
         assert "--dim is used with" in found.err
 
