@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 data = pytest.importorskip("benchmarks.data")
@@ -47,3 +48,11 @@ def test_solve_only_does_no_search(monkeypatch):
     monkeypatch.setattr(TransportProblem, "solve", watched)
     jobs.solve_only(X, eps=1.0, search="exact")
     assert starts[-1] is not None
+
+
+def test_other_estimates_of_the_dimension():
+    """The formulas that `intrinsic_dimension` is compared with, on a cube of three dimensions."""
+    geometry = pytest.importorskip("benchmarks.geometry")
+    X = np.random.default_rng(0).uniform(size=(3000, 3))
+    assert geometry.levina_bickel(X) == pytest.approx(3.0, rel=0.1)
+    assert geometry.two_nn(X) == pytest.approx(3.0, rel=0.1)

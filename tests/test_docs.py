@@ -25,6 +25,7 @@ ELSEWHERE = {
         "choosing.md",
         "choosing_options.md",
         "choosing_graph.md",
+        "geometry.md",
     ),
     "tests/singlecell/test_docs.py": (
         "singlecell.md",

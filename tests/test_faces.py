@@ -63,6 +63,7 @@ def test_estimator(name):
 # Functions that show the keywords of quadratic graphs, and what else they take.
 PASSING_ON = {
     "path": (otgraph.eps_path, set()),
+    "dimension": (otgraph.intrinsic_dimension, set()),
     "choice": (otgraph.choose_eps, {"labels", "split", "prepare", "mu", "n_folds"}),
     "page": (
         otgraph.plots.explore,

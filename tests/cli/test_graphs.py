@@ -84,6 +84,14 @@ class TestInfo:
             "words": ["right", "left"], "missing": 0, "distinct": 2,
         }  # fmt: skip
 
+    def test_dimension(self, cli, graph):
+        np.save("circle.npy", otgraph.datasets.circle(500).X)
+        facts = cli("info", "circle.npy", "--dimension", "--json").json
+        assert abs(facts["dimension"]["value"] - 1) < 0.1
+        assert "dimension   1.0" in cli("info", "circle.npy", "--dimension").out
+        graph.save("g.otg")
+        assert "holds a graph" in cli("info", "g.otg", "--dimension").err
+
     def test_arrays(self, cli, X):
         X[3, 1] = np.nan
         np.save("x.npy", X.astype(np.float32))

@@ -60,6 +60,17 @@ class TestEmbed:
         done = cli("embed", table, "-o", "e.csv", "--picture", "e.png", "--eps", 1, *options)
         assert (done.code, done.err) == (0, "")
 
+    def test_without_the_density(self, cli, table, graph):
+        options = ("--eps", 1, "--drop", "kind", "--density", "corrected")
+        facts = cli("embed", table, "-o", "e.npy", *options, "--dim", 2, "--json").json
+        expected = otgraph.eigenmaps(graph, density="corrected", dim=2)
+        np.testing.assert_allclose(np.load("e.npy"), expected.coordinates)
+        assert facts["dim"] == 2.0
+        np.testing.assert_allclose(facts["laplacian_eigenvalues"], expected.laplacian_eigenvalues)
+        found = cli("embed", table, "-o", "f.npy", "--eps", 1, "--drop", "kind", "--dim", 2)
+        assert found.code == 1
+        assert "--dim is used with" in found.err
+
     def test_of_weights(self, cli, graph):
         sp.save_npz("w.npz", graph.weights)
         assert cli("embed", "w.npz", "-o", "e.npy", "--weights").code == 0

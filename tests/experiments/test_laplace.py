@@ -8,7 +8,7 @@ import pytest
 
 import otgraph
 from otgraph.experiments._framework.statistics import course, falls, rate
-from otgraph.experiments._manifolds import MANIFOLDS, corrected, mode_values, modes
+from otgraph.experiments._manifolds import CLOSED, MANIFOLDS, mode_values, modes
 from otgraph.experiments.laplace import (
     CORRECTED,
     EIGENFUNCTIONS,
@@ -25,6 +25,9 @@ KNOWN = {
     "circle": [1, 1, 4, 4, 9, 9, 16, 16],
     "sphere": [2] * 3 + [6] * 5 + [12] * 7,
     "torus": [1] * 4 + [2] * 4 + [4] * 4,
+    "half circle": [1, 4, 9, 16],
+    "half sphere": [2] * 2 + [6] * 3 + [12] * 4,
+    "half torus": [1] * 3 + [2] * 2 + [4] * 3,
 }
 
 
@@ -32,10 +35,24 @@ KNOWN = {
 def test_spectra_of_laplace_beltrami(name):
     leading = modes(name, 0.0, 0.0)
     np.testing.assert_allclose([mode.eigenvalue for mode in leading], KNOWN[name], rtol=1e-3)
-    # The first eigenspace is that of the coordinates.
-    sample = MANIFOLDS[name].sample(400)
-    first = mode_values(name, leading[: MANIFOLDS[name].n_first], sample.t)
-    assert otgraph.subspace_angle(first, sample.X) < 1e-3
+    # The first eigenspace is that of the coordinates; on a half, of those not folded.
+    manifold = MANIFOLDS[name]
+    sample = manifold.sample(400)
+    coordinates = sample.X
+    if manifold.whole:
+        coordinates = np.delete(coordinates, 3 if name == "half torus" else 1, axis=1)
+        assert sample.X.min(axis=0)[3 if name == "half torus" else 1] >= 0
+    first = mode_values(name, leading[: manifold.n_first], sample.t)
+    assert otgraph.subspace_angle(first, coordinates) < 1e-3
+
+
+def test_halves_are_sampled_with_the_same_density():
+    for name, manifold in MANIFOLDS.items():
+        if manifold.whole:
+            whole = MANIFOLDS[manifold.whole].sample(500, concentration=0.5)
+            half = manifold.sample(500, concentration=0.5)
+            np.testing.assert_allclose(np.cos(half.t), np.cos(whole.t), atol=1e-12)
+            assert half.t.reshape(500, -1)[:, -1].max() <= np.pi, name
 
 
 def test_weighted_modes_on_the_circle():
@@ -55,7 +72,7 @@ def test_weighted_modes_on_the_circle():
     assert otgraph.subspace_angle(found, expected) < 1e-3
 
 
-@pytest.mark.parametrize("name", MANIFOLDS)
+@pytest.mark.parametrize("name", CLOSED)
 def test_eps_gives_the_radius_and_the_step(name):
     manifold, n = MANIFOLDS[name], 3000
     radius = support_radius(manifold, n, Parameters())
@@ -67,19 +84,6 @@ def test_eps_gives_the_radius_and_the_step(name):
     squares = ((X[pairs.row] - X[pairs.col]) ** 2).sum(axis=1)
     mean_square = (pairs.data * squares).sum() / n
     assert mean_square == pytest.approx(2 * manifold.dim * manifold.step(radius), rel=0.05)
-
-
-def test_loops_only_change_the_row_sums():
-    graph = otgraph.quadratic_ot_graph(MANIFOLDS["sphere"].sample(200).X, 1.0)
-    weights = corrected(graph, 2)
-    assert abs(weights - weights.T).max() < 1e-12
-    sums = np.asarray(weights.sum(axis=1)).ravel()
-    np.testing.assert_allclose(sums / graph.potentials**2, (sums / graph.potentials**2)[0])
-    assert weights.diagonal().min() == 0.0
-    u = graph.potentials
-    expected = graph.weights.toarray() * np.sqrt(np.outer(u, u))
-    off_diagonal = weights.toarray() - np.diag(weights.diagonal())
-    np.testing.assert_allclose(off_diagonal, expected, rtol=1e-12)
 
 
 def test_step_of_an_exact_spectrum():
@@ -101,14 +105,24 @@ def test_rates():
 
 def test_small_run():
     parameters = replace(
-        Parameters(), manifolds=("circle", "sphere"), n=(150, 300), dense_n=150, degree=40.0
+        Parameters(),
+        manifolds=("circle", "sphere", "half circle"),
+        n=(150, 300),
+        large_n=(400,),
+        dense_n=150,
+        degree=40.0,
     )
     scores, summary, pictures = run_small(EXPERIMENT, parameters)
-    assert len(summary.claims) == 7
+    assert len(summary.claims) == 11
     assert all(claim.reason for claim in summary.claims)
-    assert pictures == ["even", "uneven-eigenfunctions", "uneven-eigenvalues"]
+    assert pictures == ["even", "uneven-eigenfunctions", "uneven-eigenvalues", "border"]
+    # The largest n is for surfaces at a fixed eps.
+    large = scores[scores["n"] == 400]
+    assert set(large["manifold"]) == {"sphere"}
+    assert large["method"].str.endswith("fixed eps").all()
     assert scores["value"].notna().all()
-    means = scores.groupby(["score", "density", "method", "n"])["value"].mean()
+    closed = scores[scores["manifold"] != "half circle"]
+    means = closed.groupby(["score", "density", "method", "n"])["value"].mean()
     assert means[STEP_RATIO, "even", "quadratic OT, hollow", 300] == pytest.approx(1, abs=0.1)
     # More points are better, and dividing the density out helps even here.
     for method in (CORRECTED, "kNN"):

@@ -39,6 +39,17 @@ class TestEigenmaps:
         np.testing.assert_array_equal(cells.obsm["X_eigenmaps"], expected.coordinates)
         np.testing.assert_array_equal(cells.uns["X_eigenmaps"]["eigenvalues"], expected.eigenvalues)
 
+    def test_without_the_density(self, cells, graph):
+        ogs.tl.eigenmaps(cells, 4, density="corrected", dim=2)
+        expected = otgraph.eigenmaps(graph, 4, density="corrected", dim=2)
+        np.testing.assert_array_equal(cells.obsm["X_eigenmaps"], expected.coordinates)
+        stored = cells.uns["X_eigenmaps"]
+        np.testing.assert_array_equal(
+            stored["laplacian_eigenvalues"], expected.laplacian_eigenvalues
+        )
+        assert stored["dim"] == 2.0
+        assert stored["params"]["density"] == "corrected"
+
     def test_keys_and_copy(self, cells):
         ogs.pp.neighbors(cells, method="knn", n_neighbors=20, key_added="knn")
         result = ogs.tl.eigenmaps(cells, 2, neighbors_key="knn", key_added="X_modes", copy=True)

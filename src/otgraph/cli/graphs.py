@@ -198,6 +198,9 @@ def info(
         str | None,
         option("Points that a graph file was built from: checks the graph.", metavar="POINTS"),
     ] = None,
+    dimension: Annotated[
+        bool, option("Estimate the intrinsic dimension of the points, with an error bar.")
+    ] = False,
     reading: ReadOptions,
     report: Report,
 ) -> None:
@@ -207,10 +210,14 @@ def info(
         graph = _describe_graph_file(report, file)
         if verify is not None:
             _verify(report, graph, read_points(verify, reading))
+        if dimension:
+            refuse(f"--dimension needs points, and {file} holds a graph. Name the file of points.")
     elif verify is not None:
         refuse(f"--verify checks a graph file, and {file} holds points. Name the graph file.")
     else:
         _describe_points(report, file, reading)
+        if dimension:
+            _describe_dimension(report, read_points(file, reading))
     report.description, report.rows = report.rows, []
 
 
@@ -270,6 +277,17 @@ def _describe_points(report: Report, file: str, reading: ReadOptions) -> None:
     for doubt in data.doubts.values():
         report.row("note", f"{doubt.remark}. {doubt.advice}.")
     report.facts["notes"] = [doubt.remark for doubt in data.doubts.values()]
+
+
+def _describe_dimension(report: Report, points: Points) -> None:
+    import otgraph
+
+    with report.stage("dimension"):
+        found = otgraph.intrinsic_dimension(points.values)
+    report.row("dimension", found.summary())
+    report.facts["dimension"] = {
+        name: getattr(found, name) for name in ("value", "error", "coarse", "doubt", "n_points")
+    }
 
 
 def _describe_table(report: Report, file: str, reading: ReadOptions) -> None:

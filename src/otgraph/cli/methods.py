@@ -66,6 +66,13 @@ def embed(
         str | None, option("Color by degree, component, potential or a feature.", default="degree")
     ] = None,
     label_column: LabelColumn = None,
+    density: Annotated[
+        str | None,
+        option("kept, or corrected: divided out, so that only the shape counts.", default="kept"),
+    ] = None,
+    dim: Annotated[
+        float | None, option("Intrinsic dimension for --density corrected.", default="estimated")
+    ] = None,
     eigen_tol: EigenTol = None,
     max_restarts: MaxRestarts = None,
     weights: Weights = False,
@@ -88,7 +95,7 @@ def embed(
 
     graph, data = graph_from(points, reading, building, report, weights=weights, aside=label_column)
     with report.stage("embed"), blaming(tol="--eigen-tol"):
-        keywords = given(tol=eigen_tol, max_restarts=max_restarts)
+        keywords = given(density=density, dim=dim, tol=eigen_tol, max_restarts=max_restarts)
         embedding = otgraph.eigenmaps(graph, n_components, **keywords)
     paint = _paint(graph, data, color, label_column)
     names = None if data is None else data.row_names
@@ -98,6 +105,12 @@ def embed(
     report.describe(graph)
     report.row("eigenvalues", ", ".join(f"{value:.6g}" for value in embedding.eigenvalues))
     report.facts |= {"points": points, "eigenvalues": embedding.eigenvalues}
+    if embedding.correction is not None:
+        report.row("dimension", f"{embedding.correction.dim:.3g}, the density divided out")
+        report.facts |= {
+            "dim": embedding.correction.dim,
+            "laplacian_eigenvalues": embedding.laplacian_eigenvalues,
+        }
 
 
 def _paint(

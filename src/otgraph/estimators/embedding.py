@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from otgraph.estimators._on_graph import OnGraphAlone
+from otgraph.graphs.geometry import KEPT
 from otgraph.methods import eigenmaps
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
         ``make_pipeline(PCA(50), QuadraticOTTransformer())``, a :class:`otgraph.Graph` on the
         points, or ``"precomputed"``. Then X holds the weights, and new points are given by their
         rows of weights. None stands for ``QuadraticOTTransformer()``.
+    density
+        ``"corrected"`` divides the density of the points out, so that the coordinates show the
+        shape alone; see :func:`otgraph.eigenmaps`.
+    dim
+        Intrinsic dimension for the correction; None takes that of the plan.
     tol
         Accuracy of the eigenvectors.
     max_restarts
@@ -42,6 +48,8 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
         Coordinates of the fitted points, one row each.
     eigenvalues_
         Of the random walk, one per coordinate.
+    laplacian_eigenvalues_
+        Estimates of those of Laplace-Beltrami; None if the density is kept.
     graph_, transformer_
         The graph, and the fitted transformer that made it, or None.
 
@@ -57,14 +65,18 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
 
     n_components: int = 2
     _: KW_ONLY
+    density: str = KEPT
+    dim: float | None = None
     tol: float = 1e-10
 
     def _fit_graph(self, graph: Graph) -> None:
         self._embedding = eigenmaps(
-            graph, self.n_components, tol=self.tol, max_restarts=self.max_restarts
-        )
+            graph, self.n_components, density=self.density, dim=self.dim, tol=self.tol,
+            max_restarts=self.max_restarts,
+        )  # fmt: skip
         self.embedding_ = self._embedding.coordinates
         self.eigenvalues_ = self._embedding.eigenvalues
+        self.laplacian_eigenvalues_ = self._embedding.laplacian_eigenvalues
 
     def fit_transform(self, X: PointsLike, y: object = None) -> FloatArray:
         """Coordinates of the fitted points.

@@ -13,21 +13,24 @@ r^{d+2}` with the volume :math:`b_d` of the unit ball, and :math:`m = r^2 d / (d
 *Nearest neighbors.* Equal weights up to r, where :math:`k = n \rho b_d r^d / V`, and
 :math:`m = r^2 d / (d + 2) \propto \rho^{-2/d}`.
 
-*Entropic OT.* :math:`m = \varepsilon d / 2` at any density.
+*Entropic OT and Gaussian kernels.* :math:`m = \varepsilon d / 2` at any density.
 
 With :math:`m \propto \rho^{-q}` the limit is :math:`\rho^{-1} \nabla \cdot (\rho^{1-q} \nabla f)`:
 Laplace-Beltrami if the points are even, and a different operator for each construction if not.
+
+A manifold with a border is half of one without. Functions on it are those on the whole that do not
+change when the halves are exchanged: their slope across the border is zero, as in the limit of
+graphs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import gamma, pi
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from otgraph import datasets
@@ -35,8 +38,7 @@ from otgraph import datasets
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph import TransportGraph
-    from otgraph.typing import FloatArray, SparseMatrix
+    from otgraph.typing import FloatArray
 
 GRID_SIZE = 600  # of the first angle: eigenvalues below 20 are right to 1e-3
 LARGEST_ORDER = 5  # waves around the second angle; more of them have larger eigenvalues
@@ -51,6 +53,7 @@ class Manifold:
     volume: float
     n_first: int  # multiplicity of the first eigenvalue
     n_modes: int  # number of eigenvalues, up to and including a complete group
+    whole: str = ""  # of which it is a half; empty without a border
 
     @property
     def ball(self) -> float:
@@ -81,11 +84,34 @@ class Manifold:
         return max(1, round(n / self.volume * self.ball * own**d))
 
 
+def _half(sample: Callable[..., datasets.Sample]) -> Callable[..., datasets.Sample]:
+    """Points on half of a manifold: the last sine and its angle without their signs.
+
+    The density depends on the first angle, and is the same in both halves.
+    """
+
+    def folded(*args: Any, **keywords: Any) -> datasets.Sample:
+        whole = sample(*args, **keywords)
+        assert whole.t is not None  # manifolds have coordinates
+        X, angles = whole.X.copy(), whole.t.reshape(len(whole.t), -1).copy()
+        sine = 1 if sample is not datasets.flat_torus else 3
+        X[:, sine] = np.abs(X[:, sine])
+        angles[:, -1] = np.abs(np.angle(np.exp(1j * angles[:, -1])))  # between 0 and π
+        return replace(whole, X=X, clean=X, t=angles.reshape(whole.t.shape))
+
+    return folded
+
+
 MANIFOLDS = {
     "circle": Manifold(datasets.circle, 1, 2 * pi, n_first=2, n_modes=8),
     "sphere": Manifold(datasets.sphere, 2, 4 * pi, n_first=3, n_modes=15),
     "torus": Manifold(datasets.flat_torus, 2, 4 * pi**2, n_first=4, n_modes=12),
+    "half circle": Manifold(_half(datasets.circle), 1, pi, 1, 4, "circle"),
+    "half sphere": Manifold(_half(datasets.sphere), 2, 2 * pi, 2, 9, "sphere"),
+    "half torus": Manifold(_half(datasets.flat_torus), 2, 2 * pi**2, 3, 8, "torus"),
 }
+CLOSED = tuple(name for name, manifold in MANIFOLDS.items() if not manifold.whole)
+WITH_BORDER = tuple(name for name, manifold in MANIFOLDS.items() if manifold.whole)
 
 
 class Mode(NamedTuple):
@@ -104,23 +130,27 @@ def modes(name: str, concentration: float, q: float) -> tuple[Mode, ...]:
     The density depends on the first angle only. The second angle separates, which leaves an
     ordinary differential equation for each order. Finite differences solve it.
     """
-    h = (pi if name == "sphere" else 2 * pi) / GRID_SIZE
+    manifold = MANIFOLDS[name]
+    h = _span(name) / GRID_SIZE
     borders = h * np.arange(GRID_SIZE, dtype=np.float64)
     centers = borders + h / 2
-    width = np.sin if name == "sphere" else np.ones_like  # of the circle t_1 = const
+    # Of the circle t_1 = const.
+    width = np.sin if name in ("sphere", "half sphere") else np.ones_like
 
     def density(t: FloatArray) -> FloatArray:
         return np.asarray(np.exp(concentration * np.cos(t)))
 
     flux = width(borders) * density(borders) ** (1 - q) / h**2  # none through the poles
+    if not _is_periodic(name):
+        flux[0] = 0.0  # that of the last border as well
     here = np.arange(GRID_SIZE)
     stiffness = np.diag(flux + np.roll(flux, -1))
     stiffness[here, here - 1] -= flux
     stiffness[here - 1, here] -= flux
     scale = 1 / np.sqrt(width(centers) * density(centers))
-    n_modes = MANIFOLDS[name].n_modes
+    n_modes = manifold.n_modes
     found = []
-    for order in range(1 if name == "circle" else LARGEST_ORDER + 1):
+    for order in range(1 if manifold.dim == 1 else LARGEST_ORDER + 1):
         around = np.diag(order**2 * density(centers) ** (1 - q) / width(centers))
         values, vectors = eigh(
             (stiffness + around) * np.outer(scale, scale), subset_by_index=(0, n_modes)
@@ -129,39 +159,33 @@ def modes(name: str, concentration: float, q: float) -> tuple[Mode, ...]:
             profile = tuple((vector * scale).tolist())
             found += [
                 Mode(float(value), order, sine, profile)
-                for sine in ((False, True) if order else (False,))
+                # On a half, sines have a slope across the border.
+                for sine in ((False, True) if order and not manifold.whole else (False,))
             ]
     return tuple(sorted(found)[1 : n_modes + 1])  # the first is constant
+
+
+def _is_periodic(name: str) -> bool:
+    """Whether the first angle goes around; otherwise it ends at poles or at a border."""
+    return name in ("circle", "torus", "half torus")
+
+
+def _span(name: str) -> float:
+    """Range of the first angle."""
+    return 2 * pi if _is_periodic(name) else pi
 
 
 def mode_values(name: str, leading: tuple[Mode, ...], t: FloatArray) -> FloatArray:
     """The modes at points with the given angles, one column each."""
     angles = t.reshape(len(t), -1)
-    span = pi if name == "sphere" else 2 * pi
+    span = _span(name)
     centers = (np.arange(GRID_SIZE) + 0.5) * span / GRID_SIZE
     columns = []
     for mode in leading:
-        period = None if name == "sphere" else span
+        period = span if _is_periodic(name) else None
         column = np.interp(angles[:, 0], centers, mode.profile, period=period)
         if mode.order:
             wave = np.sin if mode.sine else np.cos
             column = column * wave(mode.order * angles[:, 1])
         columns.append(column)
     return np.column_stack(columns)
-
-
-def corrected(quadratic: TransportGraph, dim: int) -> SparseMatrix:
-    r"""Weights from which the density is divided out with the help of the potentials.
-
-    The potential is half the squared radius, hence :math:`\rho \propto u^{-(d+2)/2}`. With
-    :math:`V_{ij} = \pi_{ij} (u_i u_j)^{d/4}` the sum :math:`\sum_j V_{ij} (f_i - f_j)` tends to
-    :math:`-\rho^{-1} \Delta f`. Loops give the rows sums proportional to :math:`\rho^{-1}`, by
-    which the random walk divides.
-    """
-    u = quadratic.potentials
-    factor = sp.diags(u ** (dim / 4))
-    weights = factor @ quadratic.weights @ factor
-    sums = np.asarray(weights.sum(axis=1)).ravel()
-    wanted = u ** ((dim + 2) / 2)
-    loops = np.maximum(wanted * (sums / wanted).max() - sums, 0.0)  # one is zero up to rounding
-    return (weights + sp.diags(loops)).tocsr()

@@ -27,7 +27,6 @@ from otgraph.experiments._framework.experiment import Claim, Experiment, Picture
 from otgraph.experiments._framework.figures import DRAWN_SEED
 from otgraph.experiments._framework.methods import CORRECTED, HOLLOW, KNN, METHOD_STYLES, QUADRATIC
 from otgraph.experiments._framework.statistics import as_title, judged_lead, spread
-from otgraph.experiments._manifolds import corrected
 from otgraph.experiments._outline import Outline, Places, eigenfunctions, outline_of
 from otgraph.plots.colors import INK, POINT
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
     from otgraph import Graph
     from otgraph.experiments._framework.experiment import Params, Row, Scored, Scores, Verdict
-    from otgraph.typing import BoolArray, FloatArray, SparseMatrix
+    from otgraph.typing import BoolArray, FloatArray
 
 CURVES = ELEPHANT, PEANUT = "elephant", "peanut"
 PAPERS_EPS, PAPERS_K = 1.0, 15  # of figure 1
@@ -115,9 +114,6 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
     at = places(name, curve, parameters)
     grid: Row = {"eps": parameters.eps, "k": parameters.k}
     for params, graph in methods.graphs_along(task.method, curve.X, variant="code", **grid):
-        plan = graph if isinstance(graph, otgraph.TransportGraph) else None
-        if task.method == CORRECTED and plan is not None and plan.potentials.min() <= 0:
-            continue  # eps is too small: a potential <= 0 gives no density
         i, j, _ = graph.edges()
         spurious = short_cuts(graph, curve.clean, at)
         sparse = at.sparse[i] | at.sparse[j]
@@ -133,10 +129,8 @@ def run(task: Task, parameters: Parameters) -> Iterator[Scored]:
 
 def embedding(method: str, graph: Graph) -> FloatArray:
     """First two eigenvectors; the density is divided out for dimension one, that of a curve."""
-    weights: Graph | SparseMatrix = graph
-    if method == CORRECTED and isinstance(graph, otgraph.TransportGraph):
-        weights = corrected(graph, 1)
-    return otgraph.eigenmaps(weights, N_EIGENVECTORS).coordinates
+    divided: Row = {"density": "corrected", "dim": 1} if method == CORRECTED else {}
+    return otgraph.eigenmaps(graph, N_EIGENVECTORS, **divided).coordinates
 
 
 def one_row_per_graph(scores: Scores, method: str, curve: str) -> Scores:

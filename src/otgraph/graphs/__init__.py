@@ -8,6 +8,7 @@ from otgraph._optional import lazily
 
 if TYPE_CHECKING:
     from otgraph.graphs.choice import Doubt, EpsChoice
+    from otgraph.graphs.dimension import IntrinsicDimension, intrinsic_dimension
     from otgraph.graphs.distances import Neighbors
     from otgraph.graphs.entropic import entropic_ot_graph
     from otgraph.graphs.graph import Graph, TransportGraph
@@ -22,11 +23,13 @@ __all__ = [
     "EpsChoice",
     "EpsPath",
     "Graph",
+    "IntrinsicDimension",
     "Neighbors",
     "TransportGraph",
     "entropic_ot_graph",
     "eps_path",
     "gaussian_graph",
+    "intrinsic_dimension",
     "knn_gaussian_graph",
     "load_graph",
     "magic_graph",
@@ -34,7 +37,10 @@ __all__ = [
 ]
 
 # Loaded when first used: the table of constructions is read by programs that build no graph.
-_HOMES = ("graph", "io", "distances", "choice", "path", "quadratic", "entropic", "kernels", "magic")
+_HOMES = (
+    "graph", "io", "distances", "choice", "path", "dimension", "quadratic", "entropic", "kernels",
+    "magic",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from otgraph._kernels.components import component_labels
 from otgraph._optional import require
-from otgraph.graphs import distances, extension
+from otgraph.graphs import distances, extension, geometry
 from otgraph.graphs._canonical import canonical_weights, plain_params
+from otgraph.graphs.geometry import wants_correction
 from otgraph.solvers.verification import Evidence
 
 if TYPE_CHECKING:
@@ -186,7 +187,9 @@ class Graph(BaseGraph):
             transition = transition + sp.diags(isolated.astype(np.float64), format="csr")
         return sp.csr_matrix(transition)
 
-    def laplacian(self, *, normalized: bool = False) -> SparseMatrix:
+    def laplacian(
+        self, *, normalized: bool = False, density: str = "kept", dim: float | None = None
+    ) -> SparseMatrix:
         """Graph Laplacian, positive semidefinite.
 
         Parameters
@@ -195,7 +198,13 @@ class Graph(BaseGraph):
             False: D − W. True: I − D^(-1/2) W D^(-1/2), with a zero row for a point without
             edges. In both cases the multiplicity of the eigenvalue 0 is the number of
             connected components.
+        density
+            ``"corrected"``: the Laplacian of :meth:`without_density`.
+        dim
+            Dimension for the correction; see there.
         """
+        if wants_correction(density, dim):
+            return self.without_density(dim).laplacian(normalized=normalized)
         sums = self._row_sums()
         if not normalized:
             return sp.csr_matrix(sp.diags(sums, format="csr") - self.weights)
@@ -205,6 +214,75 @@ class Graph(BaseGraph):
         affinity.data *= np.repeat(root, np.diff(affinity.indptr))
         affinity.data *= root[affinity.indices]
         return sp.csr_matrix(sp.diags((~isolated).astype(np.float64), format="csr") - affinity)
+
+    def log_density(self, dim: float | None = None) -> FloatArray:
+        r"""Logarithm of the density of the points, at every point, from the weights of a plan.
+
+        The fewer points there are around a point, the farther it must send its mass, and the
+        higher is its potential. This is solved for the density. It is a probability density: the
+        number of points per volume of dimension `dim`, over the number of all points, in units of
+        the features (on the unit sphere for cosine). A row that reaches beyond a border finds fewer
+        points there, and the density comes out lower.
+
+        Parameters
+        ----------
+        dim
+            Intrinsic dimension of the data. None takes that of the plan, which the mean cost of
+            its rows tells; :func:`otgraph.intrinsic_dimension` is more accurate.
+
+        Returns
+        -------
+        One value per point; -inf without neighbors. With other masses than one it is still the
+        density of the points; add ``np.log(graph.mass)`` for that of the mass.
+
+        Examples
+        --------
+        >>> import numpy as np, otgraph
+        >>> circle = otgraph.datasets.circle(500)
+        >>> graph = otgraph.quadratic_ot_graph(circle.X, mean_degree=40)
+        >>> error = graph.log_density(dim=1) - np.log(1 / (2 * np.pi))
+        >>> bool(abs(error.mean()) < 0.1)
+        True
+        """
+        return geometry.log_density(self, dim)
+
+    def without_density(self, dim: float | None = None) -> Graph:
+        r"""The graph of the geometry alone: uneven sampling is divided out.
+
+        Where points are dense, a graph has more edges, and its random walk stays longer. The
+        eigenvectors of a quadratic OT graph tend to those of :math:`p^{-1} \nabla \cdot
+        (p^{d/(d+2)} \nabla f)` for the density p. Those of this graph tend to the eigenfunctions
+        of Laplace-Beltrami, which depend on the shape of the data only. The weights have the
+        pattern of the graph and loops: row sums are proportional to 1 / p, the volume of a point.
+
+        Graphs by quadratic OT, entropic OT and a Gaussian kernel tell the density. For the last it
+        is the normalization of diffusion maps with :math:`\alpha = 1`. Others raise an error.
+
+        Parameters
+        ----------
+        dim
+            Intrinsic dimension of the data; see :meth:`log_density`. A value off by one costs
+            little.
+
+        Returns
+        -------
+        Graph
+            ``params["dim"]`` is the dimension. If λ is an eigenvalue of the random walk,
+            ``params["rate"]`` times 1 - λ is that of Laplace-Beltrami in units of the features.
+
+        Examples
+        --------
+        >>> import otgraph
+        >>> circle = otgraph.datasets.circle(500, concentration=1.0)
+        >>> graph = otgraph.quadratic_ot_graph(circle.X, mean_degree=40).without_density(dim=1)
+        >>> values = 1 - otgraph.eigenmaps(graph).eigenvalues
+        >>> (graph.params["rate"] * values).round(1)  # 1 and 1 on the unit circle
+        array([1., 1.])
+        """
+        weights, found = geometry.corrected(self, dim)
+        method = f"{self.params.get('method')}, density divided out"
+        params = {**self.params, "method": method, "dim": found.dim, "rate": found.rate}
+        return Graph(weights=weights, params=params, points=self.points)
 
     def edges(self) -> Edges:
         """Each edge once, as arrays ``i < j`` and ``weight``; self-loops are left out."""

@@ -45,8 +45,8 @@ def as_product_graph(graph: Graph | SparseMatrix | ProductGraph) -> Graph | Prod
     return graph if hasattr(graph, "product") else as_graph(graph)
 
 
-def transition_rows(rows: PointsLike, n: int) -> tuple[SparseMatrix, BoolArray]:
-    """Rows of new points scaled to sum to one, and a mask of rows without any weight."""
+def check_rows(rows: PointsLike, n: int) -> SparseMatrix:
+    """Rows of new points as a matrix of weights."""
     csr = check_csr(rows, name="rows") if sp.issparse(rows) else sp.csr_matrix(rows)
     if csr.shape[1] != n:
         msg = (
@@ -58,6 +58,12 @@ def transition_rows(rows: PointsLike, n: int) -> tuple[SparseMatrix, BoolArray]:
     check_finite(csr, "rows")
     if csr.nnz and csr.data.min() < 0.0:
         raise invalid("rows", f"must hold weights >= 0, got {csr.data.min():.6g}.")
+    return csr
+
+
+def transition_rows(rows: PointsLike, n: int) -> tuple[SparseMatrix, BoolArray]:
+    """Rows of new points scaled to sum to one, and a mask of rows without any weight."""
+    csr = check_rows(rows, n)
     sums = np.asarray(csr.sum(axis=1), dtype=np.float64).ravel()
     empty = sums == 0.0
     csr.data /= np.repeat(np.where(empty, 1.0, sums), np.diff(csr.indptr))

@@ -12,17 +12,24 @@ import scipy.sparse as sp
 from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
+from otgraph.graphs import Graph
+from otgraph.graphs.geometry import KEPT, corrected, wants_correction
 from otgraph.methods._eigensolvers import Eigenpairs, leading_eigenpairs
-from otgraph.methods._graphs import as_graph, transition_rows
+from otgraph.methods._graphs import as_graph, check_rows, transition_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from otgraph.graphs import Graph
+    from otgraph.graphs.geometry import Correction
     from otgraph.typing import FloatArray, IntArray, LongArray, PointsLike, SparseMatrix
 
 # Modes with a smaller eigenvalue cannot be extended to new points.
 SMALLEST_EIGENVALUE = 1e-10
+# Without the density, coordinates of a new point are at most so many times the mean of those around
+# it, the inverse of this number. Only points in regions without others, or fast modes, get there.
+SMALLEST_SHARE = 0.1
+# If fewer points than this share count, the others are a dot beside them.
+FEWEST_COUNTED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +49,11 @@ class Embedding:
         to fill the columns.
     component_labels
         Component of every point.
+    correction
+        How the density was divided out, for new points; None if it was kept.
+    laplacian_eigenvalues
+        If the density was divided out: estimates of the eigenvalues of Laplace-Beltrami, in units
+        of the points; None otherwise.
 
     Examples
     --------
@@ -57,13 +69,19 @@ class Embedding:
     eigenvalues: FloatArray
     component_eigenvalues: FloatArray
     component_labels: IntArray
+    correction: Correction | None = None
+
+    @property
+    def laplacian_eigenvalues(self) -> FloatArray | None:
+        """Eigenvalues of Laplace-Beltrami in units of the points, if the density is divided out."""
+        return None if self.correction is None else self.correction.rate * (1.0 - self.eigenvalues)
 
     def extend(self, rows: PointsLike) -> FloatArray:
         """Coordinates of new points from their rows, such as ``graph.extend(X_new)``.
 
         An eigenvector satisfies λ v = P v. Applied to a new row, the equation gives its
         coordinates (Nyström). Rows of the graph give the coordinates of the graph. Columns with
-        eigenvalue zero are zero.
+        eigenvalue zero are zero. If the density was divided out, it is divided out of the rows.
 
         Parameters
         ----------
@@ -71,7 +89,10 @@ class Embedding:
             Weights of the new points, one column for each point of the graph. Rows are scaled
             to sum to one; a row without any weight is placed at the origin, with a warning.
         """
-        P, empty = transition_rows(rows, len(self.coordinates))
+        n = len(self.coordinates)
+        if self.correction is not None:
+            rows = check_rows(rows, n) @ sp.diags(self.correction.factors)
+        P, empty = transition_rows(rows, n)
         if empty.any():
             msg = (
                 f"{int(empty.sum())} new point(s) have no neighbor in the graph and are placed "
@@ -79,6 +100,10 @@ class Embedding:
             )
             warnings.warn(msg, UserWarning, stacklevel=2)
         values = self.component_eigenvalues
+        if self.correction is not None:
+            # (1 - mean step × (1 - λ)) v = P v; steps are one if the density is kept.
+            slow = (1.0 - values)[self.component_labels] * self.correction.steps[:, None]
+            return np.asarray(P @ self.coordinates / np.maximum(1.0 - P @ slow, SMALLEST_SHARE))
         small = np.abs(values) < SMALLEST_EIGENVALUE
         inverse = np.where(small, 0.0, 1.0 / np.where(small, 1.0, values))
         return np.asarray(P @ (self.coordinates * inverse[self.component_labels]))
@@ -88,6 +113,8 @@ def eigenmaps(
     graph: Graph | SparseMatrix,
     n_components: int = 2,
     *,
+    density: str = KEPT,
+    dim: float | None = None,
     tol: float = 1e-10,
     max_restarts: int = 500,
 ) -> Embedding:
@@ -112,6 +139,16 @@ def eigenmaps(
         A Graph or any symmetric scipy sparse matrix of weights.
     n_components
         Number of coordinates: two or three for pictures, ten or more for further computations.
+    density
+        ``"kept"``: of the graph as it is. Its modes follow the density of the points as well as
+        their shape: dense regions are spread out. ``"corrected"``: the density is divided out, and
+        the modes tend to those of Laplace-Beltrami, which depend on the shape only
+        (:meth:`otgraph.Graph.without_density`). Choose it for trajectories and shapes that are
+        sampled unevenly, and keep the density where it tells groups apart. Needs a graph by
+        quadratic OT, entropic OT or a Gaussian kernel.
+    dim
+        Intrinsic dimension of the data for the correction. None takes that of the plan;
+        :func:`otgraph.intrinsic_dimension` is more accurate, and a value off by one costs little.
     tol
         Accuracy: norm of the residual of an eigenvector of norm one. The error of an eigenvector
         is about this divided by the distance to the next eigenvalue.
@@ -135,6 +172,10 @@ def eigenmaps(
     """
     graph = as_graph(graph)
     k = check_count(n_components, "n_components")
+    correction = None
+    if wants_correction(density, dim):
+        weights, correction = corrected(graph, dim)
+        graph = Graph(weights)
     tol = check_positive(tol, "tol")
     max_restarts = check_count(max_restarts, "max_restarts")
     if k > graph.n - 1:
@@ -153,8 +194,12 @@ def eigenmaps(
             coordinates[members, :found] = modes.vectors
             missing += wanted - found
     _warn(graph, k, missing, max_restarts)
+    if correction is not None:
+        _warn_of_few_points(graph)
     largest = int(np.bincount(graph.component_labels).argmax())
-    return Embedding(coordinates, values[largest].copy(), values, graph.component_labels)
+    return Embedding(
+        coordinates, values[largest].copy(), values, graph.component_labels, correction
+    )
 
 
 def components_of(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
@@ -206,3 +251,16 @@ def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
             "eigenvalues allow it."
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+
+
+def _warn_of_few_points(graph: Graph) -> None:
+    """Warn if a few points stand for nearly all of the volume."""
+    volume = np.asarray(graph.weights.sum(axis=1)).ravel()
+    counted = float(volume.sum() ** 2 / np.square(volume).sum())  # n if all are equal
+    if counted < FEWEST_COUNTED * graph.n:
+        msg = (
+            f"Without the density, coordinates are about {max(1, round(counted)):,} of the "
+            f"{graph.n:,} points, which lie far from the others and stand for nearly all of the "
+            "volume. Drop outliers, pass a smaller `dim`, or keep the density."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=3)

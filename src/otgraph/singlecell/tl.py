@@ -15,6 +15,7 @@ from otgraph import methods
 from otgraph._optional import require
 from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import ALL_OPTIONS
+from otgraph.graphs.geometry import KEPT
 from otgraph.graphs.keywords import shows
 from otgraph.singlecell._adata import check_key, target
 from otgraph.singlecell._genes import check_layer_name, gene_columns, matrix_of
@@ -44,6 +45,8 @@ def eigenmaps(
     adata: AnnData,
     n_components: int = 10,
     *,
+    density: str = KEPT,
+    dim: float | None = None,
     tol: float = 1e-10,
     max_restarts: int = 500,
     neighbors_key: str | None = None,
@@ -58,6 +61,9 @@ def eigenmaps(
         Annotated data with a neighborhood graph.
     n_components
         Number of coordinates; the constant eigenvector does not count.
+    density, dim
+        ``density="corrected"`` divides the density of the cells out: a rare state then takes as
+        much room as a frequent one. See :func:`otgraph.eigenmaps`.
     tol, max_restarts
         As in :func:`otgraph.eigenmaps`.
     neighbors_key
@@ -74,7 +80,8 @@ def eigenmaps(
     ``adata.obsm[key_added]``
         coordinates, one row per cell;
     ``adata.uns[key_added]``
-        ``eigenvalues`` of the random walk, and ``params``.
+        ``eigenvalues`` of the random walk, and ``params``; with ``density="corrected"`` also
+        ``laplacian_eigenvalues`` and the dimension ``dim`` that was used.
 
     Examples
     --------
@@ -89,10 +96,17 @@ def eigenmaps(
     """
     adata, graph = _opened(adata, key_added, neighbors_key, copy=copy)
     with logged("computing eigenmaps", f"`.obsm[{key_added!r}]`, coordinates"), advised(REMEDY):
-        found = methods.eigenmaps(graph, n_components, tol=tol, max_restarts=max_restarts)
+        found = methods.eigenmaps(
+            graph, n_components, density=density, dim=dim, tol=tol, max_restarts=max_restarts
+        )
     adata.obsm[key_added] = found.coordinates
-    params = _params(neighbors_key, tol=tol, max_restarts=max_restarts)
+    params = _params(neighbors_key, density=density, tol=tol, max_restarts=max_restarts)
     adata.uns[key_added] = {"eigenvalues": found.eigenvalues, "params": params}
+    if found.correction is not None:
+        adata.uns[key_added] |= {
+            "laplacian_eigenvalues": found.laplacian_eigenvalues,
+            "dim": found.correction.dim,
+        }
     return adata if copy else None
 
 
