@@ -9,9 +9,9 @@ import numpy as np
 import otgraph
 from otgraph.exceptions import InfeasibleError
 
-# Edges lighter than the tolerance come and go with it. So paths are solved as far as doubles go,
-# and what is fainter than this share of the mean mass does not count as an edge.
-TRUE_TOL = 1e-9
+# Edges lighter than the tolerance come and go with it. So what is fainter than this share of the
+# mean mass does not count as an edge.
+TRUE_TOL = 1e-6
 FAINT = 1e-8
 NEAR = 0.0205  # two percent, and the rounding of that
 
