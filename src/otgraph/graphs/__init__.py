@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from otgraph.graphs.io import load_graph
     from otgraph.graphs.kernels import gaussian_graph, knn_gaussian_graph
     from otgraph.graphs.magic import magic_graph
+    from otgraph.graphs.masses import balanced_mass
+    from otgraph.graphs.mean import MeanCertificate, MultiscaleGraph
+    from otgraph.graphs.multiscale import multiscale_graph
     from otgraph.graphs.path import EpsPath, eps_path
     from otgraph.graphs.quadratic import quadratic_ot_graph
 
@@ -22,19 +25,26 @@ __all__ = [
     "EpsChoice",
     "EpsPath",
     "Graph",
+    "MeanCertificate",
+    "MultiscaleGraph",
     "Neighbors",
     "TransportGraph",
+    "balanced_mass",
     "entropic_ot_graph",
     "eps_path",
     "gaussian_graph",
     "knn_gaussian_graph",
     "load_graph",
     "magic_graph",
+    "multiscale_graph",
     "quadratic_ot_graph",
 ]
 
 # Loaded when first used: the table of constructions is read by programs that build no graph.
-_HOMES = ("graph", "io", "distances", "choice", "path", "quadratic", "entropic", "kernels", "magic")
+_HOMES = (
+    "graph", "io", "distances", "choice", "path", "quadratic", "entropic", "kernels", "magic",
+    "masses", "mean", "multiscale",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

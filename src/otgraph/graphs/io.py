@@ -32,6 +32,7 @@ from otgraph._validation import check_csr
 from otgraph.exceptions import FormatError, argument_error
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs.graph import Graph, TransportGraph
+from otgraph.graphs.mean import MultiscaleGraph, checked_shares, mean_certificate
 from otgraph.solvers.certificate import Certificate, Reason, Status
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ DIGEST_BYTES = 32
 TYPES = ("<f8", "<i4", "<i8")  # all arrays of a graph
 MOST_HEADER_BYTES = 1 << 24  # JSON of this size is parsed in a second; a true header has kilobytes
 MOST_DIMENSIONS = 2
+SHARES_RTOL = 1e-9  # rounding of shares that were divided by their sum, with room
 # What code that expects a graph raises for anything else.
 UNFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 CHUNK_BYTES = 1 << 24  # bytes hashed or read at once, so that Ctrl-C works
@@ -115,22 +117,29 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
 
 
 def certificate_text(certificate: Certificate) -> str:
-    """A certificate as JSON, which :func:`certificate_of_text` reads."""
+    """A certificate as JSON, which :func:`certificates_of_text` reads."""
     return json.dumps(_encoded(certificate.record()), allow_nan=False)
 
 
-def certificate_of_text(text: str) -> Certificate:
-    """The certificate of :func:`certificate_text`."""
-    return _certificate_of(json.loads(text))
+def certificates_of_text(text: str) -> tuple[list[Certificate], list[float] | None]:
+    """The certificate of :func:`certificate_text`; those of the parts of a mean, with shares."""
+    values = json.loads(text)
+    if "parts" in values:
+        return [_certificate_of(each) for each in values["parts"]], values["shares"]
+    return [_certificate_of(values)], None
 
 
 def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, Array]]:
     yield from _csr_arrays("weights", graph.weights)
-    if isinstance(graph, TransportGraph):
+    if isinstance(graph, TransportGraph | MultiscaleGraph):
         yield "potentials", _float64(graph.potentials)
         yield "mass", _float64(graph.mass)
-        if graph.floors is not None:
-            yield from _csr_arrays("floors", graph.floors)
+        if graph.copies is not None:
+            yield "copies", np.ascontiguousarray(graph.copies, dtype="<i8")
+        of_part = isinstance(graph, MultiscaleGraph)
+        for k, floors in enumerate(graph.floors if of_part else (graph.floors,)):
+            if floors is not None:
+                yield from _csr_arrays(f"floors{k}" if of_part else "floors", floors)
     if graph.edge_costs is not None:
         yield "edge_costs", _float64(graph.edge_costs)
     if not include_points or graph.points is None:
@@ -162,7 +171,9 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
         }
         for name, array in arrays.items()
     ]
-    certificate = graph.certificate.record() if isinstance(graph, TransportGraph) else None
+    certificate = None
+    if isinstance(graph, TransportGraph | MultiscaleGraph):
+        certificate = graph.certificate.record()
     points = graph.points if "points.data" in arrays else None
     header = {
         "params": _encoded(plain_params(graph.params)),
@@ -178,7 +189,7 @@ def _encoded(value: object) -> Any:
     """Numbers that are not finite as strings, because JSON has none; others are exact."""
     if isinstance(value, dict):
         return {key: _encoded(item) for key, item in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_encoded(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
@@ -284,19 +295,51 @@ def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
             _refuse("its points are not all finite")
     if header["certificate"] is None:
         return Graph(**parts)
+    plans = header["certificate"].get("parts")
     for name in ("potentials", "mass"):
         if name not in arrays:
             _refuse(f"it has a certificate but no {name}")
-        if arrays[name].shape != (n,) or not np.isfinite(arrays[name]).all():
-            _refuse(f"its {name} are not {n} finite numbers")
+        shape = (n, len(plans)) if plans and name == "potentials" else (n,)
+        if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
+            _refuse(f"its {name} are not {math.prod(shape)} finite numbers")
         parts[name] = arrays[name]
     if not np.all(parts["mass"] > 0.0):
         _refuse("its masses are not all positive")
-    if "floors.data" in arrays:
-        parts["floors"] = _csr_of("floors", arrays, n)
-        if not (np.isfinite(parts["floors"].data).all() and (parts["floors"].data >= 0.0).all()):
-            _refuse("its minimum flows are not all finite and >= 0")
-    return TransportGraph(certificate=_certificate_of(header["certificate"]), **parts)
+    parts["copies"] = _copies_of(arrays, n)
+    if not plans:
+        certificate = _certificate_of(header["certificate"])
+        return TransportGraph(certificate=certificate, floors=_floors_of("", arrays, n), **parts)
+    shares = header["certificate"]["shares"]
+    if not np.allclose(checked_shares(shares, len(plans)), shares, rtol=SHARES_RTOL, atol=0.0):
+        _refuse("the shares of its parts do not sum to one")
+    certificates = [_certificate_of(each) for each in plans]
+    return MultiscaleGraph(
+        certificate=mean_certificate(certificates, shares, parts["weights"], parts["mass"]),
+        floors=tuple(_floors_of(str(k), arrays, n) for k in range(len(plans))),
+        **parts,
+    )
+
+
+def _floors_of(which: str, arrays: Mapping[str, Array], n: int) -> SparseMatrix | None:
+    """The minimum flows of a plan."""
+    if f"floors{which}.data" not in arrays:
+        return None
+    floors = _csr_of(f"floors{which}", arrays, n)
+    if not (np.isfinite(floors.data).all() and (floors.data >= 0.0).all()):
+        _refuse("its minimum flows are not all finite and >= 0")
+    return floors
+
+
+def _copies_of(arrays: Mapping[str, Array], n: int) -> Array | None:
+    """The distinct point behind every row; they are numbered in the order of appearance."""
+    copies = arrays.get("copies")
+    if copies is None:
+        return None
+    if copies.shape != (n,) or copies.dtype.kind != "i" or copies[0] != 0 or copies.min() < 0:
+        _refuse(f"its copies are not {n} numbers of points")
+    if np.any(copies[1:] > np.maximum.accumulate(copies)[:-1] + 1):
+        _refuse("its copies are not numbered in the order of appearance")
+    return copies
 
 
 def _csr_of(name: str, arrays: Mapping[str, Array], n_columns: int) -> SparseMatrix:

@@ -49,6 +49,12 @@ class Evidence:
     normalize: bool
     self_loops: bool
 
+    def compared(
+        self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+    ) -> Verification:
+        """The plan compared with its points; graphs made of several plans have their own way."""
+        return _compared(self, certificate, X, metric, seed)
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -101,6 +107,12 @@ def verify(
     if evidence is None:
         msg = "This certificate does not belong to a graph; use that of `graph.certificate`."
         raise ValueError(msg)
+    return evidence.compared(certificate, X, metric, seed)
+
+
+def _compared(
+    evidence: Evidence, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+) -> Verification:
     costs = _Costs(X, evidence, metric)
     n = costs.n
     rows = np.arange(n)
