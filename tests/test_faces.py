@@ -63,6 +63,7 @@ def test_estimator(name):
 # Functions that show the keywords of quadratic graphs, and what else they take.
 PASSING_ON = {
     "path": (otgraph.eps_path, set()),
+    "scales": (otgraph.multiscale_graph, set()),
     "choice": (otgraph.choose_eps, {"labels", "split", "prepare", "mu", "n_folds"}),
     "page": (
         otgraph.plots.explore,
@@ -107,7 +108,7 @@ def test_cells():
     found = defaults_of(pp.neighbors)
     expected = merged(ALL_OPTIONS)
     assert set(expected) <= set(found)
-    of_adata = {"adata", "n_pcs", "use_rep", "method", "key_added", "copy"}
+    of_adata = {"adata", "n_pcs", "use_rep", "method", "key_added", "copy", "balance"}
     assert set(found) - set(expected) <= OF_THE_CALL | of_adata
     for name, each in expected.items():
         if name != "eps":

@@ -63,7 +63,7 @@ class Copies:
     @cached_property
     def masses(self) -> FloatArray:
         """Masses of the distinct points."""
-        return np.bincount(self.group, weights=self.mass)
+        return np.asarray(np.bincount(self.group, weights=self.mass), dtype=np.float64)
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -238,6 +238,4 @@ class CollapsedEvidence:
         off = abs(again - graph.weights) > SPREAD_RTOL * graph.weights.maximum(again)
         if off.nnz:
             problems.append(f"{off.nnz:,} weights are not those that copies share.")
-        return replace(
-            found, wrong_weights=found.wrong_weights + off.nnz, problems=tuple(problems)
-        )
+        return replace(found, wrong_weights=found.wrong_weights + off.nnz, problems=tuple(problems))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from otgraph.graphs._canonical import Param
     from otgraph.graphs.distances import Neighbors
     from otgraph.solvers.certificate import Certificate
+    from otgraph.solvers.verification import Verifiable
     from otgraph.typing import FloatArray, IntArray, LongArray, Points, PointsLike, SparseMatrix
 
 
@@ -417,7 +418,7 @@ class TransportGraph(Graph):
 
     def __post_init__(self) -> None:
         """Give the certificate the plan that it describes."""
-        evidence = self._evidence() if self.copies is None else CollapsedEvidence(self)
+        evidence: Verifiable = self._evidence() if self.copies is None else CollapsedEvidence(self)
         object.__setattr__(self, "certificate", replace(self.certificate, evidence=evidence))
 
     def _evidence(self) -> Evidence:

@@ -136,10 +136,12 @@ def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, Array]
         yield "mass", _float64(graph.mass)
         if graph.copies is not None:
             yield "copies", np.ascontiguousarray(graph.copies, dtype="<i8")
-        of_part = isinstance(graph, MultiscaleGraph)
-        for k, floors in enumerate(graph.floors if of_part else (graph.floors,)):
+        named = {"floors": graph.floors}
+        if isinstance(graph, MultiscaleGraph):
+            named = {f"floors{k}": floors for k, floors in enumerate(graph.floors)}
+        for name, floors in named.items():
             if floors is not None:
-                yield from _csr_arrays(f"floors{k}" if of_part else "floors", floors)
+                yield from _csr_arrays(name, floors)
     if graph.edge_costs is not None:
         yield "edge_costs", _float64(graph.edge_costs)
     if not include_points or graph.points is None:

@@ -1,7 +1,7 @@
 """The mean of plans for several eps: one graph that holds all scales.
 
-A convex mean of plans of the same points, pi = sum_k w_k pi_k, is symmetric, and its rows sum to the
-masses. Each plan pi_k minimizes P_k(pi) = <c, pi> + eps_k/2 |pi|^2. Together they minimize
+A convex mean of plans of the same points, pi = sum_k w_k pi_k, is symmetric, and its rows sum to
+the masses. Each plan pi_k minimizes P_k(pi) = <c, pi> + eps_k/2 |pi|^2. Together they minimize
 sum_k w_k P_k(pi_k), and the duality gap of that problem is sum_k w_k (P_k - D_k): relative to the
 value it is a mean of the relative gaps, so at most the largest of them. And because P_k is strongly
 convex, the mean is near the mean of the true plans,
@@ -21,7 +21,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from otgraph.exceptions import invalid
 from otgraph.graphs._canonical import with_small_indices
@@ -141,7 +140,7 @@ class MultiscaleGraph(Graph):
 
     def __post_init__(self) -> None:
         """Give the certificate the graph that it describes."""
-        certificate = replace(self.certificate, evidence=MeanEvidence(self))  # type: ignore[arg-type]
+        certificate = replace(self.certificate, evidence=MeanEvidence(self))
         object.__setattr__(self, "certificate", certificate)
 
     @property
@@ -273,10 +272,10 @@ def mean_graph(
     """
     weight = checked_shares(shares, count)
     total = costs = None
-    kept: list[tuple[float, Certificate, float, FloatArray, SparseMatrix | None]] = []
+    kept = []
     for share, part in zip(weight, parts, strict=True):
         certificate = replace(part.certificate, evidence=None)
-        kept.append((part.eps, certificate, float(share), part.potentials, part.floors))
+        kept.append((certificate, float(share), part.potentials, part.floors, part.params))
         added, its_costs = part.weights * share, part.weights.copy()
         its_costs.data = np.maximum(_edge_costs(part), ZERO)
         total = added if total is None else total + added
@@ -284,14 +283,14 @@ def mean_graph(
         last = part
     assert total is not None
     assert costs is not None
-    kept.sort(key=lambda each: each[0])
-    _, certificates, sizes, potentials, floors = zip(*kept, strict=True)
+    kept.sort(key=lambda each: each[0].eps)
+    certificates, sizes, potentials, floors, described = zip(*kept, strict=True)
     total, costs = with_small_indices(total), with_small_indices(costs)
     if costs.nnz != total.nnz:  # a weight has underflowed to zero
         costs = with_small_indices(costs.multiply(total > 0.0).tocsr())
     return MultiscaleGraph(
         weights=total,
-        params=_params(last, certificates, params or {}),
+        params=_params(described[-1], certificates) | (params or {}),
         points=last.points,
         edge_costs=np.where(costs.data <= ZERO, 0.0, costs.data),
         certificate=mean_certificate(certificates, sizes, total, last.mass),
@@ -353,10 +352,8 @@ def _marginal_error(weights: SparseMatrix, mass: FloatArray) -> float:
     return float(np.max(np.abs(sums - mass) / mass))
 
 
-def _params(
-    part: TransportGraph, certificates: Sequence[Certificate], params: Keywords
-) -> dict[str, Any]:
-    """The parameters that the parts share, and a list of eps as text, because params are flat."""
+def _params(widest: Keywords, certificates: Sequence[Certificate]) -> dict[str, Any]:
+    """The parameters of the widest part, with a list of eps as text, because params are flat."""
     shown = ", ".join(repr(float(each.eps)) for each in certificates)
-    shared = {name: value for name, value in part.params.items() if name != "mean_degree"}
-    return shared | {"method": "multiscale", "eps": shown, **params}
+    shared = {name: value for name, value in widest.items() if name != "mean_degree"}
+    return shared | {"method": "multiscale", "eps": shown}

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph.exceptions import argument_error
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.mean import mean_graph
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, QuadraticOptions
 from otgraph.graphs.path import checked_values, solved_along
+from otgraph.graphs.quadratic import refuse_both
 from otgraph.graphs.transport import TransportProblem
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ def multiscale_graph(
 
     The mean is symmetric and its rows sum to the masses, like those of the plans. Near points are
     joined by all of them, far points only by those with a large :math:`\varepsilon`. Choose it if
-    no single scale suits all of the data. :func:`otgraph.quadratic_ot_graph` says more about the
-    keywords.
+    no single scale suits all of the data. The widest plan has the minimum flows that `min_degree`
+    and `connect` ask for, and so has the mean; the others have none.
+    :func:`otgraph.quadratic_ot_graph` says more about the keywords.
 
     Parameters
     ----------
@@ -85,12 +86,8 @@ def multiscale_graph(
     >>> round(graph.mean_degree / graph.part(-1).mean_degree, 1)
     1.0
     """
-    if eps is not None and mean_degree is not None:
-        msg = f"Give at most one of `eps` and `mean_degree`, got both: {eps!r} and {mean_degree!r}."
-        raise argument_error(TypeError, "mean_degree", msg)
+    values, degrees = check_scales(eps, mean_degree)
     chosen = QuadraticOptions.of(multiscale_graph, options)
-    values = None if eps is None else checked_values(eps, "eps")
-    degrees = None if mean_degree is None else checked_values(mean_degree, "mean_degree")
     problem = TransportProblem(X, chosen, mass=mass, progress=progress, n_jobs=n_jobs)
     params = {}
     if values is not None:
@@ -107,6 +104,17 @@ def multiscale_graph(
     return graph
 
 
+def check_scales(
+    eps: ArrayLike | None, mean_degree: ArrayLike | None
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Check that at most one is given, and that it holds positive numbers."""
+    refuse_both(eps, mean_degree)
+    return (
+        None if eps is None else checked_values(eps, "eps"),
+        None if mean_degree is None else checked_values(mean_degree, "mean_degree"),
+    )
+
+
 def scales(mean_degree: float) -> FloatArray:
     """Halves of a mean degree, down to about four; itself if it is less."""
     count = max(0, round(float(np.log2(mean_degree / SMALLEST_SCALE)))) + 1
@@ -114,15 +122,19 @@ def scales(mean_degree: float) -> FloatArray:
 
 
 def _along(problem: TransportProblem, values: FloatArray) -> Iterator[TransportGraph]:
-    for _, solution in solved_along(problem, values):
-        yield problem.with_copies(problem.distinct_graph(solution))
+    """From the widest, which alone has minimum flows: the mean has all of its edges."""
+    for k, (_, solution) in enumerate(solved_along(problem, values)):
+        found = solution if k else problem.finished(solution)
+        yield problem.with_copies(problem.distinct_graph(found))
 
 
 def _of_degrees(problem: TransportProblem, degrees: FloatArray) -> Iterator[TransportGraph]:
-    """From the widest to the narrowest, whose pairs are among those already found."""
-    for degree in degrees:
-        solution, _ = problem.solve_goal(None, float(degree))
-        problem.screener.keep(solution.state.screen)
+    """The same for mean degrees; the pairs of narrow plans are among those of wider ones."""
+    widest, *narrower = map(float, degrees)
+    solution, _ = problem.solve_goal(None, widest)
+    yield problem.with_copies(problem.distinct_graph(solution))
+    for degree in narrower:
+        solution = problem.solve_plain(degree)
         yield problem.with_copies(problem.distinct_graph(solution))
 
 

@@ -74,7 +74,10 @@ def eps_path(
     values = checked_values(eps, "eps")
     chosen = QuadraticOptions.of(eps_path, options)
     problem = TransportProblem(X, chosen, mass=mass, progress=progress, n_jobs=n_jobs)
-    graphs = {place: problem.graph(solution) for place, solution in solved_along(problem, values)}
+    graphs = {
+        place: problem.graph(problem.finished(solution))
+        for place, solution in solved_along(problem, values)
+    }
     return EpsPath([graphs[place] for place in range(len(values))])
 
 
@@ -89,16 +92,17 @@ def checked_values(values: ArrayLike, name: str) -> FloatArray:
     return found
 
 
-def solved_along(
-    problem: TransportProblem, values: FloatArray
-) -> Iterator[tuple[int, Solution]]:
-    """Solutions from the largest eps to the smallest, each with its place in ``values``."""
+def solved_along(problem: TransportProblem, values: FloatArray) -> Iterator[tuple[int, Solution]]:
+    """Solutions from the largest eps to the smallest, each with its place in ``values``.
+
+    They have no minimum flows yet.
+    """
     walk = WarmPath(problem)
     for place in np.argsort(-values, kind="stable"):
         value = float(values[place])
         solution = problem.solve(value, start=walk.start(value))
         walk.add(solution)
-        yield int(place), problem.finished(solution)
+        yield int(place), solution
 
 
 class WarmPath:

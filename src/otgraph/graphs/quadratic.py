@@ -156,9 +156,7 @@ def quadratic_ot_graph(
 
 def check_goal(eps: object, mean_degree: object) -> tuple[Eps | None, float | None]:
     """Check that at most one is given; the default is a mean degree of 15."""
-    if eps is not None and mean_degree is not None:
-        msg = f"Give at most one of `eps` and `mean_degree`, got both: {eps!r} and {mean_degree!r}."
-        raise argument_error(TypeError, "mean_degree", msg)
+    refuse_both(eps, mean_degree)
     if isinstance(eps, str) and eps == AUTO:
         return AUTO, None
     if eps is not None:
@@ -166,6 +164,13 @@ def check_goal(eps: object, mean_degree: object) -> tuple[Eps | None, float | No
     if mean_degree is None:
         return None, None
     return None, check_positive(mean_degree, "mean_degree")
+
+
+def refuse_both(eps: object, mean_degree: object) -> None:
+    """Raise an error if both are given."""
+    if eps is not None and mean_degree is not None:
+        msg = f"Give at most one of `eps` and `mean_degree`, got both: {eps!r} and {mean_degree!r}."
+        raise argument_error(TypeError, "mean_degree", msg)
 
 
 def quadratic_rows(

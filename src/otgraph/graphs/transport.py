@@ -172,6 +172,11 @@ class TransportProblem:
             return check_vector(u0, "u0", self.cost.n)
         return check_vector(u0, "u0", len(self.copies.group))[self.copies.first]
 
+    def solve_plain(self, mean_degree: float) -> Solution:
+        """The solution with a wanted mean degree and no minimum flows, whatever options say."""
+        self.wish = Wish()
+        return self.solve_for_degree(mean_degree)
+
     def solve_for_degree(self, mean_degree: float) -> Solution:
         """The solution with a wanted mean degree."""
         if mean_degree > self.cost.n - 1:

@@ -60,7 +60,8 @@ def neighbors(
         Annotated data, normalized as for scanpy.
     n_neighbors
         What it means in scanpy: the size of the neighborhoods. For ``"quadratic"`` and
-        ``"multiscale"`` it is `mean_degree`, for ``"knn"`` and ``"magic"`` their own keyword of this name.
+        ``"multiscale"`` it is `mean_degree`, for ``"knn"`` and ``"magic"`` their own keyword of
+        this name.
     eps
         Regularization; larger values spread the mass over more neighbors. ``"auto"`` chooses the
         value whose graph predicts unseen features best (``method="quadratic"`` only).
@@ -87,8 +88,9 @@ def neighbors(
     u0, progress, n_jobs
         As in :func:`otgraph.quadratic_ot_graph`. This function, :func:`otgraph.entropic_ot_graph`,
         :func:`otgraph.multiscale_graph`, :func:`otgraph.knn_gaussian_graph`,
-        :func:`otgraph.gaussian_graph` and :func:`otgraph.magic_graph` say more about the keywords below, too. Keywords that the
-        construction does not have are an error; None stands for its default.
+        :func:`otgraph.gaussian_graph` and :func:`otgraph.magic_graph` say more about the keywords
+        below, too. Keywords that the construction does not have are an error; None stands for its
+        default.
     **options
 
     Returns

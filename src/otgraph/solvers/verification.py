@@ -8,7 +8,7 @@ ones at all pairs of some random rows. Symmetry and row sums are always checked 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,16 @@ SCALE_RTOL = 1e-6
 MISSING_MARGIN = 1.5  # a random sample may exceed the 95 % bound
 
 
+class Verifiable(Protocol):
+    """What a certificate describes: a plan, or a graph that is made of plans."""
+
+    def compared(
+        self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+    ) -> Verification:
+        """The comparison with the points."""
+        ...
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The plan that a certificate describes, its potentials, and how costs are computed."""
@@ -52,7 +62,7 @@ class Evidence:
     def compared(
         self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
     ) -> Verification:
-        """The plan compared with its points; graphs made of several plans have their own way."""
+        """The comparison with the points."""
         return _compared(self, certificate, X, metric, seed)
 
 
