@@ -44,6 +44,7 @@ DRAWS = 5  # of the labels, for each seed of the data
 RESOLUTIONS = (0.5, 1.0, 2.0, 4.0)  # the best for each score is taken
 FINE = 4.0  # resolution of the clusters that are weighed alike
 CELLS_PER_METACELL = 10
+BLOCK = 5000  # cells that are dense at once
 NEAR = 5  # neighbors that tell whether the points show a type
 SMALL_BATCH = 0.1
 SHIFT = 0.5  # of the small batch, in units of the standard deviation of all cells
@@ -70,13 +71,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("parts", nargs="*", default=["rare"], choices=list(PARTS))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), help="of the data")
+    parser.add_argument("--graphs", nargs="+", help="of `rare` and `large`; all by default")
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     for part in arguments.parts:
         with threadpool_limits(1):
-            found = PARTS[part](arguments.seeds)
+            some = {"graphs": arguments.graphs} if part in ("rare", "large") else {}
+            found = PARTS[part](arguments.seeds, **some)
+        if not found:  # the cells were made, and no graph was asked for
+            continue
         print(table(found), flush=True)
         (arguments.out / f"{part}.json").write_text(json.dumps(found, indent=1))
         (arguments.out / f"{part}.md").write_text(f"{table(found)}\n")
@@ -98,24 +103,42 @@ def _cell(values: list[float]) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
 
 
-def rare(seeds: Sequence[int], n: int = N_CELLS, rarest: float = RAREST) -> dict[str, list[Row]]:
+def rare(
+    seeds: Sequence[int],
+    n: int = N_CELLS,
+    rarest: float = RAREST,
+    graphs: Sequence[str] | None = None,
+) -> dict[str, list[Row]]:
     """Graphs of cells with rare types."""
     found: dict[str, list[Row]] = {}
     for seed in seeds:
         X, y = cells(n, rarest, seed)
         for title, build in contenders(X, y, seed).items():
+            if graphs and title not in graphs:
+                continue
             nodes = build()
             found.setdefault(title, []).append(scores(nodes, X, y))
             print(seed, title, {k: round(v, 3) for k, v in found[title][-1].items()}, flush=True)
     return found
 
 
-def large(seeds: Sequence[int]) -> dict[str, list[Row]]:
+def large(seeds: Sequence[int], graphs: Sequence[str] | None = None) -> dict[str, list[Row]]:
     """One hundred of a hundred thousand cells; the first seed alone."""
-    return rare(seeds[:1], N_LARGE, RAREST_LARGE)
+    return rare(seeds[:1], N_LARGE, RAREST_LARGE, graphs)
 
 
 def cells(n: int, rarest: float, seed: int) -> tuple[Any, Any]:
+    """Principal components of simulated cells, and their types; kept in a file."""
+    file = OUT / f"cells_{n}_{rarest:g}_{seed}.npz"
+    if not file.exists():
+        X, y = simulated_components(n, rarest, seed)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(file, X=X, y=y)
+    with np.load(file) as found:
+        return found["X"], found["y"]
+
+
+def simulated_components(n: int, rarest: float, seed: int) -> tuple[Any, Any]:
     """Principal components of simulated cells, and their types; the last is the rarest."""
     simulated = otgraph.datasets.simulated_cells(
         n, n_types=N_TYPES, rarest=rarest, random_state=seed
@@ -125,8 +148,11 @@ def cells(n: int, rarest: float, seed: int) -> tuple[Any, Any]:
     logs = sp.csr_matrix(sp.diags(scale.astype(np.float32)) @ counts)
     logs.data = np.log1p(logs.data)
     mean = np.asarray(logs.mean(axis=0), dtype=np.float64).ravel()
-    covariance = (logs.T @ logs).toarray().astype(np.float64) / n - np.outer(mean, mean)
-    axes = np.linalg.eigh(covariance)[1][:, -N_PCS:]
+    products = np.zeros((len(mean), len(mean)))
+    for first in range(0, n, BLOCK):
+        dense = logs[first : first + BLOCK].toarray()
+        products += dense.T @ dense
+    axes = np.linalg.eigh(products / n - np.outer(mean, mean))[1][:, -N_PCS:]
     return logs @ axes - mean @ axes, simulated.labels
 
 
@@ -230,7 +256,7 @@ def _degree(nodes: Nodes, cells: Any) -> float:
 
 
 def batches(seeds: Sequence[int]) -> dict[str, list[Row]]:
-    """A small batch beside a large one: does equal weight change what its cells get?"""
+    """A small batch beside a large one, with and without equal weight."""
     found: dict[str, list[Row]] = {}
     for seed in seeds:
         X, y = cells(N_CELLS, 0.01, seed)
@@ -296,26 +322,17 @@ def copies(seeds: Sequence[int]) -> dict[str, list[Row]]:
                 ),
             }
             rest = np.setdiff1d(np.arange(n), again)
+            graphs["without the copies"] = alone
             for title, graph in graphs.items():
+                truth = z[: graph.n]
                 groups = spectral_labels(graph.weights, len(np.unique(y)), seed)
                 rows.setdefault(title, []).append(
                     {
-                        "NMI": normalized_mutual_info_score(z, groups),
-                        "accuracy": label_accuracy(graph.weights, z, seed),
+                        "NMI": normalized_mutual_info_score(truth, groups),
+                        "accuracy": label_accuracy(graph.weights, truth, seed),
                         "edges of the rest kept": _same_edges(graph, alone, rest),
-                        "weight between copies": _between(graph.weights, point),
+                        "weight between copies": _between(graph.weights, point[: graph.n]),
                         "components": graph.n_connected,
-                    }
-                )
-            for title, key in (("without the copies", alone),):
-                groups = spectral_labels(key.weights, len(np.unique(y)), seed)
-                rows.setdefault(title, []).append(
-                    {
-                        "NMI": normalized_mutual_info_score(y, groups),
-                        "accuracy": label_accuracy(key.weights, y, seed),
-                        "edges of the rest kept": 1.0,
-                        "weight between copies": 0.0,
-                        "components": key.n_connected,
                     }
                 )
         for title, of_sets in rows.items():
@@ -335,10 +352,10 @@ def _between(weights: Any, point: Any) -> float:
     coo = weights.tocoo()
     copied = np.bincount(point)[point] > 1
     same = point[coo.row] == point[coo.col]
-    return float(coo.data[same].sum() / coo.data[copied[coo.row]].sum())
+    return float(coo.data[same].sum() / coo.data[copied[coo.row]].sum()) if copied.any() else 0.0
 
 
-PARTS: dict[str, Callable[[Sequence[int]], dict[str, list[Row]]]] = {
+PARTS: dict[str, Callable[..., dict[str, list[Row]]]] = {
     "rare": rare,
     "batches": batches,
     "copies": copies,

@@ -18,7 +18,10 @@ from typing import Any
 import matplotlib as mpl
 
 FOLDER = Path(__file__).parent
-PAGES = ("plots.md", "good_graph.md", "choosing.md", "choosing_options.md", "choosing_graph.md")
+PAGES = (
+    "plots.md", "good_graph.md", "choosing.md", "choosing_options.md", "choosing_graph.md",
+    "multiscale.md", "masses.md",
+)  # fmt: skip
 GALLERY = FOLDER / "gallery.md"
 STEP = re.compile(
     r"```python\n(?P<code>(?:(?!```).)*)```(?:\s+!\[(?P<words>[^]]*)\]\((?P<image>[^)]+)\))?",

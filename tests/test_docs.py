@@ -25,6 +25,8 @@ ELSEWHERE = {
         "choosing.md",
         "choosing_options.md",
         "choosing_graph.md",
+        "multiscale.md",
+        "masses.md",
     ),
     "tests/singlecell/test_docs.py": (
         "singlecell.md",

@@ -49,13 +49,27 @@ PART_ROUNDING = 16.0 * np.finfo(np.float64).eps
 class MeanCertificate(Certificate):
     """What was proved about the parts of a mean of plans, and so about the mean.
 
-    The fields are those of :class:`otgraph.Certificate`. ``status`` is the weakest of the parts',
-    ``duality_gap`` the largest. ``marginal_error`` is that of the mean. Pairs and Newton steps are
-    summed; the bound on missing pairs is a sum of 95 % bounds. ``pairs_checked`` counts the pairs
-    decided in every part. ``eps`` is the geometric mean and only describes the graph.
+    It does not say that the mean is the plan of some ``eps``, which it is not.
 
     Parameters
     ----------
+    status
+        The weakest of the parts'. ``"exact"``: every part is optimal among all pairs.
+    marginal_error
+        Largest ``|row sum - mass| / mass`` of the mean.
+    duality_gap
+        The largest of the parts', which bounds that of all parts together.
+    pairs_checked
+        Pairs decided in every part.
+    eps
+        Geometric mean of the parts', by shares; it only describes the graph.
+    missing_pairs, missing_pairs_bound
+        Sums over the parts: a pair may be missing in several. All bounds hold together with a
+        confidence of at least 100 % - 5 % for each part.
+    violations, n_steps, n_screens, n_floors, history
+        All parts together, as in :class:`otgraph.Certificate`.
+    n_edges, floor_share, reason, evidence
+        As in :class:`otgraph.Certificate`, for the mean.
     parts
         The certificates of the parts, by increasing ``eps``.
     shares

@@ -382,6 +382,7 @@ def report_duplicates(graph: HasComponents, elsewhere: BoolArray) -> None:
         n_points = int(np.bincount(labels)[apart].sum())
         msg = (
             f"{n_points} points fall into {int(apart.sum())} group(s) of exact duplicates that "
-            "share no edge with the rest. Drop them and pass `mass` instead, or raise `eps`."
+            "share no edge with the rest. Pass `collapse=True` to make copies one point, or raise "
+            "`eps`."
         )
         warnings.warn(msg, DisconnectedWarning, stacklevel=4)

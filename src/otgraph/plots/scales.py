@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FIRST_COLOR, LAST_COLOR = 0.0, 0.85
 # Width and opacity of lines from the smallest eps to the largest. The few edges of the smallest are
 # drawn last and strongest, or the many of the largest would hide them.
-STRONGEST, FAINTEST = 1.0, 0.25
+STRONGEST, FAINTEST = 1.0, 0.4
 
 
 def plot_scales(
@@ -98,7 +98,7 @@ def plot_scales(
         edges = Edges(upper.row[here], upper.col[here], np.ones(np.count_nonzero(here)))
         width = edge_width * depth[k] ** 0.5
         strength = line_strength(positions, *edges, width, scale)
-        edges = edges._replace(alpha=np.full(len(edges.i), max(strength, depth[k]) * depth[k]))
+        edges = edges._replace(alpha=np.full(len(edges.i), max(strength, depth[k])))
         draw_lines(ax, positions, edges, colors[k], width)
         degree = 2.0 * np.count_nonzero(upper.data <= graph.eps[k]) / graph.n
         label = f"ε = {graph.eps[k]:.2g}  ({degree:.1f} neighbors)"
