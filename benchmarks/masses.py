@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 OUT = Path("out/masses")
 SEEDS = range(5)
-N_TYPES = 10
+N_TYPES, LARGE_TYPES = 10, 12  # as in benchmarks/singlecell_cells.py
 RAREST = 0.0015  # 15 of 10 000 cells
 N_CELLS, N_LARGE = 10_000, 100_000
 RAREST_LARGE = 0.001  # 100 of 100 000
@@ -107,12 +107,13 @@ def rare(
     seeds: Sequence[int],
     n: int = N_CELLS,
     rarest: float = RAREST,
+    n_types: int = N_TYPES,
     graphs: Sequence[str] | None = None,
 ) -> dict[str, list[Row]]:
     """Graphs of cells with rare types."""
     found: dict[str, list[Row]] = {}
     for seed in seeds:
-        X, y = cells(n, rarest, seed)
+        X, y = cells(n, rarest, seed, n_types)
         for title, build in contenders(X, y, seed).items():
             if graphs and title not in graphs:
                 continue
@@ -124,24 +125,24 @@ def rare(
 
 def large(seeds: Sequence[int], graphs: Sequence[str] | None = None) -> dict[str, list[Row]]:
     """One hundred of a hundred thousand cells; the first seed alone."""
-    return rare(seeds[:1], N_LARGE, RAREST_LARGE, graphs)
+    return rare(seeds[:1], N_LARGE, RAREST_LARGE, LARGE_TYPES, graphs)
 
 
-def cells(n: int, rarest: float, seed: int) -> tuple[Any, Any]:
+def cells(n: int, rarest: float, seed: int, n_types: int = N_TYPES) -> tuple[Any, Any]:
     """Principal components of simulated cells, and their types; kept in a file."""
-    file = OUT / f"cells_{n}_{rarest:g}_{seed}.npz"
+    file = OUT / f"cells_{n}_{n_types}_{rarest:g}_{seed}.npz"
     if not file.exists():
-        X, y = simulated_components(n, rarest, seed)
+        X, y = simulated_components(n, rarest, seed, n_types)
         file.parent.mkdir(parents=True, exist_ok=True)
         np.savez(file, X=X, y=y)
     with np.load(file) as found:
         return found["X"], found["y"]
 
 
-def simulated_components(n: int, rarest: float, seed: int) -> tuple[Any, Any]:
+def simulated_components(n: int, rarest: float, seed: int, n_types: int) -> tuple[Any, Any]:
     """Principal components of simulated cells, and their types; the last is the rarest."""
     simulated = otgraph.datasets.simulated_cells(
-        n, n_types=N_TYPES, rarest=rarest, random_state=seed
+        n, n_types=n_types, rarest=rarest, random_state=seed
     )
     counts = sp.csr_matrix(simulated.counts, dtype=np.float32)
     scale = COUNTS_PER_CELL / np.asarray(counts.sum(axis=1)).ravel()
