@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -217,3 +219,13 @@ def test_errors(rng):
     with pytest.raises(InfeasibleError, match="`collapse` makes row 0 and its copies one point"):
         otgraph.quadratic_ot_graph(Z, collapse=True)
     assert otgraph.quadratic_ot_graph(Z, 0.5, collapse=True, self_loops=True).n == 14
+
+
+@pytest.mark.parametrize("bad", [[1, 0, 2], [0, 2, 1], [0, -1, 1]])
+def test_numbers_of_points_that_are_none_are_not_saved(copied, tmp_path, bad):
+    _, Z, _ = copied
+    graph = otgraph.quadratic_ot_graph(Z, 0.5, collapse=True)
+    numbers = graph.copies.copy()
+    numbers[:3] = bad
+    with pytest.raises(ValueError, match="its copies are not"):
+        replace(graph, copies=numbers).save(tmp_path / "bad.otg")

@@ -230,3 +230,19 @@ def test_shares_sum_to_one():
 def test_an_empty_path_has_no_mean(path):
     with pytest.raises(ValueError, match="at least one graph"):
         path[:0].mean()
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda g: {"potentials": g.potentials[:, :2]}, "its potentials are not 450"),
+        (
+            lambda g: {"certificate": replace(g.certificate, shares=(0.5, 0.5, 0.5))},
+            "do not sum to one",
+        ),
+    ],
+)
+def test_what_does_not_belong_together_is_not_saved(path, tmp_path, change, match):
+    mean = path.mean()
+    with pytest.raises(ValueError, match=match):
+        replace(mean, **change(mean)).save(tmp_path / "bad.otg")

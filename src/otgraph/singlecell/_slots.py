@@ -18,8 +18,8 @@ from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import StaleGraphWarning, argument_error
 from otgraph.graphs import Graph, MultiscaleGraph, TransportGraph
 from otgraph.graphs._canonical import plain_params
+from otgraph.graphs._records import certificate_text, certificates_of_text
 from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.graphs.io import certificate_text, certificates_of_text
 from otgraph.graphs.mean import mean_certificate
 from otgraph.singlecell._adata import check_adata, check_key, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
