@@ -101,8 +101,9 @@ def write_slots(
         ``n_connected``, ``n_floors`` and ``floor_share`` tell whether the graph holds together,
         and how many minimum flows that took.
     ``obsm["potentials"]``, ``obsp["floors"]``
-        Potentials and masses of an optimal transport graph, and its minimum flows if it has any:
-        with them :func:`read_graph` returns the graph with its certificate.
+        Potentials and masses of an optimal transport graph, and its minimum flows if it has any;
+        those of a mean of plans are in ``obsm["floors"]``, side by side. With them
+        :func:`read_graph` returns the graph with its certificate.
 
     A graph under the same key is replaced.
 
