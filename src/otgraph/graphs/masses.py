@@ -22,7 +22,7 @@ def balanced_mass(groups: ArrayLike | PointsLike, strength: float = 1.0) -> Floa
 
     A point of a group with k points gets a mass proportional to k^(-strength). A point with more
     mass has more neighbors. Use it for batches of unequal size, or for copies that are the same
-    measurement. It does not help to find rare types; the page on masses shows why.
+    measurement. It did not help to find rare types where we tried; see the page on masses.
 
     Parameters
     ----------
