@@ -27,6 +27,11 @@ def ours(X: Any, mean_degree: float | None, **options: Any) -> Any:
     return otgraph.quadratic_ot_graph(X, mean_degree=mean_degree, n_jobs=1, **options).weights
 
 
+def multiscale(X: Any, mean_degree: float | None) -> Any:
+    """Mean of plans, the widest with this degree and the others with halves of it."""
+    return otgraph.multiscale_graph(X, mean_degree=mean_degree, n_jobs=1).weights
+
+
 def knn(X: Any, mean_degree: float | None) -> Any:
     """Every edge has weight one."""
     return at_degree(
@@ -77,6 +82,7 @@ CONTENDERS: dict[str, Callable[[Any, float | None], Any]] = {
     "ours connected": partial(ours, connect=True),
     "ours plain": partial(ours, min_degree=0, connect=False),
     "ours auto": ours_auto,
+    "ours multiscale": multiscale,
     "kNN": knn,
     "kNN+Gaussian": knn_gaussian,
     "umap": umap,

@@ -59,7 +59,11 @@ def score(weights: Any, y: Any, seed: int = 0) -> dict[str, float]:
 
 def spectral_labels(weights: Any, k: int, seed: int = 0) -> Any:
     """Spectral clustering: rows of the k leading eigenvectors, normalized, by k-means."""
-    vectors = leading_vectors(weights, k)
+    return grouped_rows(leading_vectors(weights, k), k, seed)
+
+
+def grouped_rows(vectors: Any, k: int, seed: int = 0) -> Any:
+    """The rows of eigenvectors, normalized, in k groups by k-means."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = vectors / np.where(norms == 0.0, 1.0, norms)
     return KMeans(k, n_init=N_INIT, random_state=seed).fit_predict(rows)

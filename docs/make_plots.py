@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent
 PAGES = (
     "plots.md", "good_graph.md", "choosing.md", "choosing_options.md", "choosing_graph.md",
     "geometry.md",
+    "multiscale.md", "masses.md",
 )  # fmt: skip
 GALLERY = FOLDER / "gallery.md"
 STEP = re.compile(

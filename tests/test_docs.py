@@ -26,6 +26,8 @@ ELSEWHERE = {
         "choosing_options.md",
         "choosing_graph.md",
         "geometry.md",
+        "multiscale.md",
+        "masses.md",
     ),
     "tests/singlecell/test_docs.py": (
         "singlecell.md",

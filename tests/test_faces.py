@@ -64,6 +64,7 @@ def test_estimator(name):
 PASSING_ON = {
     "path": (otgraph.eps_path, set()),
     "dimension": (otgraph.intrinsic_dimension, set()),
+    "scales": (otgraph.multiscale_graph, set()),
     "choice": (otgraph.choose_eps, {"labels", "split", "prepare", "mu", "n_folds"}),
     "page": (
         otgraph.plots.explore,
@@ -108,7 +109,7 @@ def test_cells():
     found = defaults_of(pp.neighbors)
     expected = merged(ALL_OPTIONS)
     assert set(expected) <= set(found)
-    of_adata = {"adata", "n_pcs", "use_rep", "method", "key_added", "copy"}
+    of_adata = {"adata", "n_pcs", "use_rep", "method", "key_added", "copy", "balance"}
     assert set(found) - set(expected) <= OF_THE_CALL | of_adata
     for name, each in expected.items():
         if name != "eps":

@@ -10,6 +10,7 @@ from otgraph.graphs.constructions import CONSTRUCTIONS
 
 METHODS = {
     "quadratic": (["--eps", 1], {"eps": 1.0}),
+    "multiscale": (["--mean-degree", "5,9"], {"mean_degree": [5.0, 9.0]}),
     "entropic": (["--eps", 0.5, "-p", 1], {"eps": 0.5, "power": 1.0}),
     "knn": (["-k", 4, "--symmetrize", "average"], {"n_neighbors": 4, "symmetrize": "average"}),
     "gaussian": (["--eps", 0.3, "--no-normalize"], {"eps": 0.3, "normalize": False}),
@@ -118,3 +119,28 @@ class TestDask:
         done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--block-rows", 7)
         assert done.code == 1
         assert "--method quadratic has no --block-rows" in done.err
+
+
+@pytest.mark.parametrize("values", [("--eps", "0.2,2"), ("--mean-degree", "5,10"), ()])
+def test_multiscale(cli, points, X, values):
+    done = cli("graph", points, "-o", "mean.otg", "--method", "multiscale", *values)
+    assert done.code == 0
+    graph = otgraph.load_graph("mean.otg")
+    names = {"--eps": "eps", "--mean-degree": "mean_degree"}
+    keywords = {names[values[0]]: [float(v) for v in values[1].split(",")]} if values else {}
+    assert (graph.weights != otgraph.multiscale_graph(X, **keywords).weights).nnz == 0
+    assert "the mean of" in cli("info", "mean.otg").out
+
+
+def test_several_values_are_for_multiscale_only(cli, points):
+    done = cli("graph", points, "-o", "a.otg", "--eps", "0.2,2")
+    assert done.code != 0
+    assert "--eps" in done.err
+    done = cli("graph", points, "-o", "a.otg", "--mean-degree", "many")
+    assert "--mean-degree must be a positive number" in done.err
+
+
+def test_copies(cli, X):
+    np.savetxt("twice.csv", np.vstack([X, X[:10]]), delimiter=",")
+    assert cli("graph", "twice.csv", "-o", "twice.otg", "--collapse").code == 0
+    assert otgraph.load_graph("twice.otg").copies is not None

@@ -30,6 +30,11 @@ def test_no_client(X):
         quadratic_ot_graph(X, 1.0)
 
 
+def test_copies_cannot_be_collapsed(X):
+    with pytest.raises(ValueError, match="`collapse` must be False on a cluster"):
+        quadratic_ot_graph(X, 1.0, collapse=True)
+
+
 def test_the_current_client_is_used(client, X):
     with client.as_current():
         assert quadratic_ot_graph(X, 1.0).n == len(X)

@@ -34,7 +34,7 @@ def test_every_construction_on_the_same_points(X):
     for place, color in zip(places, colors, strict=True):
         np.testing.assert_array_equal(place, places[0])
         np.testing.assert_array_equal(color, colors[0])
-    assert [ax.get_legend() is not None for ax in axes] == [False] * 4 + [True]
+    assert [ax.get_legend() is not None for ax in axes] == [False] * 5 + [True]
     axes[0].figure.draw_without_rendering()
     plt.close(axes[0].figure)
 
@@ -75,7 +75,7 @@ def test_finished_graphs_with_hostile_names(X):
         ({"methods": ["knn", "tree"]}, "`methods` must be some of quadratic, .* got tree"),
         ({"methods": []}, "`methods` must be some of"),
         ({"options": {"tree": {}}}, "got tree"),
-        ({"ax": Figure().subplots(1, 2)}, "`ax` must hold 5 axes, one for each graph, got 2"),
+        ({"ax": Figure().subplots(1, 2)}, "`ax` must hold 6 axes, one for each graph, got 2"),
         ({"columns": 0}, "`columns` must be an integer >= 1"),
     ],
 )

@@ -27,7 +27,7 @@ from otgraph.plots._density import (
 )
 from otgraph.plots._pixel_lines import PixelLines
 from otgraph.plots.colors import GROUPS, UNKNOWN
-from otgraph.plots.graph import MAX_VECTOR_EDGES, _draw_lines, _edges
+from otgraph.plots.graph import MAX_VECTOR_EDGES, _edges, draw_lines
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
 
@@ -119,7 +119,7 @@ def test_pixels_look_like_lines(rng, window):
     def drawn(most):
         figure = Figure(figsize=(3, 3), dpi=100)
         ax = figure.add_subplot(xlim=window, ylim=window)
-        _draw_lines(ax, positions, edges, "k", 2.0, most)
+        draw_lines(ax, positions, edges, "k", 2.0, most)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         return np.asarray(canvas.buffer_rgba()).astype(float)[:, :, :3]

@@ -42,6 +42,45 @@ def test_slots(adata, key, prefix):
         np.testing.assert_array_equal(adata.obsp[prefix + name].indices, graph.weights.indices)
 
 
+@pytest.mark.parametrize("options", [{"min_degree": 0}, {"min_degree": 9}])
+def test_a_mean_of_plans_is_read_back(adata, tmp_path, options):
+    ogs.pp.neighbors(adata, n_neighbors=12, method="multiscale", **options)
+    expected = otgraph.multiscale_graph(adata.obsm["X_pca"], mean_degree=12, **options)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    graph = ogs.read_graph(anndata.read_h5ad(tmp_path / "cells.h5ad"))
+    assert isinstance(graph, otgraph.MultiscaleGraph)
+    assert (graph.weights != expected.weights).nnz == 0
+    assert graph.certificate == expected.certificate
+    assert graph.certificate.verify(adata.obsm["X_pca"])
+    assert (graph.floors[-1] is not None) == bool(options["min_degree"])
+    assert graph.degrees.min() >= options["min_degree"]
+    ogs.pp.neighbors(adata, eps=1.0)
+    assert "floors" not in adata.obsm
+    assert isinstance(ogs.read_graph(adata), otgraph.TransportGraph)
+
+
+def test_copies_are_read_back(adata):
+    adata.obsm["X_pca"][1::2] = adata.obsm["X_pca"][::2]
+    ogs.pp.neighbors(adata, collapse=True)
+    graph = ogs.read_graph(adata)
+    np.testing.assert_array_equal(graph.copies, np.arange(adata.n_obs) // 2)
+    assert graph.certificate.verify(adata.obsm["X_pca"])
+
+
+def test_masses_from_columns(adata):
+    adata.obs["size"] = np.linspace(1.0, 2.0, adata.n_obs)
+    adata.obs["batch"] = pd.Categorical(np.where(np.arange(adata.n_obs) < 20, "a", "b"))
+    ogs.pp.neighbors(adata, mass="size")
+    np.testing.assert_allclose(ogs.read_graph(adata).mass, adata.obs["size"])
+    ogs.pp.neighbors(adata, balance="batch")
+    mass = ogs.read_graph(adata).mass
+    assert mass[:20].sum() == pytest.approx(mass[20:].sum())
+    with pytest.raises(KeyError, match="`balance` must be a column of"):
+        ogs.pp.neighbors(adata, balance="donor")
+    with pytest.raises(TypeError, match="one of `mass` and `balance`"):
+        ogs.pp.neighbors(adata, balance="batch", mass="size")
+
+
 def test_params_are_flat_and_true(adata):
     ogs.pp.neighbors(adata, eps=0.7, n_pcs=4)
     params = adata.uns["neighbors"]["params"]
@@ -311,7 +350,7 @@ class TestArguments:
             ogs.pp.neighbors(adata, method="magic", mean_degree=15)
 
     def test_unknown_method(self, adata):
-        with pytest.raises(ValueError, match="must be one of 'quadratic', 'entropic'"):
+        with pytest.raises(ValueError, match="must be one of 'quadratic', 'multiscale'"):
             ogs.pp.neighbors(adata, method="umap")
 
     def test_eps_and_mean_degree_exclude_each_other(self, adata):

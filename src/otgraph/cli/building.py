@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from otgraph.graphs import Graph
     from otgraph.typing import Array, Keywords
 
+MULTISCALE = "multiscale"  # takes several values
 QUADRATIC = "quadratic"  # the construction that chooses its eps and runs on a cluster
 
 
@@ -60,6 +61,10 @@ def builder(options: GraphOptions, *, progress: bool) -> Callable[..., Graph]:
         from otgraph.graphs.quadratic import check_goal
 
         check_goal(given.get("eps"), given.get("mean_degree"))
+    if method == MULTISCALE:
+        from otgraph.graphs.multiscale import check_scales
+
+        check_scales(given.get("eps"), given.get("mean_degree"))
     keywords = _with_files_read(given)
     if "progress" in known:
         keywords["progress"] = progress
@@ -170,8 +175,11 @@ def _potentials(path: str) -> Array:
     if not is_graph_file(path):
         return read_vector(path, what="--u0")
     potentials = getattr(read_graph(path), "potentials", None)
-    if potentials is None:
-        refuse(f"{path}: has no potentials for --u0; only optimal transport graphs have them.")
+    if potentials is None or potentials.ndim > 1:
+        refuse(
+            f"{path}: has no potentials for --u0; only optimal transport graphs of one eps have "
+            "them."
+        )
     return potentials
 
 

@@ -127,8 +127,8 @@ def _paint(
         return {"color": graph.degrees, "color_label": "degree"}
     if color == "potential":
         potentials = getattr(graph, "potentials", None)
-        if potentials is None:
-            refuse("--color potential: only optimal transport graphs have potentials.")
+        if potentials is None or potentials.ndim > 1:
+            refuse("--color potential: only optimal transport graphs of one eps have potentials.")
         return {"color": potentials, "color_label": "potential"}
     if data is None:
         refuse(f"--color {color}: a graph file has no columns; color by degree or component.")

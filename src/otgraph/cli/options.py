@@ -38,6 +38,7 @@ PANELS = {
     "power": COST,
     "normalize": COST,
     "self_loops": COST,
+    "collapse": COST,
     "min_degree": None,
     "connect": None,
 }
@@ -240,14 +241,16 @@ class GraphOptions(Given):
         str | None,
         option(
             "Regularization, or scale of a kernel; quadratic takes this or --mean-degree, and "
-            "chooses it if it is auto.",
+            "chooses it if it is auto; multiscale takes several with commas.",
             metavar=f"FLOAT|{AUTO}",
         ),
     ] = None
     mean_degree: Annotated[
-        float | None,
+        str | None,
         option(
-            "quadratic: mean number of neighbors; finds eps.",
+            "quadratic: mean number of neighbors; finds eps. multiscale: that of the widest plan, "
+            "or several with commas.",
+            metavar="FLOAT",
             default=f"{DEFAULT_MEAN_DEGREE} without --eps",
         ),
     ] = None
@@ -266,17 +269,26 @@ class GraphOptions(Given):
         """Keywords that the user chose, as plain values."""
         keywords = super().given()
         if self.eps is not None and not self.chooses_eps:
-            try:
-                keywords["eps"] = float(self.eps)
-            except ValueError as error:
-                msg = f"--eps must be a positive number or auto, got {self.eps!r}."
-                raise ValueError(msg) from error
+            keywords["eps"] = _numbers(self.eps, "--eps must be a positive number or auto")
+        if self.mean_degree is not None:
+            what = "--mean-degree must be a positive number"
+            keywords["mean_degree"] = _numbers(self.mean_degree, what)
         return keywords
 
     @property
     def chooses_eps(self) -> bool:
         """Whether eps is to be chosen."""
         return self.eps == AUTO
+
+
+def _numbers(text: str, expected: str) -> float | list[float]:
+    """A number, or several with commas between them."""
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError as error:
+        msg = f"{expected}, got {text!r}."
+        raise ValueError(msg) from error
+    return values if len(values) > 1 else values[0]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from otgraph.distributed._pairs import DistributedPlan
 from otgraph.distributed._source import find_source, read_rows, submit_cost
 from otgraph.distributed._weights import join_weights, plan_entries
 from otgraph.distributed.graph import DistributedGraph
+from otgraph.exceptions import invalid
 from otgraph.graphs.choice import auto_eps
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import AUTO, QuadraticOptions
@@ -99,6 +100,9 @@ def quadratic_ot_graph(
     """
     eps, mean_degree = check_goal(eps, mean_degree)
     chosen = QuadraticOptions.of(quadratic_ot_graph, options)
+    if chosen.collapse:
+        msg = "must be False on a cluster; leave copies out and pass `mass`, the numbers of them."
+        raise invalid("collapse", msg)
     cluster = Cluster(find_client(client), progress=bool(progress))
     with cluster.running():
         value, choice = _resolved(eps, X, chosen, mass, cluster)

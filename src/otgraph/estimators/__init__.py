@@ -15,6 +15,7 @@ from otgraph.estimators.transformers import (
     GaussianTransformer,
     KNNGaussianTransformer,
     MAGICTransformer,
+    MultiscaleOTTransformer,
     QuadraticOTTransformer,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "GraphSpectralClustering",
     "KNNGaussianTransformer",
     "MAGICTransformer",
+    "MultiscaleOTTransformer",
     "QuadraticOTTransformer",
 ]

@@ -70,8 +70,21 @@ class _TransportTransformer(_CostTransformer):
         return self.fit(X, mass=mass)._fitted_matrix()
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class _QuadraticTransformer(_TransportTransformer):
+    """Transformers that solve quadratic problems."""
+
+    collapse: bool = QuadraticOptions.collapse
+    min_degree: int | None = QuadraticOptions.min_degree
+    connect: bool | None = QuadraticOptions.connect
+    search: Search = QuadraticOptions.search
+    max_missing: float = QuadraticOptions.max_missing
+    n_candidates: int | None = QuadraticOptions.n_candidates
+    random_state: RandomState = QuadraticOptions.random_state
+
+
 @dataclass(eq=False, repr=False)
-class QuadraticOTTransformer(_TransportTransformer):
+class QuadraticOTTransformer(_QuadraticTransformer):
     """Sparse graph by quadratic optimal transport: similarities, not distances.
 
     The adaptive graph of this package, as a transformer: :func:`otgraph.quadratic_ot_graph`
@@ -84,7 +97,7 @@ class QuadraticOTTransformer(_TransportTransformer):
         chooses it by prediction.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
-    metric, power, normalize, self_loops, min_degree, connect, tol, search, max_missing, \
+    metric, power, normalize, self_loops, collapse, min_degree, connect, tol, search, max_missing, \
 n_candidates, max_iter, on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
     mode
@@ -119,12 +132,48 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
     eps: Eps | None = None
     _: KW_ONLY
     mean_degree: float | None = None
-    min_degree: int | None = QuadraticOptions.min_degree
-    connect: bool | None = QuadraticOptions.connect
-    search: Search = QuadraticOptions.search
-    max_missing: float = QuadraticOptions.max_missing
-    n_candidates: int | None = QuadraticOptions.n_candidates
-    random_state: RandomState = QuadraticOptions.random_state
+
+
+@dataclass(eq=False, repr=False)
+class MultiscaleOTTransformer(_QuadraticTransformer):
+    """Sparse graph that holds several scales, the mean of quadratic plans: similarities.
+
+    :func:`otgraph.multiscale_graph` explains the parameters.
+
+    Parameters
+    ----------
+    eps
+        Regularizations of the plans.
+    mean_degree
+        Mean degrees of the plans, instead of `eps`; a single number is that of the widest, and the
+        others have halves of it. 15 if neither is given.
+    metric, power, normalize, self_loops, collapse, min_degree, connect, tol, search, max_missing, \
+n_candidates, max_iter, on_failure, n_jobs, random_state
+        As in :func:`otgraph.quadratic_ot_graph`.
+    mode, min_neighbors
+        As in :class:`QuadraticOTTransformer`.
+
+    Attributes
+    ----------
+    graph_
+        The :class:`otgraph.MultiscaleGraph` of the fitted points, with its certificate.
+    n_iter_
+        Newton steps of the solver, in all plans together.
+
+    Examples
+    --------
+    >>> from otgraph import datasets
+    >>> from otgraph.estimators import MultiscaleOTTransformer
+    >>> transformer = MultiscaleOTTransformer(mean_degree=20).fit(datasets.noisy_spiral(n=100).X)
+    >>> transformer.graph_.n_parts
+    3
+    """
+
+    _construction = "multiscale"
+
+    eps: ArrayLike | None = None
+    _: KW_ONLY
+    mean_degree: ArrayLike | None = None
 
 
 @dataclass(eq=False, repr=False)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from otgraph.graphs.io import load_graph
     from otgraph.graphs.kernels import gaussian_graph, knn_gaussian_graph
     from otgraph.graphs.magic import magic_graph
+    from otgraph.graphs.masses import balanced_mass
+    from otgraph.graphs.mean import MeanCertificate, MultiscaleGraph
+    from otgraph.graphs.multiscale import multiscale_graph
     from otgraph.graphs.path import EpsPath, eps_path
     from otgraph.graphs.quadratic import quadratic_ot_graph
 
@@ -24,8 +27,11 @@ __all__ = [
     "EpsPath",
     "Graph",
     "IntrinsicDimension",
+    "MeanCertificate",
+    "MultiscaleGraph",
     "Neighbors",
     "TransportGraph",
+    "balanced_mass",
     "entropic_ot_graph",
     "eps_path",
     "gaussian_graph",
@@ -33,13 +39,14 @@ __all__ = [
     "knn_gaussian_graph",
     "load_graph",
     "magic_graph",
+    "multiscale_graph",
     "quadratic_ot_graph",
 ]
 
 # Loaded when first used: the table of constructions is read by programs that build no graph.
 _HOMES = (
     "graph", "io", "distances", "choice", "path", "dimension", "quadratic", "entropic", "kernels",
-    "magic",
+    "magic", "masses", "mean", "multiscale",
 )  # fmt: skip
 
 

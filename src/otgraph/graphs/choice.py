@@ -28,6 +28,7 @@ from otgraph._validation import check_mass, check_seed
 from otgraph.costs import check_input
 from otgraph.costs.restricted import Plan
 from otgraph.exceptions import invalid
+from otgraph.graphs.copies import collapsed
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE
 from otgraph.graphs.path import WarmPath
 from otgraph.graphs.splits import Prepare, View, count_halves, feature_halves, obstacle, prepared
@@ -178,7 +179,8 @@ def resolved_eps(
     """The eps to solve for, and what a graph records of its choice; see `auto_eps`."""
     if not isinstance(eps, str):
         return eps, {}
-    X = check_input(X, options.metric)
+    X, mass, _ = collapsed(check_input(X, options.metric), options, mass)
+    options = replace(options, collapse=False)
     return auto_eps(X.shape, lambda rows: X[rows], options, mass=mass, n_jobs=n_jobs)
 
 

@@ -53,6 +53,9 @@ CONSTRUCTIONS = {
     "quadratic": Construction(
         "quadratic OT", "quadratic", "quadratic_ot_graph", "quadratic_rows", QuadraticOptions
     ),
+    "multiscale": Construction(
+        "multiscale OT", "multiscale", "multiscale_graph", "multiscale_rows", QuadraticOptions
+    ),
     "entropic": Construction(
         "entropic OT", "entropic", "entropic_ot_graph", "entropic_rows", EntropicOptions
     ),

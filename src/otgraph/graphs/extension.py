@@ -23,6 +23,7 @@ from otgraph.exceptions import invalid
 from otgraph.graphs._canonical import csr_from_dense
 from otgraph.graphs._kernel_rows import project
 from otgraph.graphs.constructions import CONSTRUCTIONS
+from otgraph.graphs.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +58,12 @@ def extend(
     if graph.points is None and graph.params.get("metric") != "precomputed":
         msg = "This graph has no points to extend from; save it with `include_points=True`."
         raise ValueError(msg)
-    return construction.extend(graph, X_new, mass, metric)
+    copies = getattr(graph, "copies", None)
+    if copies is None or method != "quadratic":  # the parts of a mean have copies of their own
+        return construction.extend(graph, X_new, mass, metric)
+    collapsed = Copies(copies, graph.mass)  # type: ignore[attr-defined]
+    distinct = collapsed.distinct_graph(graph)  # type: ignore[arg-type]
+    return collapsed.spread_rows(construction.extend(distinct, X_new, mass, metric))
 
 
 def transport_rows(

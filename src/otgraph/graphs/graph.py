@@ -15,6 +15,7 @@ from otgraph._optional import require
 from otgraph.graphs import distances, extension, geometry
 from otgraph.graphs._canonical import canonical_weights, plain_params
 from otgraph.graphs.geometry import wants_correction
+from otgraph.graphs.copies import CollapsedEvidence
 from otgraph.solvers.verification import Evidence
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from otgraph.graphs._canonical import Param
     from otgraph.graphs.distances import Neighbors
     from otgraph.solvers.certificate import Certificate
-    from otgraph.typing import FloatArray, IntArray, Points, PointsLike, SparseMatrix
+    from otgraph.solvers.verification import Verifiable
+    from otgraph.typing import FloatArray, IntArray, LongArray, Points, PointsLike, SparseMatrix
 
 
 class Edges(NamedTuple):
@@ -474,6 +476,9 @@ class TransportGraph(Graph):
     floors
         Minimum flows: every weight is at least the entry of this symmetric CSR matrix. None if
         there are none.
+    copies
+        Number of the distinct point that every row is a copy of, if the graph was built with
+        ``collapse=True`` and there are copies; None otherwise.
 
     Examples
     --------
@@ -487,11 +492,16 @@ class TransportGraph(Graph):
     potentials: FloatArray
     mass: FloatArray
     floors: SparseMatrix | None = None
+    copies: LongArray | None = None
 
     def __post_init__(self) -> None:
         """Give the certificate the plan that it describes."""
+        evidence: Verifiable = self._evidence() if self.copies is None else CollapsedEvidence(self)
+        object.__setattr__(self, "certificate", replace(self.certificate, evidence=evidence))
+
+    def _evidence(self) -> Evidence:
         params = self.params
-        evidence = Evidence(
+        return Evidence(
             method=str(params.get("method")),
             weights=self.weights,
             potentials=self.potentials,
@@ -503,7 +513,6 @@ class TransportGraph(Graph):
             normalize=bool(params.get("normalize")),
             self_loops=bool(params.get("self_loops")),
         )
-        object.__setattr__(self, "certificate", replace(self.certificate, evidence=evidence))
 
     @property
     def eps(self) -> float:

@@ -21,8 +21,7 @@ import math
 import os
 import struct
 import sys
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,16 +30,15 @@ from otgraph._atomic import replacing
 from otgraph._validation import check_csr
 from otgraph.exceptions import FormatError, argument_error
 from otgraph.graphs._canonical import plain_params
+from otgraph.graphs._records import certificate_of, decoded, encoded, refuse
 from otgraph.graphs.graph import Graph, TransportGraph
-from otgraph.solvers.certificate import Certificate, Reason, Status
+from otgraph.graphs.mean import MultiscaleGraph, checked_shares, mean_certificate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from otgraph.graphs._records import Record
     from otgraph.typing import Array, Points, SparseMatrix
-
-    # What JSON holds, as far as it is known.
-    Record = Mapping[str, Any]
 
 MAGIC = b"\x89OTG\r\n\x1a\n"
 VERSION = 1
@@ -49,6 +47,7 @@ DIGEST_BYTES = 32
 TYPES = ("<f8", "<i4", "<i8")  # all arrays of a graph
 MOST_HEADER_BYTES = 1 << 24  # JSON of this size is parsed in a second; a true header has kilobytes
 MOST_DIMENSIONS = 2
+SHARES_RTOL = 1e-9  # rounding of shares that were divided by their sum, with room
 # What code that expects a graph raises for anything else.
 UNFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 CHUNK_BYTES = 1 << 24  # bytes hashed or read at once, so that Ctrl-C works
@@ -111,26 +110,22 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
             raise
         # The checksums are right, so the file is not damaged, but it is not a graph.
         except UNFIT as error:
-            _refuse(f"its contents do not describe a graph ({error})", error)
-
-
-def certificate_text(certificate: Certificate) -> str:
-    """A certificate as JSON, which :func:`certificate_of_text` reads."""
-    return json.dumps(_encoded(certificate.record()), allow_nan=False)
-
-
-def certificate_of_text(text: str) -> Certificate:
-    """The certificate of :func:`certificate_text`."""
-    return _certificate_of(json.loads(text))
+            refuse(f"its contents do not describe a graph ({error})", error)
 
 
 def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, Array]]:
     yield from _csr_arrays("weights", graph.weights)
-    if isinstance(graph, TransportGraph):
+    if isinstance(graph, TransportGraph | MultiscaleGraph):
         yield "potentials", _float64(graph.potentials)
         yield "mass", _float64(graph.mass)
-        if graph.floors is not None:
-            yield from _csr_arrays("floors", graph.floors)
+        if graph.copies is not None:
+            yield "copies", np.ascontiguousarray(graph.copies, dtype="<i8")
+        named = {"floors": graph.floors}
+        if isinstance(graph, MultiscaleGraph):
+            named = {f"floors{k}": floors for k, floors in enumerate(graph.floors)}
+        for name, floors in named.items():
+            if floors is not None:
+                yield from _csr_arrays(name, floors)
     if graph.edge_costs is not None:
         yield "edge_costs", _float64(graph.edge_costs)
     if not include_points or graph.points is None:
@@ -162,11 +157,13 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
         }
         for name, array in arrays.items()
     ]
-    certificate = graph.certificate.record() if isinstance(graph, TransportGraph) else None
+    certificate = None
+    if isinstance(graph, TransportGraph | MultiscaleGraph):
+        certificate = graph.certificate.record()
     points = graph.points if "points.data" in arrays else None
     header = {
-        "params": _encoded(plain_params(graph.params)),
-        "certificate": certificate and _encoded(certificate),
+        "params": encoded(plain_params(graph.params)),
+        "certificate": certificate and encoded(certificate),
         "points_shape": None if points is None else list(points.shape),
         "arrays": table,
     }
@@ -174,58 +171,37 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
     return json.dumps(header, allow_nan=False).encode()
 
 
-def _encoded(value: object) -> Any:
-    """Numbers that are not finite as strings, because JSON has none; others are exact."""
-    if isinstance(value, dict):
-        return {key: _encoded(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_encoded(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
-    return value
-
-
-def _decoded(values: Record) -> Record:
-    return {key: _decoded_value(value) for key, value in values.items()}
-
-
-def _decoded_value(value: object) -> Any:
-    if isinstance(value, list):
-        return tuple(_decoded_value(item) for item in value)
-    return float(value["float"]) if isinstance(value, dict) else value
-
-
 def _read_header(file: BinaryIO, size: int) -> Record:
     prelude = file.read(PRELUDE.size)
     if prelude[: len(MAGIC)] != MAGIC[: len(prelude)] or not prelude:
-        _refuse("it does not begin as one")
+        refuse("it does not begin as one")
     if size < PRELUDE.size + DIGEST_BYTES:
-        _refuse(f"it ends after {size} bytes, within its first fields")
+        refuse(f"it ends after {size} bytes, within its first fields")
     _, version, length = PRELUDE.unpack(prelude)
     if version > VERSION:
-        _refuse(
+        refuse(
             f"it has format version {version} and this package reads up to {VERSION}, or it is "
             "damaged; a newer otgraph may read it"
         )
     if version == 0:
-        _refuse("it has format version 0, which does not exist: the file is damaged")
+        refuse("it has format version 0, which does not exist: the file is damaged")
     digest = file.read(DIGEST_BYTES)
     remaining = size - file.tell()
     if length > remaining:
-        _refuse(
+        refuse(
             f"its header should have {length} bytes but {remaining} follow: it is cut or damaged"
         )
     if length > MOST_HEADER_BYTES:
-        _refuse(f"its header has {length} bytes, more than {MOST_HEADER_BYTES}")
+        refuse(f"its header has {length} bytes, more than {MOST_HEADER_BYTES}")
     encoded = file.read(length)
     if hashlib.sha256(prelude + encoded).digest() != digest:
-        _refuse("its header does not match its checksum: the file is damaged")
+        refuse("its header does not match its checksum: the file is damaged")
     try:
         header = json.loads(encoded)
     except (ValueError, RecursionError) as error:
-        _refuse("its header is not JSON", error)
+        refuse("its header is not JSON", error)
     if not isinstance(header, dict):
-        _refuse("its header is not a table")
+        refuse("its header is not a table")
     return header
 
 
@@ -235,13 +211,13 @@ def _checked_table(table: list[Record], available: int) -> list[Record]:
     for entry in table:
         shape = entry["shape"]
         if entry["type"] not in TYPES or not _is_shape(shape):
-            _refuse(f"array {entry['name']!r} has an unknown type or shape")
+            refuse(f"array {entry['name']!r} has an unknown type or shape")
         total += math.prod(shape) * np.dtype(entry["type"]).itemsize
     if len({entry["name"] for entry in table}) != len(table):
-        _refuse("an array occurs twice")
+        refuse("an array occurs twice")
     if total != available:
         what = "truncated" if total > available else "followed by something else"
-        _refuse(f"its arrays should take {total} bytes, but {available} are there: it is {what}")
+        refuse(f"its arrays should take {total} bytes, but {available} are there: it is {what}")
     return table
 
 
@@ -255,19 +231,19 @@ def _is_shape(shape: object) -> bool:
 def _read_array(file: BinaryIO, entry: Record) -> Array:
     array = np.empty(entry["shape"], dtype=entry["type"])
     if any(file.readinto(chunk) != len(chunk) for chunk in _chunks(array)):  # type: ignore[attr-defined]
-        _refuse(f"it ends within array {entry['name']!r}: the file is truncated")
+        refuse(f"it ends within array {entry['name']!r}: the file is truncated")
     if _digest(array) != entry["sha256"]:
-        _refuse(f"array {entry['name']!r} does not match its checksum: the file is damaged")
+        refuse(f"array {entry['name']!r} does not match its checksum: the file is damaged")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
     n = len(arrays["weights.indptr"]) - 1
     if n < 1:
-        _refuse("it has no points")
+        refuse("it has no points")
     parts: dict[str, Any] = {
         "weights": _csr_of("weights", arrays, n),
-        "params": plain_params(_decoded(header["params"])),
+        "params": plain_params(decoded(header["params"])),
         "points": _points_of(header, arrays),
         "edge_costs": arrays.get("edge_costs"),  # absent from older files
     }
@@ -276,36 +252,68 @@ def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
     if costs is not None and (
         costs.shape != parts["weights"].data.shape or not np.all(costs >= 0.0)
     ):
-        _refuse("its edge costs are not one number >= 0 for every weight")
+        refuse("its edge costs are not one number >= 0 for every weight")
     if points is not None:
         if points.ndim != 2 or points.shape[0] != n:
-            _refuse(f"its points have shape {points.shape}, but there are {n} of them")
+            refuse(f"its points have shape {points.shape}, but there are {n} of them")
         if not np.isfinite(points.data if sp.issparse(points) else points).all():
-            _refuse("its points are not all finite")
+            refuse("its points are not all finite")
     if header["certificate"] is None:
         return Graph(**parts)
+    plans = header["certificate"].get("parts")
     for name in ("potentials", "mass"):
         if name not in arrays:
-            _refuse(f"it has a certificate but no {name}")
-        if arrays[name].shape != (n,) or not np.isfinite(arrays[name]).all():
-            _refuse(f"its {name} are not {n} finite numbers")
+            refuse(f"it has a certificate but no {name}")
+        shape = (n, len(plans)) if plans and name == "potentials" else (n,)
+        if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
+            refuse(f"its {name} are not {math.prod(shape)} finite numbers")
         parts[name] = arrays[name]
     if not np.all(parts["mass"] > 0.0):
-        _refuse("its masses are not all positive")
-    if "floors.data" in arrays:
-        parts["floors"] = _csr_of("floors", arrays, n)
-        if not (np.isfinite(parts["floors"].data).all() and (parts["floors"].data >= 0.0).all()):
-            _refuse("its minimum flows are not all finite and >= 0")
-    return TransportGraph(certificate=_certificate_of(header["certificate"]), **parts)
+        refuse("its masses are not all positive")
+    parts["copies"] = _copies_of(arrays, n)
+    if not plans:
+        certificate = certificate_of(header["certificate"])
+        return TransportGraph(certificate=certificate, floors=_floors_of("", arrays, n), **parts)
+    shares = header["certificate"]["shares"]
+    if not np.allclose(checked_shares(shares, len(plans)), shares, rtol=SHARES_RTOL, atol=0.0):
+        refuse("the shares of its parts do not sum to one")
+    certificates = [certificate_of(each) for each in plans]
+    return MultiscaleGraph(
+        certificate=mean_certificate(certificates, shares, parts["weights"], parts["mass"]),
+        floors=tuple(_floors_of(str(k), arrays, n) for k in range(len(plans))),
+        **parts,
+    )
+
+
+def _floors_of(which: str, arrays: Mapping[str, Array], n: int) -> SparseMatrix | None:
+    """The minimum flows of a plan."""
+    if f"floors{which}.data" not in arrays:
+        return None
+    floors = _csr_of(f"floors{which}", arrays, n)
+    if not (np.isfinite(floors.data).all() and (floors.data >= 0.0).all()):
+        refuse("its minimum flows are not all finite and >= 0")
+    return floors
+
+
+def _copies_of(arrays: Mapping[str, Array], n: int) -> Array | None:
+    """The distinct point behind every row; they are numbered in the order of appearance."""
+    copies = arrays.get("copies")
+    if copies is None:
+        return None
+    if copies.shape != (n,) or copies.dtype.kind != "i" or copies[0] != 0 or copies.min() < 0:
+        refuse(f"its copies are not {n} numbers of points")
+    if np.any(copies[1:] > np.maximum.accumulate(copies)[:-1] + 1):
+        refuse("its copies are not numbered in the order of appearance")
+    return copies
 
 
 def _csr_of(name: str, arrays: Mapping[str, Array], n_columns: int) -> SparseMatrix:
     """The CSR matrix. Its arrays are checked first, because scipy would trust them."""
     data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
     if any(array.ndim != 1 for array in (data, indices, indptr)) or not len(indptr):
-        _refuse(f"the parts of {name} are not vectors")
+        refuse(f"the parts of {name} are not vectors")
     if data.dtype.kind != "f" or indices.dtype.kind != "i" or indices.dtype != indptr.dtype:
-        _refuse(f"the parts of {name} have types that do not belong together")
+        refuse(f"the parts of {name} have types that do not belong together")
     # The shape follows from an array that is in memory, never from the header.
     csr = sp.csr_matrix((len(indptr) - 1, n_columns), dtype=np.float64)
     csr.data, csr.indices, csr.indptr = data, indices, indptr
@@ -316,12 +324,12 @@ def _csr_of(name: str, arrays: Mapping[str, Array], n_columns: int) -> SparseMat
 def _check_weights(weights: SparseMatrix) -> None:
     rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
     if not np.all((np.diff(weights.indices) > 0) | (np.diff(rows) > 0)):
-        _refuse("column indices of its weights are not in order")
+        refuse("column indices of its weights are not in order")
     weights.has_sorted_indices = weights.has_canonical_format = True
     if not (np.isfinite(weights.data).all() and (weights.data > 0.0).all()):
-        _refuse("its weights are not all positive and finite")
+        refuse("its weights are not all positive and finite")
     if (weights != weights.T).nnz:
-        _refuse("its weights are not symmetric")
+        refuse("its weights are not symmetric")
 
 
 def _points_of(header: Record, arrays: Mapping[str, Array]) -> Points | None:
@@ -329,37 +337,11 @@ def _points_of(header: Record, arrays: Mapping[str, Array]) -> Points | None:
     if shape is None:
         return arrays.get("points")
     if not _is_shape(shape) or len(shape) != 2:
-        _refuse("the shape of its points is not two numbers")
+        refuse("the shape of its points is not two numbers")
     points = _csr_of("points", arrays, shape[1])
     if points.shape[0] != shape[0]:
-        _refuse(f"its points have shape {points.shape}, and its header says {tuple(shape)}")
+        refuse(f"its points have shape {points.shape}, and its header says {tuple(shape)}")
     return points
-
-
-def _certificate_of(encoded: Record) -> Certificate:
-    values = _decoded(encoded)
-    enums = {"status": Status(values["status"]), "reason": Reason(values["reason"])}
-    history = values.get("history", ())
-    kinds = {field.name: field.type for field in fields(Certificate)}
-    for name, value in values.items():
-        if name == "evidence":  # set by the graph
-            _refuse("its certificate comes with evidence")
-        if kinds[name] == "int" and (type(value) is not int or value < 0):
-            _refuse(f"{name} of its certificate is not a whole number >= 0")
-        if kinds[name] == "float" and type(value) not in (int, float):
-            _refuse(f"{name} of its certificate is not a number")
-    if not all(type(each) is tuple for each in (history, *history)) or not all(
-        type(error) in (int, float) for errors in history for error in errors
-    ):
-        _refuse("history of its certificate is not a table of numbers")
-    if not 0.0 < float(values["eps"]) < math.inf:
-        _refuse(f"eps of its certificate must be positive and finite, got {values['eps']!r}")
-    return Certificate(**{**values, **enums})
-
-
-def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:
-    msg = f"This file is not a graph that can be read: {reason}."
-    raise FormatError(msg) from cause
 
 
 def _chunks(array: Array) -> Iterator[memoryview]:

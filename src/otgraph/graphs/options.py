@@ -64,6 +64,9 @@ class QuadraticOptions(CostOptions):
     """Keywords of :func:`otgraph.quadratic_ot_graph`."""
 
     self_loops: bool = option(False, "Let points keep mass, as the paper does.", flag)
+    collapse: bool = option(
+        False, "Make identical rows one point that has the mass of all of them.", flag
+    )
     min_degree: int | None = option(
         None,
         "Neighbors that every point has at least; small components are joined, too.",
@@ -92,6 +95,7 @@ class QuadraticKeywords(TypedDict, total=False):
     power: float
     normalize: bool
     self_loops: bool
+    collapse: bool
     min_degree: int | None
     connect: bool | None
     tol: float

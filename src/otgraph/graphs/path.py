@@ -10,6 +10,7 @@ import numpy as np
 from otgraph._validation import check_positive
 from otgraph.exceptions import invalid
 from otgraph.graphs.keywords import shows
+from otgraph.graphs.mean import mean_graph
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.graphs.graph import TransportGraph
+    from otgraph.graphs.mean import MultiscaleGraph
     from otgraph.graphs.options import QuadraticKeywords
     from otgraph.solvers import Solution, State
     from otgraph.typing import FloatArray, PointsLike
@@ -69,22 +71,38 @@ def eps_path(
     >>> bool(np.all(np.diff(path.mean_degree) > 0))
     True
     """
-    values = np.atleast_1d(np.asarray(eps, dtype=np.float64))
-    if values.ndim != 1 or not len(values):
-        msg = f"must be a list of positive numbers, got an array of shape {values.shape}."
-        raise invalid("eps", msg)
-    for value in values:
-        check_positive(float(value), "eps")
+    values = checked_values(eps, "eps")
     chosen = QuadraticOptions.of(eps_path, options)
     problem = TransportProblem(X, chosen, mass=mass, progress=progress, n_jobs=n_jobs)
+    graphs = {
+        place: problem.graph(problem.finished(solution))
+        for place, solution in solved_along(problem, values)
+    }
+    return EpsPath([graphs[place] for place in range(len(values))])
+
+
+def checked_values(values: ArrayLike, name: str) -> FloatArray:
+    """Positive numbers as a vector."""
+    found = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if found.ndim != 1 or not len(found):
+        msg = f"must be a list of positive numbers, got an array of shape {found.shape}."
+        raise invalid(name, msg)
+    for value in found:
+        check_positive(float(value), name)
+    return found
+
+
+def solved_along(problem: TransportProblem, values: FloatArray) -> Iterator[tuple[int, Solution]]:
+    """Solutions from the largest eps to the smallest, each with its place in ``values``.
+
+    They have no minimum flows yet.
+    """
     walk = WarmPath(problem)
-    graphs: dict[int, TransportGraph] = {}
-    for position in np.argsort(-values, kind="stable"):
-        value = float(values[position])
+    for place in np.argsort(-values, kind="stable"):
+        value = float(values[place])
         solution = problem.solve(value, start=walk.start(value))
         walk.add(solution)
-        graphs[int(position)] = problem.graph(problem.finished(solution))
-    return EpsPath([graphs[position] for position in range(len(values))])
+        yield int(place), solution
 
 
 class WarmPath:
@@ -195,6 +213,29 @@ class EpsPath:
             The wanted mean number of neighbors.
         """
         return self._graphs[int(np.argmin(np.abs(self.mean_degree - mean_degree)))]
+
+    def mean(self, shares: ArrayLike | None = None) -> MultiscaleGraph:
+        """The mean of the graphs: one graph that holds all scales.
+
+        It is symmetric and its rows sum to the masses, like those of the graphs.
+        :func:`otgraph.multiscale_graph` builds the same without keeping a path.
+
+        Parameters
+        ----------
+        shares
+            Positive weights of the graphs in the mean, in the order of the path; equal by default.
+            They are divided by their sum.
+
+        Examples
+        --------
+        >>> import otgraph
+        >>> path = otgraph.eps_path(otgraph.datasets.noisy_spiral(n=100).X, [0.3, 1.0, 3.0])
+        >>> path.mean().n_parts
+        3
+        """
+        if not self._graphs:
+            raise invalid("path", "must hold at least one graph, got an empty path.")
+        return mean_graph(self._graphs, shares, count=len(self))
 
     def table(self) -> NDArray[np.void]:
         """One record per graph; ``pandas.DataFrame(path.table())`` makes it a data frame."""

@@ -32,6 +32,7 @@ def quadratic_ot_graph(
     normalize: bool = QuadraticOptions.normalize,
     mass: ArrayLike | None = None,
     self_loops: bool = QuadraticOptions.self_loops,
+    collapse: bool = QuadraticOptions.collapse,
     min_degree: int | None = QuadraticOptions.min_degree,
     connect: bool | None = QuadraticOptions.connect,
     tol: float = QuadraticOptions.tol,
@@ -85,6 +86,12 @@ def quadratic_ot_graph(
     self_loops
         Allow points to keep mass, as in the paper's experiments. Without self-loops all mass
         goes to neighbors, even for small ``eps``.
+    collapse
+        Make identical rows of ``X`` one point that has the mass of all of them. Otherwise copies,
+        at cost zero, give each other most of their mass. The graph still has one row per row of
+        ``X``: copies have the same neighbors and share the weights in proportion to their masses,
+        without edges between them unless self-loops are allowed. `mean_degree` and `min_degree`
+        count distinct points.
     min_degree
         Neighbors that every point has at least. A point with fewer gets minimum flows to its
         nearest points, and a component with less than 3 % of the points gets some to the rest;
@@ -135,9 +142,9 @@ def quadratic_ot_graph(
     eps, mean_degree = check_goal(eps, mean_degree)
     options = QuadraticOptions(
         metric=metric, power=power, normalize=normalize, self_loops=self_loops,
-        min_degree=min_degree, connect=connect, tol=tol, search=search, max_missing=max_missing,
-        n_candidates=n_candidates, max_iter=max_iter, on_failure=on_failure,
-        random_state=random_state,
+        collapse=collapse, min_degree=min_degree, connect=connect, tol=tol, search=search,
+        max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
+        on_failure=on_failure, random_state=random_state,
     )  # fmt: skip
     value, choice = resolved_eps(eps, X, options, mass=mass, n_jobs=n_jobs)
     problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
@@ -149,9 +156,7 @@ def quadratic_ot_graph(
 
 def check_goal(eps: object, mean_degree: object) -> tuple[Eps | None, float | None]:
     """Check that at most one is given; the default is a mean degree of 15."""
-    if eps is not None and mean_degree is not None:
-        msg = f"Give at most one of `eps` and `mean_degree`, got both: {eps!r} and {mean_degree!r}."
-        raise argument_error(TypeError, "mean_degree", msg)
+    refuse_both(eps, mean_degree)
     if isinstance(eps, str) and eps == AUTO:
         return AUTO, None
     if eps is not None:
@@ -159,6 +164,13 @@ def check_goal(eps: object, mean_degree: object) -> tuple[Eps | None, float | No
     if mean_degree is None:
         return None, None
     return None, check_positive(mean_degree, "mean_degree")
+
+
+def refuse_both(eps: object, mean_degree: object) -> None:
+    """Raise an error if both are given."""
+    if eps is not None and mean_degree is not None:
+        msg = f"Give at most one of `eps` and `mean_degree`, got both: {eps!r} and {mean_degree!r}."
+        raise argument_error(TypeError, "mean_degree", msg)
 
 
 def quadratic_rows(

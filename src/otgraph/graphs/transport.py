@@ -25,6 +25,7 @@ from otgraph.exceptions import (
     MissingPairsWarning,
     invalid,
 )
+from otgraph.graphs.copies import collapsed
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
 from otgraph.solvers import (
@@ -94,7 +95,8 @@ class TransportProblem:
     ) -> None:
         self.options = options
         self.seed = check_seed(options.random_state)
-        given, X = X, check(X, options.metric)
+        given, checked = X, check(X, options.metric)
+        X, mass, self.copies = collapsed(checked, options, mass)
         self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
         mass = check_mass(mass, X.shape[0], self_loops=options.self_loops)
         self.cost = make_cost(
@@ -105,8 +107,8 @@ class TransportProblem:
             workers=Workers(n_jobs, progress=bool(progress)),
         )
         self._refuse_huge_costs()
-        self.points = kept_points(given, X, options.metric)
-        del X
+        self.points = kept_points(given, checked, options.metric)
+        del X, checked
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
         self.wish = self._wish(0)
@@ -158,12 +160,22 @@ class TransportProblem:
         """The solution for one eps, from potentials or from the solution of another eps."""
         goal = self._goal(eps)
         if u0 is not None:
-            u0 = check_vector(u0, "u0", self.cost.n)[self.cost.order]
+            u0 = self._checked_start(u0)[self.cost.order]
         require_room_for_solution(self.cost, goal)
         if start is None:
             k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
             start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
         return self._judged(solve(self.screener, goal, start))
+
+    def _checked_start(self, u0: ArrayLike) -> FloatArray:
+        if self.copies is None:
+            return check_vector(u0, "u0", self.cost.n)
+        return check_vector(u0, "u0", len(self.copies.group))[self.copies.first]
+
+    def solve_plain(self, mean_degree: float) -> Solution:
+        """The solution with a wanted mean degree and no minimum flows, whatever options say."""
+        self.wish = Wish()
+        return self.solve_for_degree(mean_degree)
 
     def solve_for_degree(self, mean_degree: float) -> Solution:
         """The solution with a wanted mean degree."""
@@ -212,13 +224,24 @@ class TransportProblem:
         )
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
-        """The plan in the order of the input, as a graph with its certificate."""
+        """The plan as a graph with its certificate; warns of duplicates that stand apart."""
+        graph, plan = self.distinct_graph(solution, **params), solution.plan
+        assert isinstance(plan, Plan)
+        if not self.cost.identical and np.any(plan.costs == 0.0):
+            rows = np.repeat(np.arange(self.cost.n), plan.degrees)
+            elsewhere = np.zeros(self.cost.n, dtype=np.bool_)
+            elsewhere[rows[plan.costs > 0.0]] = True
+            report_duplicates(graph, self.in_given_order(elsewhere))
+        return self.with_copies(graph)
+
+    def distinct_graph(self, solution: Solution, **params: Any) -> TransportGraph:
+        """The plan between distinct points, in the order of the input."""
         plan = solution.plan
         assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
         weights, edge_costs = plan_weights(
             plan, self.cost.order, self_loops=self.options.self_loops
         )
-        graph = TransportGraph(
+        return TransportGraph(
             weights=weights,
             params=self.params_of(solution, params),
             certificate=solution.certificate,
@@ -228,12 +251,10 @@ class TransportProblem:
             edge_costs=edge_costs,
             floors=self.floors_of(solution),
         )
-        if not self.cost.identical and np.any(plan.costs == 0.0):
-            rows = np.repeat(np.arange(self.cost.n), plan.degrees)
-            elsewhere = np.zeros(self.cost.n, dtype=np.bool_)
-            elsewhere[rows[plan.costs > 0.0]] = True
-            report_duplicates(graph, self.in_given_order(elsewhere))
-        return graph
+
+    def with_copies(self, graph: TransportGraph) -> TransportGraph:
+        """The graph with one row for every copy."""
+        return graph if self.copies is None else self.copies.spread_graph(graph)
 
     def params_of(self, solution: Solution, params: Keywords) -> Keywords:
         """The options and results that a graph records."""
@@ -361,6 +382,7 @@ def report_duplicates(graph: HasComponents, elsewhere: BoolArray) -> None:
         n_points = int(np.bincount(labels)[apart].sum())
         msg = (
             f"{n_points} points fall into {int(apart.sum())} group(s) of exact duplicates that "
-            "share no edge with the rest. Drop them and pass `mass` instead, or raise `eps`."
+            "share no edge with the rest. Pass `collapse=True` to make copies one point, or raise "
+            "`eps`."
         )
         warnings.warn(msg, DisconnectedWarning, stacklevel=4)

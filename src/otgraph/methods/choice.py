@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from otgraph.graphs.choice import (
     standard_error,
     too_few,
 )
+from otgraph.graphs.copies import collapsed
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.splits import obstacle
@@ -128,7 +130,8 @@ def choose_eps(
         return _by_labels(
             X, labels, values, chosen, mass=mass, mu=mu, n_folds=n_folds, n_jobs=n_jobs
         )
-    X = check_points(X)
+    X, mass, _ = collapsed(check_points(X), chosen, mass)
+    chosen = replace(chosen, collapse=False)
     n, n_features = X.shape
     reason = too_few(n) or (obstacle(n_features, chosen) if split == "features" else None)
     if reason is not None:

@@ -9,6 +9,7 @@ from otgraph.plots.embedding import plot_embedding
 from otgraph.plots.explorer import explore
 from otgraph.plots.graph import draw_graph
 from otgraph.plots.layouts import layout
+from otgraph.plots.scales import plot_scales
 
 __all__ = [
     "compare_graphs",
@@ -21,4 +22,5 @@ __all__ = [
     "plot_eigenvalues",
     "plot_embedding",
     "plot_path",
+    "plot_scales",
 ]

@@ -146,6 +146,12 @@ def _quantity(graph: GraphLike | None, name: str) -> FloatArray | IntArray:
             "`quadratic_ot_graph`; kernels have none. Use `color='degree'`, or pass numbers."
         )
         raise argument_error(ValueError, "color", msg)
+    if potentials.ndim > 1:
+        msg = (
+            "`color='potential'` needs a graph of one eps, and this one is a mean of several. Pass "
+            "`graph.potentials[:, k]`, or draw `graph.part(k)`."
+        )
+        raise argument_error(ValueError, "color", msg)
     return potentials
 
 

@@ -67,7 +67,7 @@ def compare_graphs(
     X
         Points, one per row; or a dictionary of names and finished graphs of the same points.
     methods
-        Names of constructions, as in ``method=``; all five by default.
+        Names of constructions, as in ``method=``; all by default.
     options
         Keywords for some of the methods, such as ``{"knn": {"n_neighbors": 9}}``.
     coordinates

@@ -130,8 +130,8 @@ def draw_graph(
     edges = edges._replace(alpha=edge_strength * edges.alpha)
     area = point_area(positions, scale) if point_size is None else point_size
 
-    def draw(ax: Axes, edges: _Edges) -> None:
-        _draw_lines(ax, positions, edges, edge_color, edge_width)
+    def draw(ax: Axes, edges: Edges) -> None:
+        draw_lines(ax, positions, edges, edge_color, edge_width)
         ax.scatter(
             positions[:, 0], positions[:, 1], s=area, c=colors.rgba, linewidths=RIM * area**0.5,
             edgecolors="white", rasterized=n > MAX_VECTOR_EDGES, zorder=2,
@@ -175,13 +175,15 @@ def passes_on(function: Function) -> Function:
     return function
 
 
-class _Edges(NamedTuple):
+class Edges(NamedTuple):
+    """Pairs to draw, with their opacities."""
+
     i: IntArray
     j: IntArray
     alpha: FloatArray
 
 
-def _edges(weights: SparseMatrix) -> _Edges:
+def _edges(weights: SparseMatrix) -> Edges:
     """Each pair once, in the order of weights, so that heavy edges are on top.
 
     Opacities are relative to that of the heaviest.
@@ -191,13 +193,13 @@ def _edges(weights: SparseMatrix) -> _Edges:
     w = np.abs(upper.data.astype(np.float64))
     full = np.quantile(w, FULL_STRENGTH_QUANTILE) if len(w) else 1.0
     order = np.argsort(w, kind="stable")
-    return _Edges(upper.row[order], upper.col[order], np.clip(w[order] / full, FAINTEST, 1.0))
+    return Edges(upper.row[order], upper.col[order], np.clip(w[order] / full, FAINTEST, 1.0))
 
 
-def _draw_lines(
+def draw_lines(
     ax: Axes,
     positions: FloatArray,
-    edges: _Edges,
+    edges: Edges,
     color: ColorType,
     width: float,
     most: int = MAX_VECTOR_EDGES,
@@ -219,10 +221,10 @@ def _draw_lines(
     ax.add_collection(lines, autolim=False)  # all lines are inside the hull of the points
 
 
-def _edges_meeting(positions: FloatArray, edges: _Edges, zoom: Window) -> _Edges:
+def _edges_meeting(positions: FloatArray, edges: Edges, zoom: Window) -> Edges:
     """Edges whose bounding box intersects the window."""
     ends = np.stack([positions[edges.i], positions[edges.j]])
     low, high = ends.min(axis=0), ends.max(axis=0)
     xmin, xmax, ymin, ymax = zoom
     seen = (high >= [xmin, ymin]).all(axis=1) & (low <= [xmax, ymax]).all(axis=1)
-    return _Edges(edges.i[seen], edges.j[seen], edges.alpha[seen])
+    return Edges(edges.i[seen], edges.j[seen], edges.alpha[seen])

@@ -8,28 +8,32 @@ whole graph is read back, and new cells can be added to it.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from otgraph._validation import check_csr
 from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import StaleGraphWarning, argument_error
-from otgraph.graphs import Graph, TransportGraph
+from otgraph.graphs import Graph, MultiscaleGraph, TransportGraph
 from otgraph.graphs._canonical import plain_params
+from otgraph.graphs._records import certificate_text, certificates_of_text
 from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.graphs.io import certificate_of_text, certificate_text
+from otgraph.graphs.mean import mean_certificate
 from otgraph.singlecell._adata import check_adata, check_key, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
 from otgraph.singlecell._representation import representation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from anndata import AnnData
 
     from otgraph.graphs._canonical import Param
     from otgraph.typing import FloatArray, Points, SparseMatrix
+
+    Floors = SparseMatrix | tuple[SparseMatrix | None, ...] | None
 
 DEFAULT_KEY = "neighbors"
 # What stands of the certificate among the parameters, where users of scanpy look.
@@ -97,8 +101,9 @@ def write_slots(
         ``n_connected``, ``n_floors`` and ``floor_share`` tell whether the graph holds together,
         and how many minimum flows that took.
     ``obsm["potentials"]``, ``obsp["floors"]``
-        Potentials and masses of an optimal transport graph, and its minimum flows if it has any:
-        with them :func:`read_graph` returns the graph with its certificate.
+        Potentials and masses of an optimal transport graph, and its minimum flows if it has any;
+        those of a mean of plans are in ``obsm["floors"]``, side by side. With them
+        :func:`read_graph` returns the graph with its certificate.
 
     A graph under the same key is replaced.
 
@@ -148,14 +153,20 @@ def write_slots(
         "weights_key": keys.weights,
         "params": params,
     }
-    if isinstance(graph, TransportGraph):
-        adata.obsm[keys.potentials] = np.column_stack((graph.potentials, graph.mass))
+    if isinstance(graph, TransportGraph | MultiscaleGraph):
+        columns = [graph.potentials, graph.mass]
+        if graph.copies is not None:
+            columns.append(graph.copies.astype(np.float64))
+            record["has_copies"] = True
+        adata.obsm[keys.potentials] = np.column_stack(columns)
         record |= {
             "potentials_key": keys.potentials,
             "certificate": certificate_text(graph.certificate),
         }
-        if graph.floors is not None:
-            slots[keys.floors] = graph.floors.copy()
+        floors = _stacked(graph.floors)
+        if floors is not None:
+            # Those of several plans side by side, which are not one number per pair.
+            (slots if floors.shape[0] == floors.shape[1] else adata.obsm)[keys.floors] = floors
             record["floors_key"] = keys.floors
     for name, matrix in slots.items():
         adata.obsp[name] = matrix
@@ -218,22 +229,63 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None, *, points: bool
         return Graph.from_weights(weights, params=params or None)
     params = _as_built(params)
     potentials = adata.obsm.get(record.get("potentials_key"))
-    if _is_stale(adata, weights, params, potentials):
+    if _is_stale(adata, weights, params, potentials, bool(record.get("has_copies"))):
         warnings.warn(_stale_message(adata, key, weights, params), StaleGraphWarning, stacklevel=3)
         return Graph.from_weights(weights, params=params | {"status": "stale"})
     found = _points(adata, params) if points else None
     graph = Graph.from_weights(weights, params=params, points=found)
     if potentials is None or "certificate" not in record:
         return graph
-    return TransportGraph(
-        weights=graph.weights,
-        params=params,
-        points=graph.points,
-        certificate=certificate_of_text(str(record["certificate"])),
-        potentials=np.array(potentials[:, 0], dtype=np.float64),
-        mass=np.array(potentials[:, 1], dtype=np.float64),
-        floors=adata.obsp.get(record.get("floors_key")),
+    return _with_plans(adata, record, graph, np.array(potentials, dtype=np.float64))
+
+
+def _with_plans(
+    adata: AnnData, record: Mapping[str, Any], graph: Graph, columns: FloatArray
+) -> Graph:
+    """The graph with its potentials and what was proved."""
+    copies = None
+    if record.get("has_copies"):
+        columns, copies = columns[:, :-1], columns[:, -1].astype(np.int64)
+    certificates, shares = certificates_of_text(str(record["certificate"]))
+    parts: dict[str, Any] = {
+        "weights": graph.weights,
+        "params": graph.params,
+        "points": graph.points,
+        "mass": columns[:, -1].copy(),
+        "copies": copies,
+    }
+    key = record.get("floors_key")
+    if shares is None:
+        (certificate,) = certificates
+        return TransportGraph(
+            certificate=certificate, potentials=columns[:, 0].copy(), floors=adata.obsp.get(key),
+            **parts,
+        )  # fmt: skip
+    return MultiscaleGraph(
+        certificate=mean_certificate(certificates, shares, graph.weights, parts["mass"]),
+        potentials=columns[:, :-1].copy(),
+        floors=_unstacked(adata.obsm.get(key), len(shares)),
+        **parts,
     )
+
+
+def _stacked(floors: Floors) -> SparseMatrix | None:
+    """Minimum flows as one matrix; those of several plans side by side."""
+    if not isinstance(floors, tuple):
+        return None if floors is None else floors.copy()
+    some = next((each for each in floors if each is not None), None)
+    if some is None:
+        return None
+    empty = sp.csr_matrix(some.shape)
+    return sp.hstack([empty if each is None else each for each in floors], format="csr")
+
+
+def _unstacked(stacked: Any, count: int) -> tuple[SparseMatrix | None, ...]:
+    if stacked is None:
+        return (None,) * count
+    n, csc = stacked.shape[0], sp.csc_matrix(stacked)
+    parts = [sp.csr_matrix(csc[:, k * n : (k + 1) * n]) for k in range(count)]
+    return tuple(part if part.nnz else None for part in parts)
 
 
 # Row sums may be off by this factor times the recorded error of the plan, and by rounding.
@@ -246,13 +298,14 @@ def _is_stale(
     weights: SparseMatrix,
     params: dict[str, Param],
     potentials: FloatArray | None,
+    has_copies: bool,
 ) -> bool:
     """Whether cells are missing: the number differs, or rows have lost some of their mass."""
     if params.get("n_cells", adata.n_obs) != adata.n_obs:
         return True
     if potentials is None:
         return False
-    mass = np.asarray(potentials[:, 1])
+    mass = np.asarray(potentials[:, -2 if has_copies else -1])
     sums = np.asarray(weights.sum(axis=1)).ravel()
     allowed = STALE_FACTOR * float(params.get("marginal_error") or 0.0) + STALE_ROUNDING
     return bool(np.any(np.abs(sums - mass) > allowed * mass))
@@ -295,7 +348,9 @@ def _delete(adata: AnnData, keys: Keys) -> None:
     old = adata.uns.get(keys.uns)
     if not hasattr(old, "get"):
         return
-    for slots, name in ((adata.obsm, "potentials_key"), (adata.obsp, "floors_key")):
+    places = ((adata.obsm, "potentials"), (adata.obsm, "floors"), (adata.obsp, "floors"))
+    for slots, kind in places:
+        name = f"{kind}_key"
         if old.get(name) in list(slots):
             del slots[old[name]]
 
@@ -317,7 +372,7 @@ def _params(graph: Graph, use_rep: str | None, n_pcs: int | None) -> dict[str, P
         "n_pcs": n_pcs,
         "distances": "pattern" if graph.points is None else "metric",
     }
-    if isinstance(graph, TransportGraph):
+    if isinstance(graph, TransportGraph | MultiscaleGraph):
         proof = graph.certificate
         params |= {name: getattr(proof, name) for name in OF_CERTIFICATE}
     params.setdefault("random_state", 0)

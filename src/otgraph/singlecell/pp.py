@@ -6,10 +6,11 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from otgraph._validation import check_choice
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import argument_error, invalid
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import refuse_unknown, shows
-from otgraph.singlecell._adata import check_key, target
+from otgraph.graphs.masses import balanced_mass
+from otgraph.singlecell._adata import check_key, keys_of, target
 from otgraph.singlecell._messages import CONSEQUENCE, advised, logged
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
@@ -41,7 +42,8 @@ def neighbors(
     method: str = DEFAULT,
     key_added: str | None = None,
     copy: bool = False,
-    mass: ArrayLike | None = None,
+    mass: ArrayLike | str | None = None,
+    balance: str | None = None,
     u0: ArrayLike | None = None,
     progress: bool = False,
     n_jobs: int | None = -1,
@@ -57,8 +59,9 @@ def neighbors(
     adata
         Annotated data, normalized as for scanpy.
     n_neighbors
-        What it means in scanpy: the size of the neighborhoods. For ``"quadratic"`` it is
-        `mean_degree`, for ``"knn"`` and ``"magic"`` their own keyword of this name.
+        What it means in scanpy: the size of the neighborhoods. For ``"quadratic"`` and
+        ``"multiscale"`` it is `mean_degree`, for ``"knn"`` and ``"magic"`` their own keyword of
+        this name.
     eps
         Regularization; larger values spread the mass over more neighbors. ``"auto"`` chooses the
         value whose graph predicts unseen features best (``method="quadratic"`` only).
@@ -68,18 +71,26 @@ def neighbors(
     n_pcs, use_rep
         Points of the cells, by scanpy's rules; see :func:`otgraph.singlecell.representation`.
     method
-        ``"quadratic"``: the quadratic optimal transport graph. For comparison ``"entropic"``,
+        ``"quadratic"``: the quadratic optimal transport graph. ``"multiscale"``: the mean of
+        several, for several `eps` or `mean_degree`. For comparison ``"entropic"``,
         ``"knn"``, ``"gaussian"``, ``"magic"``.
     key_added
         Name in ``adata.uns`` and prefix in ``adata.obsp``. None means scanpy's default names;
         otherwise scanpy's functions need ``neighbors_key``. An existing graph is replaced.
     copy
         Return a copy instead of writing to `adata`; of an object on disk, a copy in memory.
-    mass, u0, progress, n_jobs
+    mass
+        Wanted row sums, ones by default: one per cell, or the name of a column of ``adata.obs``,
+        such as the number of cells in a metacell.
+    balance
+        Name of a column of ``adata.obs`` whose groups get the same total mass, such as
+        ``"batch"``; instead of `mass`. See :func:`otgraph.balanced_mass`.
+    u0, progress, n_jobs
         As in :func:`otgraph.quadratic_ot_graph`. This function, :func:`otgraph.entropic_ot_graph`,
-        :func:`otgraph.knn_gaussian_graph`, :func:`otgraph.gaussian_graph` and
-        :func:`otgraph.magic_graph` say more about the keywords below, too. Keywords that the
-        construction does not have are an error; None stands for its default.
+        :func:`otgraph.multiscale_graph`, :func:`otgraph.knn_gaussian_graph`,
+        :func:`otgraph.gaussian_graph` and :func:`otgraph.magic_graph` say more about the keywords
+        below, too. Keywords that the construction does not have are an error; None stands for its
+        default.
     **options
 
     Returns
@@ -104,13 +115,14 @@ def neighbors(
     keys = Keys.of(key_added)
     check_key(keys.uns)  # before the graph is built
     adata = target(adata, copy=copy)
+    masses = _masses(adata, mass, balance)
     chosen = representation(adata, use_rep, n_pcs)
     metric = options.get("metric")
     with logged(f"computing {method} graph on {chosen.use_rep!r}", *keys.described()):
         with advised(CONSEQUENCE):
             graph = build_graph(
                 chosen.points, method, n_neighbors=n_neighbors, eps=eps,
-                mean_degree=mean_degree, mass=mass, u0=u0, progress=progress or None,
+                mean_degree=mean_degree, mass=masses, u0=u0, progress=progress or None,
                 n_jobs=n_jobs, **options,
             )  # fmt: skip
         write_slots(
@@ -120,11 +132,28 @@ def neighbors(
     return adata if copy else None
 
 
+def _masses(adata: AnnData, mass: ArrayLike | str | None, balance: str | None) -> Any:
+    """Masses from columns of the cells."""
+    if balance is not None:
+        if mass is not None:
+            msg = "Pass one of `mass` and `balance`, got both."
+            raise argument_error(TypeError, "balance", msg)
+        return balanced_mass(_column(adata, balance, "balance"))
+    return _column(adata, mass, "mass") if isinstance(mass, str) else mass
+
+
+def _column(adata: AnnData, name: str, argument: str) -> Any:
+    if name not in adata.obs:
+        msg = f"must be a column of `adata.obs`, which has {keys_of(adata.obs)}; got {name!r}."
+        raise invalid(argument, msg, KeyError)
+    return adata.obs[name].to_numpy()
+
+
 def build_graph(points: Points, method: str, *, n_jobs: int | None = -1, **keywords: Any) -> Graph:
     """Graph by the name of its construction; keywords that are None count as not given."""
     build = CONSTRUCTIONS[check_choice(method, "method", METHODS)].build
     keywords = {name: value for name, value in keywords.items() if value is not None}
-    if method == "quadratic" and "n_neighbors" in keywords:
+    if method in ("quadratic", "multiscale") and "n_neighbors" in keywords:
         for other in ("eps", "mean_degree"):
             if other in keywords:
                 msg = f"Pass one of `n_neighbors` and `{other}`, got both."
@@ -133,7 +162,8 @@ def build_graph(points: Points, method: str, *, n_jobs: int | None = -1, **keywo
     _, *known = inspect.signature(build).parameters  # without the points
     hint = ""
     if "n_neighbors" in keywords:
-        hint = " All cells are neighbors here; method='quadratic', 'knn' and 'magic' take it."
+        hint = " All cells are neighbors here; method='quadratic', 'multiscale', 'knn' "
+        hint += "and 'magic' take it."
     refuse_unknown(keywords, known, f"method={method!r}", hint)
     if keywords.get("metric") == "precomputed":
         msg = "`metric='precomputed'` is not supported here; use otgraph.quadratic_ot_graph and "

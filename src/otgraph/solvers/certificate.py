@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from otgraph.solvers.verification import verify
 
 if TYPE_CHECKING:
-    from otgraph.solvers.verification import Evidence, Verification
+    from otgraph.solvers.verification import Verifiable, Verification
     from otgraph.typing import Metric, PointsLike
 
 
@@ -117,7 +117,7 @@ class Certificate:
     floor_share: float = 0.0
     reason: Reason = Reason.NONE
     history: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
-    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    evidence: Verifiable | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Raise if the status contradicts the numbers."""

@@ -8,7 +8,7 @@ ones at all pairs of some random rows. Symmetry and row sums are always checked 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,16 @@ SCALE_RTOL = 1e-6
 MISSING_MARGIN = 1.5  # a random sample may exceed the 95 % bound
 
 
+class Verifiable(Protocol):
+    """What a certificate describes: a plan, or a graph that is made of plans."""
+
+    def compared(
+        self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+    ) -> Verification:
+        """The comparison with the points."""
+        ...
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The plan that a certificate describes, its potentials, and how costs are computed."""
@@ -48,6 +58,12 @@ class Evidence:
     scale: float
     normalize: bool
     self_loops: bool
+
+    def compared(
+        self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+    ) -> Verification:
+        """The comparison with the points."""
+        return _compared(self, certificate, X, metric, seed)
 
 
 @dataclass(frozen=True)
@@ -101,6 +117,12 @@ def verify(
     if evidence is None:
         msg = "This certificate does not belong to a graph; use that of `graph.certificate`."
         raise ValueError(msg)
+    return evidence.compared(certificate, X, metric, seed)
+
+
+def _compared(
+    evidence: Evidence, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+) -> Verification:
     costs = _Costs(X, evidence, metric)
     n = costs.n
     rows = np.arange(n)
