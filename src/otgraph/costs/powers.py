@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import pairs as kernels
+from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.direct import check_new_points
+from otgraph.costs.near import NearSearch
 from otgraph.costs.pairs import Pairs
 from otgraph.costs.search import SearchedCost
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import largest_entry, row_squares, square_distances, subtracted_squares
 
 if TYPE_CHECKING:
+    from otgraph.costs.near import Found
     from otgraph.costs.scaling import ScaledPoints
+    from otgraph.costs.sweeps import Rule
     from otgraph.typing import FloatArray, IndexArray, LongArray, Points, PointsLike
 
 # If the distances of all neighbors found by matrix products are below this many units of rounding,
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 NOISE_UNITS = 1e4
 # Points beside a point in memory, which is sorted by cells or leaves, that bound its neighborhood.
 NEAR_IN_MEMORY = 64
+# Bytes per entry of a list: index and value as found, as copied, and as entries of a matrix.
+BYTES_PER_ENTRY = 48
 ABOVE = 1.0 + 1e-9  # so that a partner at the bound is found
 
 
@@ -93,6 +99,40 @@ class DistancePowers(SearchedCost):
         """Rounding errors of the products that find neighbors."""
         largest = max(largest_entry(queries), 1.0) ** 2 * queries.shape[1]
         return float((NOISE_UNITS * np.finfo(np.float64).eps * largest) ** self._half_power)
+
+    def raw_nearest(
+        self, k: int, queries: Points, own: LongArray | None
+    ) -> tuple[LongArray, FloatArray]:
+        """Sparse points are compared with all others, dense ones with those in near cells."""
+        if not self.has_lists:
+            return super().raw_nearest(k, queries, own)
+        everything = queries is self.own
+        indices, squares = self.near.nearest(k, None if everything else queries, own)
+        return indices, self._powered(squares)
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether the points can be searched from any queries; sparse ones cannot."""
+        return isinstance(self.own, np.ndarray)
+
+    def lists(self, rule: Rule, lift: FloatArray, queries: FloatArray | None = None) -> Found:
+        """The points of every query that a rule keeps, with the values c*_j - lift_j.
+
+        Without queries these are the points themselves, each left out of its own list.
+        """
+        search = {"factor": self.factor, "half_power": self._half_power, "queries": queries}
+        length = self.near.expected_length(rule, lift, **search)
+        n_queries = self.n if queries is None else len(queries)
+        require_bytes(
+            length * n_queries * BYTES_PER_ENTRY, f"About {length:,.0f} weights for each of "
+            f"{n_queries:,} points", "Pass fewer of them at a time, or lower `eps`.",
+        )  # fmt: skip
+        return self.near.lists(rule, lift, **search)
+
+    @cached_property
+    def near(self) -> NearSearch:
+        """The points, sorted for searches from queries."""
+        return NearSearch(self.own, self.workers, self.sizes)
 
     def listed(self, rows: IndexArray, columns: IndexArray, queries: Any = None) -> FloatArray:
         """Costs of listed pairs, by subtraction."""
