@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from otgraph._kernels.euclidean import power, squared_distance
 from otgraph._kernels.pairs import INSERTION_SORT_LENGTH
 from otgraph._numba import njit
 
@@ -149,6 +150,34 @@ def put_rows(rows, indptr, columns, values, out_columns, out_values):
 
 
 @njit
+def trim(indptr, values, eps, share, start, stop, keep):
+    """Mark what is left of every list after its smallest exp(-v / eps).
+
+    What is left out sums to at most ``share`` of the sum of the list.
+    """
+    for row in range(start, stop):
+        some = values[indptr[row] : indptr[row + 1]]
+        if len(some) == 0:
+            continue
+        order = np.argsort(some)
+        weights = np.exp((some[order[0]] - some) / eps)
+        room = share * weights.sum()
+        for p in range(len(some) - 1, -1, -1):
+            room -= weights[order[p]]
+            if room < 0.0:
+                break
+            keep[indptr[row] + order[p]] = False
+
+
+@njit
+def list_costs(X, indptr, columns, factor, half_power, start, stop, out):
+    """Costs of listed pairs; the same bits for (i, j) and (j, i)."""
+    for i in range(start, stop):
+        for p in range(indptr[i], indptr[i + 1]):
+            out[p] = power(squared_distance(X, i, columns[p]), factor, half_power)
+
+
+@njit
 def fill_transport(indptr, values, masses, eps):
     """Replace the values of every list by (level - v)_+ / eps, which sum to mass / eps."""
     for row in range(len(masses)):
@@ -158,3 +187,14 @@ def fill_transport(indptr, values, masses, eps):
         level = level_of(some, len(some), masses[row])
         for p in range(len(some)):
             some[p] = max(level - some[p], 0.0) / eps
+
+
+@njit
+def fill_entropic(indptr, values, masses, eps):
+    """Replace the values of every list by weights like exp(-v / eps) that sum to the mass."""
+    for row in range(len(masses)):
+        some = values[indptr[row] : indptr[row + 1]]
+        smallest = some.min()
+        for p in range(len(some)):
+            some[p] = np.exp((smallest - some[p]) / eps)
+        some *= masses[row] / some.sum()

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._blas import single_threaded_blas
+from otgraph._kernels import lists as list_kernels
 from otgraph._kernels import pairs as kernels
 from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.direct import check_new_points
-from otgraph.costs.near import NearSearch
-from otgraph.costs.pairs import Pairs
+from otgraph.costs.near import NearSearch, share_above
+from otgraph.costs.pairs import Pairs, symmetric_pairs
 from otgraph.costs.search import SearchedCost
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import largest_entry, row_squares, square_distances, subtracted_squares
@@ -128,6 +129,33 @@ class DistancePowers(SearchedCost):
             f"{n_queries:,} points", "Pass fewer of them at a time, or lower `eps`.",
         )  # fmt: skip
         return self.near.lists(rule, lift, **search)
+
+    def heavy_pairs(self, lift: FloatArray, eps: float, share: float) -> Pairs:
+        """Pairs of the points without those that carry little of exp((lift_j - c_ij) / eps).
+
+        What a row i lacks sums to at most ``share`` of its sum over all j. One half of that may be
+        pairs that are too small to be listed, the other half the smallest of the list. A pair that
+        either of its rows keeps is kept.
+        """
+        found = self.lists(share_above(eps, 0.5 * share / self.n), lift)
+        keep = np.ones(len(found.values), dtype=np.bool_)
+        blocks = row_blocks(self.n, self.sizes.block_rows)
+        trim = (found.indptr, found.values, eps, 0.5 * share)
+        self.workers.run(lambda block: list_kernels.trim(*trim, *block, keep), blocks)
+        rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(found.indptr))[keep]
+        columns = found.columns[keep]
+        del found
+        indptr = np.searchsorted(rows, np.arange(self.n + 1))
+        costs = np.empty(len(columns))
+        pairs = (self.own, indptr, columns, self.factor, self._half_power)
+        self.workers.run(lambda block: list_kernels.list_costs(*pairs, *block, costs), blocks)
+        return symmetric_pairs(self.n, [(rows, columns, costs)], self.workers)
+
+    def expected_share(self, eps: float, share: float) -> float:
+        """Share of all pairs that a list of `heavy_pairs` has, from a few points."""
+        rule = share_above(eps, 0.5 * share / self.n)
+        search = {"factor": self.factor, "half_power": self._half_power}
+        return self.near.expected_length(rule, None, **search) / self.n
 
     @cached_property
     def near(self) -> NearSearch:
