@@ -150,23 +150,22 @@ def put_rows(rows, indptr, columns, values, out_columns, out_values):
 
 
 @njit
-def trim(indptr, values, eps, share, start, stop, keep):
-    """Mark what is left of every list after its smallest exp(-v / eps).
-
-    What is left out sums to at most ``share`` of the sum of the list.
-    """
-    for row in range(start, stop):
-        some = values[indptr[row] : indptr[row + 1]]
-        if len(some) == 0:
+def trim(eps, share, values, columns, counts):
+    """Drop the smallest exp(-v / eps) of every list, up to a share of the sum of the list."""
+    for r in range(len(counts)):
+        count = counts[r]
+        if count == 0:
             continue
+        some = values[r, :count]
         order = np.argsort(some)
-        weights = np.exp((some[order[0]] - some) / eps)
+        values[r, :count] = some[order]
+        columns[r, :count] = columns[r, :count][order]
+        weights = np.exp((values[r, 0] - values[r, :count]) / eps[r])
         room = share * weights.sum()
-        for p in range(len(some) - 1, -1, -1):
-            room -= weights[order[p]]
-            if room < 0.0:
-                break
-            keep[indptr[row] + order[p]] = False
+        while count > 1 and weights[count - 1] <= room:
+            room -= weights[count - 1]
+            count -= 1
+        counts[r] = count
 
 
 @njit

@@ -58,6 +58,14 @@ def share_above(eps: float, share: float) -> Rule:
     return Rule(list_kernels.SHARE, eps, float(-np.log(share)))
 
 
+def all_but(share: float, eps: float, n: int) -> Rule:
+    """The largest of n weights exp(-v_j / eps), but for at most this share of their sum.
+
+    One half of that are weights too small to be listed, the other half the smallest of the list.
+    """
+    return replace(share_above(eps, 0.5 * share / n), trimmed=0.5 * share)
+
+
 class Found(NamedTuple):
     """Lists of all queries, one after the other, each sorted by point."""
 
@@ -122,6 +130,8 @@ class NearSearch:
         parts: list[tuple[LongArray, IntArray, FloatArray]] = []
 
         def keep(rows: LongArray, lists: Lists) -> None:
+            if rule.trimmed:
+                lists.trim(rule.trimmed)
             list_kernels.sort_by_column(lists.values, lists.columns, lists.counts)
             filled = np.arange(lists.columns.shape[1]) < lists.counts[:, None]
             counts[rows] = lists.counts

@@ -14,7 +14,7 @@ from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.direct import check_new_points
-from otgraph.costs.near import NearSearch, share_above
+from otgraph.costs.near import NearSearch, all_but
 from otgraph.costs.pairs import Pairs, symmetric_pairs
 from otgraph.costs.search import SearchedCost
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
@@ -133,29 +133,23 @@ class DistancePowers(SearchedCost):
     def heavy_pairs(self, lift: FloatArray, eps: float, share: float) -> Pairs:
         """Pairs of the points without those that carry little of exp((lift_j - c_ij) / eps).
 
-        What a row i lacks sums to at most ``share`` of its sum over all j. One half of that may be
-        pairs that are too small to be listed, the other half the smallest of the list. A pair that
-        either of its rows keeps is kept.
+        What a row i lacks sums to at most ``share`` of its sum over all j. A pair that either of
+        its rows keeps is kept.
         """
-        found = self.lists(share_above(eps, 0.5 * share / self.n), lift)
-        keep = np.ones(len(found.values), dtype=np.bool_)
+        found = self.lists(all_but(share, eps, self.n), lift)
+        costs = np.empty(len(found.columns))
+        pairs = (self.own, found.indptr, found.columns, self.factor, self._half_power)
         blocks = row_blocks(self.n, self.sizes.block_rows)
-        trim = (found.indptr, found.values, eps, 0.5 * share)
-        self.workers.run(lambda block: list_kernels.trim(*trim, *block, keep), blocks)
-        rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(found.indptr))[keep]
-        columns = found.columns[keep]
-        del found
-        indptr = np.searchsorted(rows, np.arange(self.n + 1))
-        costs = np.empty(len(columns))
-        pairs = (self.own, indptr, columns, self.factor, self._half_power)
         self.workers.run(lambda block: list_kernels.list_costs(*pairs, *block, costs), blocks)
-        return symmetric_pairs(self.n, [(rows, columns, costs)], self.workers)
+        rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(found.indptr))
+        chunks = [(rows, found.columns, costs)]
+        del found, pairs, rows, costs
+        return symmetric_pairs(self.n, chunks, self.workers)
 
     def expected_share(self, eps: float, share: float) -> float:
         """Share of all pairs that a list of `heavy_pairs` has, from a few points."""
-        rule = share_above(eps, 0.5 * share / self.n)
         search = {"factor": self.factor, "half_power": self._half_power}
-        return self.near.expected_length(rule, None, **search) / self.n
+        return self.near.expected_length(all_but(share, eps, self.n), None, **search) / self.n
 
     @cached_property
     def near(self) -> NearSearch:

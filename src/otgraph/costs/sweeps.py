@@ -45,6 +45,7 @@ class Rule:
     first: float | FloatArray
     second: float = 0.0
     room: int = FIRST_ROOM  # entries that a list is expected to have at most
+    trimmed: float = 0.0  # share of a complete list of weights that may be dropped from it
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class Lists:
         list_kernels.shorten_all(
             kind, first, second, self.values, self.columns, self.counts, self.bounds
         )
+
+    def trim(self, share: float) -> None:
+        """Drop the smallest weights of complete lists."""
+        _, eps, _ = self._rule
+        list_kernels.trim(eps, share, self.values, self.columns, self.counts)
 
 
 class Sorted(ABC):

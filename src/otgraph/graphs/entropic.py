@@ -14,7 +14,7 @@ from otgraph._kernels import lists as list_kernels
 from otgraph._parallel import Workers
 from otgraph._validation import check_mass, check_positive
 from otgraph.costs import check_input, direct_cost, kept_points
-from otgraph.costs.near import share_above
+from otgraph.costs.near import all_but
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
 from otgraph.graphs._canonical import plain_params, require_dense_memory
 from otgraph.graphs._entropic_plans import DensePlan, ListedPlan, relative_gap
@@ -286,9 +286,9 @@ def entropic_rows(
     eps, max_error = graph.eps, graph.params.get("max_error")
     listed = None
     if max_error is not None:
-        share = float(max_error) / graph.n
+        share = float(max_error)
         listed = ListedRows(
-            rule=lambda masses: share_above(eps, share),
+            rule=lambda masses: all_but(share, eps, graph.n),
             fill=lambda indptr, values, masses: list_kernels.fill_entropic(
                 indptr, values, masses, eps
             ),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from otgraph._parallel import Workers
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.direct import fill_symmetric
-from otgraph.costs.near import share_above
+from otgraph.costs.near import all_but
 from otgraph.costs.powers import DistancePowers
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs._canonical import (
@@ -261,9 +261,7 @@ def gaussian_rows(
     eps = float(graph.params["eps"])  # type: ignore[arg-type]
     max_error = graph.params.get("max_error")
     if max_error is not None and isinstance(costs, DistancePowers) and costs.has_lists:
-        # As for the points of the graph, but there is no other row that could keep a weight.
-        rule = share_above(eps, float(max_error) / costs.n)
-        found = costs.lists(rule, np.zeros(costs.n), queries)
+        found = costs.lists(all_but(float(max_error), eps, costs.n), np.zeros(costs.n), queries)
         gaussian_in_place(found.values, eps)
         return rows_of_lists(found, costs.n)
     return stacked_rows(costs, queries, lambda block, a, b: gaussian_weights(block, eps))
