@@ -26,13 +26,3 @@ def fill_plan(indptr, indices, costs, u, eps, start, stop, out):
     for i in range(start, stop):
         for p in range(indptr[i], indptr[i + 1]):
             out[p] = np.exp(((u[i] + u[indices[p]]) - costs[p]) / eps)
-
-
-@njit
-def row_products(indptr, indices, weights, v, start, stop, out):
-    """Sums of weights times v of some rows."""
-    for i in range(start, stop):
-        total = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            total += weights[p] * v[indices[p]]
-        out[i] = total

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from otgraph._kernels import entropic as kernels
+from otgraph._kernels.products import multiply_vector
 from otgraph._parallel import cache_blocks, row_blocks
 
 if TYPE_CHECKING:
@@ -165,5 +166,5 @@ class ListedPasses(Passes):
         weights, loops = plan
         out = np.empty_like(v)
         source = (self._pairs.indptr, self._pairs.indices, weights, v)
-        self.workers.run(lambda block: kernels.row_products(*source, *block, out), self._blocks)
+        self.workers.run(lambda block: multiply_vector(*source, *block, out), self._blocks)
         return out + loops * v
