@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from otgraph.costs.squares import largest_entry, row_squares, square_distances, 
 
 if TYPE_CHECKING:
     from otgraph.costs.near import Found
+    from otgraph.costs.pairs import PairChunk
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.costs.sweeps import Rule
     from otgraph.typing import FloatArray, IndexArray, LongArray, Points, PointsLike
@@ -121,14 +122,17 @@ class DistancePowers(SearchedCost):
 
         Without queries these are the points themselves, each left out of its own list.
         """
-        search = {"factor": self.factor, "half_power": self._half_power, "queries": queries}
-        length = self.near.expected_length(rule, lift, **search)
+        factor, half_power = self.factor, self._half_power
+        length = self.near.expected_length(
+            rule, lift, factor=factor, half_power=half_power, queries=queries
+        )
         n_queries = self.n if queries is None else len(queries)
         require_bytes(
-            length * n_queries * BYTES_PER_ENTRY, f"About {length:,.0f} weights for each of "
-            f"{n_queries:,} points", "Pass fewer of them at a time, or lower `eps`.",
-        )  # fmt: skip
-        return self.near.lists(rule, lift, **search)
+            length * n_queries * BYTES_PER_ENTRY,
+            f"About {length:,.0f} weights for each of {n_queries:,} points",
+            "Pass fewer of them at a time, or lower `eps`.",
+        )
+        return self.near.lists(rule, lift, factor=factor, half_power=half_power, queries=queries)
 
     def heavy_pairs(self, lift: FloatArray, eps: float, share: float) -> Pairs:
         """Pairs of the points without those that carry little of exp((lift_j - c_ij) / eps).
@@ -136,20 +140,25 @@ class DistancePowers(SearchedCost):
         What a row i lacks sums to at most ``share`` of its sum over all j. A pair that either of
         its rows keeps is kept.
         """
-        found = self.lists(all_but(share, eps, self.n), lift)
+        chunk = self._with_costs(self.lists(all_but(share, eps, self.n), lift))
+        return symmetric_pairs(self.n, chunk, self.workers)
+
+    def _with_costs(self, found: Found) -> list[PairChunk]:
+        """Lists of the points as pairs with the costs that a screen gives them."""
         costs = np.empty(len(found.columns))
         pairs = (self.own, found.indptr, found.columns, self.factor, self._half_power)
         blocks = row_blocks(self.n, self.sizes.block_rows)
         self.workers.run(lambda block: list_kernels.list_costs(*pairs, *block, costs), blocks)
         rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(found.indptr))
-        chunks = [(rows, found.columns, costs)]
-        del found, pairs, rows, costs
-        return symmetric_pairs(self.n, chunks, self.workers)
+        return [(rows, found.columns, costs)]
 
     def expected_share(self, eps: float, share: float) -> float:
         """Share of all pairs that a list of `heavy_pairs` has, from a few points."""
-        search = {"factor": self.factor, "half_power": self._half_power}
-        return self.near.expected_length(all_but(share, eps, self.n), None, **search) / self.n
+        rule = all_but(share, eps, self.n)
+        length = self.near.expected_length(
+            rule, None, factor=self.factor, half_power=self._half_power
+        )
+        return length / self.n
 
     @cached_property
     def near(self) -> NearSearch:
@@ -236,3 +245,8 @@ class DistancePowers(SearchedCost):
         exponent = 1.0 / self._half_power
         convexity = max(1.0, 2.0 ** (exponent - 1.0))
         return convexity * (np.maximum(upper, 0.0) / self.factor) ** exponent
+
+
+def can_list(cost: object) -> TypeGuard[DistancePowers]:
+    """Whether the points of a cost can be searched from any queries."""
+    return isinstance(cost, DistancePowers) and cost.has_lists

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -24,7 +25,7 @@ from otgraph.costs.partition import (
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
-    from otgraph.typing import FloatArray, IntArray, LongArray
+    from otgraph.typing import FloatArray, LongArray
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n)
 MOST_COLUMNS = 256  # larger cells are divided, so that a list has room for a whole cell
@@ -69,7 +70,7 @@ class Lists:
         list_kernels.start(rule.kind, first, self.counts, self.bounds, self._lengths)
 
     @property
-    def arguments(self) -> tuple[object, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """The last arguments of the kernels that fill the lists."""
         lists = (self.values, self.columns, self.counts, self.bounds, self._lengths)
         return *self._rule, *lists
@@ -214,5 +215,5 @@ class SortedByTree(Sorted):
 
 def _divided(offsets: LongArray, most: int) -> LongArray:
     """Offsets of cells of at most ``most`` points."""
-    parts = [np.arange(a, b, most) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    parts = [np.arange(a, b, most) for a, b in pairwise(offsets)]
     return np.append(np.concatenate(parts), offsets[-1])

@@ -126,9 +126,7 @@ class DensePlan(EntropicPlan):
 class ListedPlan(EntropicPlan):
     """Weights of listed pairs, and of loops."""
 
-    def __init__(
-        self, costs: ListedCosts, passes: ListedPasses, u: FloatArray, eps: float
-    ) -> None:
+    def __init__(self, costs: ListedCosts, passes: ListedPasses, u: FloatArray, eps: float) -> None:
         self._pairs, self.loops = costs
         self._passes = passes
         self.workers = passes.workers
@@ -163,7 +161,7 @@ class ListedPlan(EntropicPlan):
         """Sums over the rows."""
         a, b = rows
         owners = np.concatenate((self._owners(rows), np.arange(a, b))) - a
-        return np.bincount(owners, weights=values, minlength=b - a)
+        return np.asarray(np.bincount(owners, weights=values, minlength=b - a), dtype=np.float64)
 
     def _span(self, rows: Rows) -> slice:
         return slice(self._pairs.indptr[rows[0]], self._pairs.indptr[rows[1]])

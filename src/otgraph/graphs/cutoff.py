@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph.costs.powers import DistancePowers
+from otgraph.costs.powers import can_list
 from otgraph.graphs._canonical import with_small_indices
 
 if TYPE_CHECKING:
@@ -36,14 +36,8 @@ def resolved_error(cost: DirectCost, eps: float, max_error: float | None) -> flo
         return max_error
     if cost.n <= MOST_DENSE_POINTS or not can_list(cost):
         return None
-    assert isinstance(cost, DistancePowers)
     listed = cost.expected_share(eps, DEFAULT_ERROR)
     return DEFAULT_ERROR if listed <= MOST_LISTED_SHARE else None
-
-
-def can_list(cost: DirectCost) -> bool:
-    """Whether small weights can be left out before they are computed."""
-    return isinstance(cost, DistancePowers) and cost.has_lists
 
 
 def cut(matrix: FloatArray, max_error: float) -> None:

@@ -15,10 +15,11 @@ from otgraph._parallel import Workers
 from otgraph._validation import check_mass, check_positive
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.near import all_but
+from otgraph.costs.powers import can_list
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
 from otgraph.graphs._canonical import plain_params, require_dense_memory
 from otgraph.graphs._entropic_plans import DensePlan, ListedPlan, relative_gap
-from otgraph.graphs.cutoff import DEFAULT_ERROR, can_list, cut, resolved_error
+from otgraph.graphs.cutoff import DEFAULT_ERROR, cut, resolved_error
 from otgraph.graphs.extension import ListedRows, transport_rows
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import EntropicOptions
@@ -125,12 +126,12 @@ def entropic_ot_graph(
     try:
         cost = direct_cost(checked, **options.cost(), workers=workers)
         error = resolved_error(cost, eps, options.max_error)
-        listed = error is not None and can_list(cost)
-        if not listed:
-            require_dense_memory(cost.n)
-        solve = partial(_solve_listed if listed else _solve_dense, cost, masses, eps, error)
         with _Report(shown=progress) as report:
-            plan, solution, dropped = solve(options, report)
+            if error is not None and can_list(cost):
+                found = _solve_listed(cost, masses, eps, error, options, report)
+            else:
+                found = _solve_dense(cost, masses, eps, error, options, report)
+        plan, solution, dropped = found
         certificate = replace(
             _certificate(plan, solution, masses, eps, tol, dropped),
             history=tuple(map(tuple, report.stages.values())),
@@ -183,6 +184,7 @@ def _solve_dense(
     report: _Report,
 ) -> tuple[EntropicPlan, Sinkhorn, float]:
     """The plan between all pairs, potentials, and the share of a row that is left out."""
+    require_dense_memory(cost.n)
     matrix = cost.matrix()
     if not options.self_loops:
         np.fill_diagonal(matrix, np.inf)

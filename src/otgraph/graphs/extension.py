@@ -19,7 +19,7 @@ from otgraph.costs import check_input, direct_cost
 from otgraph.costs.blocks import MatrixCost
 from otgraph.costs.direct import check_new_points
 from otgraph.costs.metrics import is_metric_name
-from otgraph.costs.powers import DistancePowers
+from otgraph.costs.powers import can_list
 from otgraph.exceptions import invalid
 from otgraph.graphs._canonical import csr_from_dense, with_small_indices
 from otgraph.graphs._kernel_rows import project
@@ -88,7 +88,7 @@ def transport_rows(
     u = graph.potentials
     costs, queries = costs_and_queries(graph, X_new, metric)
     masses = _new_masses(mass, queries.shape[0])
-    if listed is not None and isinstance(costs, DistancePowers) and costs.has_lists:
+    if listed is not None and can_list(costs):
         try:
             found = costs.lists(listed.rule(masses), u, queries)
         finally:

@@ -12,7 +12,7 @@ from otgraph._parallel import Workers
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.direct import fill_symmetric
 from otgraph.costs.near import all_but
-from otgraph.costs.powers import DistancePowers
+from otgraph.costs.powers import can_list
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs._canonical import (
     csr_from_dense,
@@ -194,7 +194,7 @@ def gaussian_graph(
 def _gaussian_weights(
     cost: DirectCost, eps: float, max_error: float | None, *, self_loops: bool
 ) -> SparseMatrix:
-    if max_error is not None and isinstance(cost, DistancePowers) and cost.has_lists:
+    if max_error is not None and can_list(cost):
         pairs = cost.heavy_pairs(np.zeros(cost.n), eps, max_error)
         return weights_of_pairs(pairs, gaussian_weights(pairs.costs, eps), float(self_loops))
     require_dense_memory(cost.n)
@@ -260,7 +260,7 @@ def gaussian_rows(
     costs, queries = costs_and_queries(graph, X_new, metric)
     eps = float(graph.params["eps"])  # type: ignore[arg-type]
     max_error = graph.params.get("max_error")
-    if max_error is not None and isinstance(costs, DistancePowers) and costs.has_lists:
+    if max_error is not None and can_list(costs):
         found = costs.lists(all_but(float(max_error), eps, costs.n), np.zeros(costs.n), queries)
         gaussian_in_place(found.values, eps)
         return rows_of_lists(found, costs.n)

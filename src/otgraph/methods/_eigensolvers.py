@@ -20,7 +20,7 @@ import scipy.linalg
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from otgraph.methods._products import threaded
+from otgraph.graphs.products import threaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from otgraph._validation import check_csr, check_finite
 from otgraph.exceptions import invalid
 from otgraph.graphs import Graph
-from otgraph.methods._products import threaded
+from otgraph.graphs.products import threaded
 
 if TYPE_CHECKING:
     from otgraph.typing import (

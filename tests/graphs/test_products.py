@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from otgraph.methods import _products
-from otgraph.methods._products import Threaded, threaded
+from otgraph.graphs import products
+from otgraph.graphs.products import Threaded, threaded
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def test_equals_scipy(rng, matrix, shape):
 def test_does_not_depend_on_threads(rng, matrix, monkeypatch):
     V = rng.standard_normal((9000, 3))
     several = Threaded(matrix) @ V
-    workers = _products.Workers
-    monkeypatch.setattr(_products, "Workers", lambda n_jobs: workers(1))
+    workers = products.Workers
+    monkeypatch.setattr(products, "Workers", lambda n_jobs: workers(1))
     np.testing.assert_array_equal(Threaded(matrix) @ V, several)
 
 
 def test_parts(rng, matrix, monkeypatch):
-    monkeypatch.setattr(_products, "FEWEST_ENTRIES", 1)
+    monkeypatch.setattr(products, "FEWEST_ENTRIES", 1)
     some = np.sort(rng.choice(9000, 4000, replace=False))
     part = threaded(matrix)[some][:, some]
     assert isinstance(part, Threaded)

@@ -14,6 +14,8 @@ from otgraph._kernels import products as kernels
 from otgraph._parallel import Workers, row_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.typing import FloatArray, SparseMatrix
 
 # With fewer entries, starting threads takes longer than it saves.
@@ -37,7 +39,9 @@ class Threaded:
     def __matmul__(self, V: FloatArray) -> FloatArray:
         V = np.ascontiguousarray(V, dtype=np.float64)
         out = np.empty((self._matrix.shape[0], *V.shape[1:]))
-        multiply = kernels.multiply_vector if V.ndim == 1 else kernels.multiply_columns
+        multiply: Callable[..., None] = (
+            kernels.multiply_vector if V.ndim == 1 else kernels.multiply_columns
+        )
         source = (self._matrix.indptr, self._matrix.indices, self._matrix.data, V)
         self._workers.run(lambda block: multiply(*source, *block, out), self._blocks)
         return out
