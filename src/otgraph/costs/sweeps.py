@@ -69,11 +69,10 @@ class Lists:
         self.bounds, self._lengths = np.empty((2, m))
         list_kernels.start(rule.kind, first, self.counts, self.bounds, self._lengths)
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """The last arguments of the kernels that fill the lists."""
+    def arguments(self, position: int) -> tuple[Any, ...]:
+        """The last arguments of the kernels that fill the lists, from a position on."""
         lists = (self.values, self.columns, self.counts, self.bounds, self._lengths)
-        return *self._rule, *lists
+        return *self._rule, *lists, position
 
     def lengthen(self) -> None:
         """Twice the room."""
@@ -166,8 +165,8 @@ class SortedByCells(Sorted):
         while True:
             position = kernels.sweep(
                 self.points, self.order, cells.offsets, values.lift, largest, values.factor,
-                values.half_power, Q, own, center, left, squares, lower, near, *lists.arguments,
-                position,
+                values.half_power, Q, own, center, left, squares, lower, near,
+                *lists.arguments(position),
             )  # fmt: skip
             if position == cells.n_cells:
                 break
@@ -206,7 +205,7 @@ class SortedByTree(Sorted):
         while True:
             row = sweep_tree(
                 self.points, self.order, self._offsets, self._lower, self._upper, values.lift,
-                largest, values.factor, values.half_power, Q, own, *lists.arguments, row,
+                largest, values.factor, values.half_power, Q, own, *lists.arguments(row),
             )  # fmt: skip
             if row == len(Q):
                 return
