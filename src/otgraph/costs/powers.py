@@ -34,6 +34,7 @@ NOISE_UNITS = 1e4
 NEAR_IN_MEMORY = 64
 # Bytes per entry of a list: index and value as found, as copied, and as entries of a matrix.
 BYTES_PER_ENTRY = 48
+BYTES_PER_KEPT_ENTRY = 96  # the same with costs, and in both directions
 ABOVE = 1.0 + 1e-9  # so that a partner at the bound is found
 
 
@@ -117,7 +118,15 @@ class DistancePowers(SearchedCost):
         """Whether the points can be searched from any queries; sparse ones cannot."""
         return isinstance(self.own, np.ndarray)
 
-    def lists(self, rule: Rule, lift: FloatArray, queries: FloatArray | None = None) -> Found:
+    def lists(
+        self,
+        rule: Rule,
+        lift: FloatArray,
+        queries: FloatArray | None = None,
+        *,
+        entry_bytes: int = BYTES_PER_ENTRY,
+        way_out: str = "Pass fewer of them at a time.",
+    ) -> Found:
         """The points of every query that a rule keeps, with the values c*_j - lift_j.
 
         Without queries these are the points themselves, each left out of its own list.
@@ -128,9 +137,9 @@ class DistancePowers(SearchedCost):
         )
         n_queries = self.n if queries is None else len(queries)
         require_bytes(
-            length * n_queries * BYTES_PER_ENTRY,
+            length * n_queries * entry_bytes,
             f"About {length:,.0f} weights for each of {n_queries:,} points",
-            "Pass fewer of them at a time, or lower `eps`.",
+            way_out,
         )
         return self.near.lists(rule, lift, factor=factor, half_power=half_power, queries=queries)
 
@@ -140,7 +149,12 @@ class DistancePowers(SearchedCost):
         What a row i lacks sums to at most ``share`` of its sum over all j. A pair that either of
         its rows keeps is kept.
         """
-        chunk = self._with_costs(self.lists(all_but(share, eps, self.n), lift))
+        found = self.lists(
+            all_but(share, eps, self.n), lift, entry_bytes=BYTES_PER_KEPT_ENTRY,
+            way_out="Lower `eps`, raise `max_error`, or use quadratic_ot_graph.",
+        )  # fmt: skip
+        chunk = self._with_costs(found)
+        del found
         return symmetric_pairs(self.n, chunk, self.workers)
 
     def _with_costs(self, found: Found) -> list[PairChunk]:
