@@ -224,14 +224,15 @@ def _solve_listed(
         first = number == 0
         solution = symmetric_sinkhorn(
             listed, mass, eps, tol=FIRST_TOL if first else options.tol,
-            max_iter=FIRST_PASSES if first else options.max_iter, workers=workers,
+            max_iter=FIRST_PASSES if first else max(1, options.max_iter - steps), workers=workers,
             u0=u - 0.5 * eps * (log_sums - np.log(mass)) if first else u, report=report,
         )  # fmt: skip
         u, steps = solution.u, steps + solution.n_steps
         with np.errstate(over="ignore"):
             growth = log_sums + (u + np.max(u - w)) / eps - np.log(mass)
-            dropped = float(share * np.exp(growth.max()))
-        if not first and dropped <= max_error:
+            # The share is one of all pairs, the sum one of those that were kept.
+            dropped = float(share / (1.0 - share) * np.exp(growth.max()))
+        if not first and (dropped <= max_error or steps >= options.max_iter):
             break
     solution = replace(solution, n_steps=steps)
     return ListedPlan(listed, passes, u, eps), solution, dropped
