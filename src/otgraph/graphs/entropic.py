@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from otgraph.solvers.sinkhorn import Sinkhorn
     from otgraph.typing import FloatArray, Metric, PointsLike, SparseMatrix
 
-# The first list of pairs has those with at least about this share of a row, to find potentials.
-FIRST_SHARE = 0.05
-FIRST_TOL, FIRST_PASSES = 0.1, 30
 # A list is made for this share of what may be left out, because potentials still move afterwards.
 SHARE_PER_ROUND = 0.25
-MOST_ROUNDS = 4
+# Passes over a list before pairs are looked for again. Listed pairs alone may be infeasible: points
+# that share a single partner lower its potential until others matter.
+PASSES_PER_ROUND = 40
+MOST_ROUNDS = 30
 
 
 def entropic_ot_graph(
@@ -213,26 +213,26 @@ def _solve_listed(
     exp((w_j - c_ij)/ε) in row i. At other potentials u they carry at most
     δ' S_i exp((u_i + max(u - w))/ε), which is compared with the mass of the row.
     """
-    loops, workers = options.self_loops, cost.workers
-    u, dropped, steps = np.zeros(cost.n), np.inf, 0
-    shares = [FIRST_SHARE, *[SHARE_PER_ROUND * max_error] * MOST_ROUNDS]
-    for number, share in enumerate(shares):
-        pairs = cost.heavy_pairs(u, eps, share)
+    loops, workers, share = options.self_loops, cost.workers, SHARE_PER_ROUND * max_error
+    u, steps, pairs = np.zeros(cost.n), 0, None
+    for _ in range(MOST_ROUNDS):
+        found = cost.heavy_pairs(u, eps, share)
+        pairs = found if pairs is None else pairs.merged(found, workers)
         listed = ListedCosts(pairs, loops)
         passes = ListedPasses(listed, np.zeros(cost.n), workers)
         w, log_sums = u, passes.log_residual(u, eps) - u / eps
-        first = number == 0
         solution = symmetric_sinkhorn(
-            listed, mass, eps, tol=FIRST_TOL if first else options.tol,
-            max_iter=FIRST_PASSES if first else max(1, options.max_iter - steps), workers=workers,
-            u0=u - 0.5 * eps * (log_sums - np.log(mass)) if first else u, report=report,
+            listed, mass, eps, tol=options.tol, workers=workers, report=report,
+            max_iter=max(1, min(PASSES_PER_ROUND, options.max_iter - steps)),
+            u0=u if steps else -0.5 * eps * (log_sums - np.log(mass)),
         )  # fmt: skip
         u, steps = solution.u, steps + solution.n_steps
         with np.errstate(over="ignore"):
             growth = log_sums + (u + np.max(u - w)) / eps - np.log(mass)
             # The share is one of all pairs, the sum one of those that were kept.
             dropped = float(share / (1.0 - share) * np.exp(growth.max()))
-        if not first and (dropped <= max_error or steps >= options.max_iter):
+        reached = solution.marginal_error <= options.tol and dropped <= max_error
+        if reached or steps >= options.max_iter:
             break
     solution = replace(solution, n_steps=steps)
     return ListedPlan(listed, passes, u, eps), solution, dropped

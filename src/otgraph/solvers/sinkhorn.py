@@ -42,6 +42,9 @@ CG_RTOL = 0.1
 CG_PRODUCTS = 200
 ARMIJO = 1e-4
 SMALLEST_STEP = 2.0**-20
+# Largest change of a potential in one Newton step, in units of eps: a factor of 20 000 in a weight.
+# Listed pairs alone may have no solution, and a direction without end.
+MOST_CHANGE = 10.0
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ def _newton_step(
     )
     start, error = 2.0 * float(u @ mass) / eps - float(sums.sum()), _error(residual)
     slope = 2.0 * float(direction @ missing)
-    step = 1.0
+    step = min(1.0, MOST_CHANGE / max(float(np.abs(direction).max()), MOST_CHANGE))
     while True:
         moved = u + step * eps * direction
         new = passes.log_residual(moved, eps)
