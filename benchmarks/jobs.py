@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks import data
+from benchmarks import data, methods
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +76,48 @@ def kneighbors_graph(X: Any, **options: Any) -> dict[str, Any]:
 
     graph = kneighbors_graph(X, options["k"], n_jobs=-1)
     return {"mean_degree": graph.nnz / graph.shape[0]}
+
+
+def knn_graph(X: Any, **options: Any) -> dict[str, Any]:
+    """Our exact kNN graph, symmetrized."""
+    import otgraph
+
+    graph = otgraph.knn_gaussian_graph(X, options["k"])
+    return {"mean_degree": graph.mean_degree}
+
+
+def kernel_graph(X: Any, **options: Any) -> dict[str, Any]:
+    """Gaussian or entropic graph without the weights that do not matter."""
+    import otgraph
+
+    graph = getattr(otgraph, options.pop("function"))(X, **options)
+    result = {"mean_degree": graph.mean_degree}
+    if hasattr(graph, "certificate"):
+        result["status"] = str(graph.certificate.status)
+        result["marginal_error"] = graph.certificate.marginal_error
+    return result
+
+
+def extend(X: Any, **options: Any) -> dict[str, Any]:
+    """Rows of the second half of the points on a graph of the first half."""
+    import otgraph
+
+    half = len(X) // 2
+    graph = otgraph.quadratic_ot_graph(X[:half], mean_degree=15)
+    began = time.perf_counter()
+    rows = graph.extend(X[half:])
+    return {"seconds": time.perf_counter() - began, "mean_degree": rows.nnz / rows.shape[0]}
+
+
+def kneighbors(X: Any, **options: Any) -> dict[str, Any]:
+    """scikit-learn's neighbors of the second half among the first half."""
+    from sklearn.neighbors import NearestNeighbors
+
+    half = len(X) // 2
+    search = NearestNeighbors(n_neighbors=options["k"], n_jobs=-1).fit(X[:half])
+    began = time.perf_counter()
+    search.kneighbors(X[half:])
+    return {"seconds": time.perf_counter() - began, "mean_degree": float(options["k"])}
 
 
 def nn_descent(X: Any, **options: Any) -> dict[str, Any]:
@@ -155,10 +197,16 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "regot": regot_plan,
     "pot": pot_plan,
     "torchdr": torchdr_plan,
+    "knn_graph": knn_graph,
+    "kernel_graph": kernel_graph,
+    "extend": extend,
+    "kneighbors": kneighbors,
+    **methods.JOBS,
 }
 # Peers that compile, or load libraries, on their first call.
 WARM_UP = {
-    "otgraph", "otgraph_path", "solve_only", "nn_descent", "kneighbors_graph", "torchdr"
+    "otgraph", "otgraph_path", "solve_only", "nn_descent", "kneighbors_graph", "torchdr",
+    "knn_graph", "kernel_graph", "extend", "kneighbors", *methods.JOBS,
 }  # fmt: skip
 
 
@@ -169,7 +217,7 @@ def run(spec: dict[str, Any]) -> dict[str, Any]:
     if spec["job"] in WARM_UP:
         warm = {**options, "max_iter": 5} if spec["job"] == "torchdr" else options
         for n in (200, 2000, 10_000)[: 1 if spec["job"] == "torchdr" else 3]:
-            job(data.make(spec["data"], n), **warm)  # small and large take different ways
+            job(data.make(spec["data"], n), **warm.copy())  # small and large take different ways
     X = data.make(spec["data"], spec["n"], dim=spec.get("dim"))
     began = time.perf_counter()
     result = job(X, **options)

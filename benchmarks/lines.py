@@ -55,6 +55,46 @@ def _small(eps: float) -> Line:
     )
 
 
+def _against_neighbors(
+    name: str, title: str, data: str, n: int, k: int, limit: float, *, large: bool = False
+) -> Line:
+    return Line(
+        name=name,
+        title=title,
+        ours=Contender("otgraph kNN", spec("knn_graph", data, n, k=k), 2),
+        peers=[Contender(f"scikit-learn k = {k}", spec("kneighbors_graph", data, n, k=k))],
+        at_most=limit,
+        large=large,
+    )
+
+
+def _kernel(name: str, title: str, function: str, limit: float, **options: Any) -> Line:
+    ours = spec("kernel_graph", "manifold", 100_000, function=function, **options)
+    return Line(
+        name=name,
+        title=title,
+        ours=Contender("otgraph", ours),
+        peers=[
+            Contender("scikit-learn k = 15", spec("kneighbors_graph", "manifold", 100_000, k=15))
+        ],
+        at_most=limit,
+        memory_gb=8.0,
+    )
+
+
+def _method(name: str, title: str, ours: str, peers: list[Contender], limit: float, memory: float,
+            **options: Any) -> Line:  # fmt: skip
+    return Line(
+        name=name,
+        title=title,
+        ours=Contender("otgraph", spec(ours, "manifold", MILLION, **options)),
+        peers=peers,
+        at_most=limit,
+        memory_gb=memory,
+        large=True,
+    )
+
+
 MILLION = 1_000_000
 _PATH_DATA = ("manifold", 20_000)
 
@@ -141,4 +181,48 @@ LINES = [
         peers=[Contender("by eps", spec("otgraph", *_PATH_DATA, eps="found"), 3)],
         at_most=2.0,
     ),
-]
+    _against_neighbors(
+        "10a", "exact kNN graph, n = 100 000, d = 50, manifold", "manifold", 100_000, 15, 0.2
+    ),
+    _against_neighbors(
+        "10b", "exact kNN graph, n = 100 000, d = 50, clusters of uneven width", "clusters",
+        100_000, 15, 0.2,
+    ),
+    _against_neighbors(
+        "10c", "exact kNN graph, n = 25 000, d = 250, isotropic Gaussian", "gaussian", 25_000, 50,
+        1.0,
+    ),
+    _against_neighbors(
+        "10d", "exact kNN graph, n = 1 000 000, d = 3, against a k-d tree", "spiral", MILLION, 15,
+        1.0, large=True,
+    ),
+    Line(
+        name="11",
+        title="rows of 100 000 new points on a graph of 100 000, d = 50, against kNN of the same",
+        ours=Contender("extend", spec("extend", "manifold", 200_000), 2),
+        peers=[Contender("scikit-learn k = 15", spec("kneighbors", "manifold", 200_000, k=15))],
+        at_most=0.5,
+    ),
+    _kernel(
+        "12a", "Gaussian graph, n = 100 000, d = 50, eps = 0.01, max_error = 1e-6",
+        "gaussian_graph", 1.0, eps=0.01, max_error=1e-6,
+    ),
+    _kernel(
+        "12b", "entropic graph, n = 100 000, d = 50, eps = 0.01, max_error = 1e-6",
+        "entropic_ot_graph", 3.0, eps=0.01, max_error=1e-6,
+    ),
+    _method(
+        "13a", "ten eigenvectors of a graph of a million points", "eigenmaps",
+        [Contender("scipy eigsh", spec("scipy_eigenvectors", "manifold", MILLION, k=10))],
+        1.0, 3.0, k=10,
+    ),
+    _method(
+        "13b", "ten classes spread on a graph of a million points", "spread_labels",
+        [Contender("scikit-learn", spec("label_spreading", "manifold", MILLION))], 1.0, 3.0,
+    ),
+    _method(
+        "13c", "2000 sparse genes, three steps, on a graph of a million points", "denoise",
+        [Contender("scipy", spec("scipy_products", "manifold", MILLION, genes=2000))], 1.0, 4.0,
+        genes=2000,
+    ),
+]  # fmt: skip

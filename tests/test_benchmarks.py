@@ -8,7 +8,10 @@ import pytest
 data = pytest.importorskip("benchmarks.data")
 jobs = pytest.importorskip("benchmarks.jobs")
 
-PACKAGES = {"nn_descent": "pynndescent", "regot": "regot", "pot": "ot", "torchdr": "torchdr"}
+PACKAGES = {
+    "nn_descent": "pynndescent", "regot": "regot", "pot": "ot", "torchdr": "torchdr",
+    "magic_impute": "magic",
+}  # fmt: skip
 OPTIONS = {
     "otgraph": {"mean_degree": 10, "search": "exact"},
     "otgraph_path": {"log_eps": (-1, 0), "search": "exact"},
@@ -18,6 +21,18 @@ OPTIONS = {
     "regot": {"eps": 1.0, "solver": "qrot_grssn"},
     "pot": {"eps": 1.0},
     "torchdr": {"eps": 1.0, "max_iter": 5},
+    "knn_graph": {"k": 10},
+    "kernel_graph": {"function": "gaussian_graph", "eps": 0.1},
+    "extend": {},
+    "kneighbors": {"k": 10},
+    "eigenmaps": {"k": 3},
+    "scipy_eigenvectors": {"k": 3},
+    "spectral_embedding": {"k": 3},
+    "spread_labels": {},
+    "label_spreading": {},
+    "denoise": {"genes": 20},
+    "scipy_products": {"genes": 20},
+    "magic_impute": {"genes": 80},
 }
 MARKS = {"nn_descent": pytest.mark.slow}  # pynndescent compiles for most of a minute
 

@@ -211,6 +211,14 @@ def check_positive(value: object, name: str) -> float:
     return number
 
 
+def check_share(value: object, name: str) -> float:
+    """A positive number below one."""
+    share = check_positive(value, name)
+    if share >= 1.0:
+        raise invalid(name, f"must be a share, a number between 0 and 1, got {value!r}.")
+    return share
+
+
 def check_power(value: object, name: str) -> float:
     """A power of distances that does not overflow for distances of usual size."""
     power = check_positive(value, name)

@@ -27,7 +27,13 @@ REACH_MARGIN = 8 * 2.0**-24
 
 @njit
 def squared_distance(X, i, j):
-    """Sum of squared differences; the same bits for (i, j) and (j, i).
+    """Sum of squared differences; the same bits for (i, j) and (j, i)."""
+    return squared_distance_between(X, i, X, j)
+
+
+@njit
+def squared_distance_between(Q, i, X, j):
+    """The same for row i of Q and row j of X.
 
     Four partial sums are faster than one, because their additions are independent.
     """
@@ -35,15 +41,15 @@ def squared_distance(X, i, j):
     s0 = s1 = s2 = s3 = 0.0
     k = 0
     while k + 4 <= d:
-        a, b = X[i, k] - X[j, k], X[i, k + 1] - X[j, k + 1]
-        c, e = X[i, k + 2] - X[j, k + 2], X[i, k + 3] - X[j, k + 3]
+        a, b = Q[i, k] - X[j, k], Q[i, k + 1] - X[j, k + 1]
+        c, e = Q[i, k + 2] - X[j, k + 2], Q[i, k + 3] - X[j, k + 3]
         s0 += a * a
         s1 += b * b
         s2 += c * c
         s3 += e * e
         k += 4
     while k < d:
-        a = X[i, k] - X[j, k]
+        a = Q[i, k] - X[j, k]
         s0 += a * a
         k += 1
     return (s0 + s1) + (s2 + s3)

@@ -131,10 +131,16 @@ class DirectCost(Cost):
             "Ask for fewer neighbors.",
         )  # fmt: skip
         with single_threaded_blas():
-            indices, raw = nearest(self, queries, k, own)
+            indices, raw = self.raw_nearest(k, queries, own)
         costs = self._scaled(raw)
         check_costs(costs, 0, indices, "X_new" if own is None else "X")
         return indices, costs
+
+    def raw_nearest(
+        self, k: int, queries: Points, own: LongArray | None
+    ) -> tuple[LongArray, FloatArray]:
+        """Indices and raw costs of the k nearest points, ordered by cost, then by index."""
+        return nearest(self, queries, k, own)
 
     def _scaled(self, raw: FloatArray) -> FloatArray:
         if self.factor != 1.0:

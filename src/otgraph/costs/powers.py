@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from otgraph._blas import single_threaded_blas
+from otgraph._kernels import lists as list_kernels
 from otgraph._kernels import pairs as kernels
+from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.direct import check_new_points
-from otgraph.costs.pairs import Pairs
+from otgraph.costs.near import NearSearch, all_but
+from otgraph.costs.pairs import Pairs, symmetric_pairs
 from otgraph.costs.search import SearchedCost
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import largest_entry, row_squares, square_distances, subtracted_squares
 
 if TYPE_CHECKING:
+    from otgraph.costs.near import Found
+    from otgraph.costs.pairs import PairChunk
     from otgraph.costs.scaling import ScaledPoints
+    from otgraph.costs.sweeps import Rule
     from otgraph.typing import FloatArray, IndexArray, LongArray, Points, PointsLike
 
 # If the distances of all neighbors found by matrix products are below this many units of rounding,
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
 NOISE_UNITS = 1e4
 # Points beside a point in memory, which is sorted by cells or leaves, that bound its neighborhood.
 NEAR_IN_MEMORY = 64
+# Bytes per entry of a list: index and value as found, as copied, and as entries of a matrix.
+BYTES_PER_ENTRY = 48
+BYTES_PER_KEPT_ENTRY = 96  # the same with costs, and in both directions
 ABOVE = 1.0 + 1e-9  # so that a partner at the bound is found
 
 
@@ -93,6 +102,82 @@ class DistancePowers(SearchedCost):
         """Rounding errors of the products that find neighbors."""
         largest = max(largest_entry(queries), 1.0) ** 2 * queries.shape[1]
         return float((NOISE_UNITS * np.finfo(np.float64).eps * largest) ** self._half_power)
+
+    def raw_nearest(
+        self, k: int, queries: Points, own: LongArray | None
+    ) -> tuple[LongArray, FloatArray]:
+        """Sparse points are compared with all others, dense ones with those in near cells."""
+        if not self.has_lists:
+            return super().raw_nearest(k, queries, own)
+        everything = queries is self.own
+        indices, squares = self.near.nearest(k, None if everything else queries, own)
+        return indices, self._powered(squares)
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether the points can be searched from any queries; sparse ones cannot."""
+        return isinstance(self.own, np.ndarray)
+
+    def lists(
+        self,
+        rule: Rule,
+        lift: FloatArray,
+        queries: FloatArray | None = None,
+        *,
+        entry_bytes: int = BYTES_PER_ENTRY,
+        way_out: str = "Pass fewer of them at a time.",
+    ) -> Found:
+        """The points of every query that a rule keeps, with the values c*_j - lift_j.
+
+        Without queries these are the points themselves, each left out of its own list.
+        """
+        factor, half_power = self.factor, self._half_power
+        length = self.near.expected_length(
+            rule, lift, factor=factor, half_power=half_power, queries=queries
+        )
+        n_queries = self.n if queries is None else len(queries)
+        require_bytes(
+            length * n_queries * entry_bytes,
+            f"About {length:,.0f} weights for each of {n_queries:,} points",
+            way_out,
+        )
+        return self.near.lists(rule, lift, factor=factor, half_power=half_power, queries=queries)
+
+    def heavy_pairs(self, lift: FloatArray, eps: float, share: float) -> Pairs:
+        """Pairs of the points without those that carry little of exp((lift_j - c_ij) / eps).
+
+        What a row i lacks sums to at most ``share`` of its sum over all j. A pair that either of
+        its rows keeps is kept.
+        """
+        found = self.lists(
+            all_but(share, eps, self.n), lift, entry_bytes=BYTES_PER_KEPT_ENTRY,
+            way_out="Lower `eps`, raise `max_error`, or use quadratic_ot_graph.",
+        )  # fmt: skip
+        chunk = self._with_costs(found)
+        del found
+        return symmetric_pairs(self.n, chunk, self.workers)
+
+    def _with_costs(self, found: Found) -> list[PairChunk]:
+        """Lists of the points as pairs with the costs that a screen gives them."""
+        costs = np.empty(len(found.columns))
+        pairs = (self.own, found.indptr, found.columns, self.factor, self._half_power)
+        blocks = row_blocks(self.n, self.sizes.block_rows)
+        self.workers.run(lambda block: list_kernels.list_costs(*pairs, *block, costs), blocks)
+        rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(found.indptr))
+        return [(rows, found.columns, costs)]
+
+    def expected_share(self, eps: float, share: float) -> float:
+        """Share of all pairs that a list of `heavy_pairs` has, from a few points."""
+        rule = all_but(share, eps, self.n)
+        length = self.near.expected_length(
+            rule, None, factor=self.factor, half_power=self._half_power
+        )
+        return length / self.n
+
+    @cached_property
+    def near(self) -> NearSearch:
+        """The points, sorted for searches from queries."""
+        return NearSearch(self.own, self.workers, self.sizes)
 
     def listed(self, rows: IndexArray, columns: IndexArray, queries: Any = None) -> FloatArray:
         """Costs of listed pairs, by subtraction."""
@@ -174,3 +259,8 @@ class DistancePowers(SearchedCost):
         exponent = 1.0 / self._half_power
         convexity = max(1.0, 2.0 ** (exponent - 1.0))
         return convexity * (np.maximum(upper, 0.0) / self.factor) ** exponent
+
+
+def can_list(cost: object) -> TypeGuard[DistancePowers]:
+    """Whether the points of a cost can be searched from any queries."""
+    return isinstance(cost, DistancePowers) and cost.has_lists

@@ -180,13 +180,13 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
 class EntropicOTTransformer(_TransportTransformer):
     """Dense graph by entropic optimal transport: similarities, not distances.
 
-    Every pair of points has a weight, so memory grows with the square of the number of points.
+    Every pair of points has a weight. Many points keep only those that matter; see `max_error`.
 
     Parameters
     ----------
     eps
         Regularization in units of the mean cost.
-    metric, power, normalize, self_loops, tol, max_iter, on_failure, n_jobs
+    metric, power, normalize, self_loops, max_error, tol, max_iter, on_failure, n_jobs
         As in :func:`otgraph.entropic_ot_graph`.
     mode, min_neighbors
         As in :class:`QuadraticOTTransformer`.
@@ -209,6 +209,7 @@ class EntropicOTTransformer(_TransportTransformer):
 
     eps: float = 1.0
     _: KW_ONLY
+    max_error: float | None = EntropicOptions.max_error
     tol: float = EntropicOptions.tol
     max_iter: int = EntropicOptions.max_iter
 
@@ -257,13 +258,13 @@ class KNNGaussianTransformer(_CostTransformer):
 class GaussianTransformer(_CostTransformer):
     """Graph with a Gaussian weight between all pairs: similarities, not distances.
 
-    Memory grows with the square of the number of points.
+    Many points keep only the weights that matter; see `max_error`.
 
     Parameters
     ----------
     eps
         Scale of the weights in units of the mean cost.
-    metric, power, normalize, self_loops, n_jobs
+    metric, power, normalize, self_loops, max_error, n_jobs
         As in :func:`otgraph.gaussian_graph`.
     mode, min_neighbors
         As in :class:`QuadraticOTTransformer`.
@@ -286,6 +287,7 @@ class GaussianTransformer(_CostTransformer):
     eps: float = GaussianOptions.eps
     _: KW_ONLY
     self_loops: bool = GaussianOptions.self_loops
+    max_error: float | None = GaussianOptions.max_error
 
 
 @dataclass(eq=False, repr=False)

@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import xlog1py
 from tqdm import tqdm
 
-from otgraph._blas import single_threaded_blas
-from otgraph._parallel import Workers, cache_blocks
+from otgraph._kernels import lists as list_kernels
+from otgraph._parallel import Workers
 from otgraph._validation import check_mass, check_positive
 from otgraph.costs import check_input, direct_cost, kept_points
-from otgraph.costs.direct import fill_symmetric
+from otgraph.costs.near import all_but
+from otgraph.costs.powers import can_list
 from otgraph.exceptions import ConvergenceError, ConvergenceWarning
-from otgraph.graphs._canonical import csr_from_dense, plain_params, require_dense_memory
-from otgraph.graphs.extension import transport_rows
+from otgraph.graphs._canonical import plain_params, require_dense_memory
+from otgraph.graphs._entropic_plans import DensePlan, ListedPlan, relative_gap
+from otgraph.graphs.cutoff import DEFAULT_ERROR, cut, resolved_error
+from otgraph.graphs.extension import ListedRows, transport_rows
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import EntropicOptions
 from otgraph.solvers.certificate import Certificate, Reason, Status
-from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.passes import ListedCosts, ListedPasses
 from otgraph.solvers.sinkhorn import symmetric_sinkhorn
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from otgraph.costs import DirectCost
+    from otgraph.costs.powers import DistancePowers
+    from otgraph.graphs._entropic_plans import EntropicPlan
     from otgraph.graphs.options import OnFailure
     from otgraph.solvers.sinkhorn import Sinkhorn
     from otgraph.typing import FloatArray, Metric, PointsLike, SparseMatrix
 
-# Relative error of the marginals up to which the plan behind the duality gap counts as feasible.
-FEASIBLE = 1e-10
-GAP_PRODUCTS = 300
+# A list is made for this share of what may be left out, because potentials still move afterwards.
+SHARE_PER_ROUND = 0.25
+# Passes over a list before pairs are looked for again. Listed pairs alone may be infeasible: points
+# that share a single partner lower its potential until others matter.
+PASSES_PER_ROUND = 40
+MOST_ROUNDS = 30
 
 
 def entropic_ot_graph(
@@ -47,6 +54,7 @@ def entropic_ot_graph(
     normalize: bool = EntropicOptions.normalize,
     mass: ArrayLike | None = None,
     self_loops: bool = EntropicOptions.self_loops,
+    max_error: float | None = EntropicOptions.max_error,
     tol: float = EntropicOptions.tol,
     max_iter: int = EntropicOptions.max_iter,
     on_failure: OnFailure = EntropicOptions.on_failure,
@@ -62,8 +70,13 @@ def entropic_ot_graph(
               \qquad \pi_{ij} = e^{(u_i + u_j - c_{ij})/\varepsilon},
 
     is a Gaussian kernel scaled to the wanted row sums (Landa, Coifman and Kluger 2021). Every
-    pair has a positive weight, so memory grows with n². Weights that underflow to zero are not
-    stored. `eps` is ``reg`` in POT.
+    pair has a positive weight. Weights that underflow to zero are not stored, and small ones need
+    not be; see `max_error`. `eps` is ``reg`` in POT.
+
+    With a share δ of every row left out, the potentials still solve the problem of all pairs, for
+    masses that differ by at most δ of each; the duality gap counts all pairs and grows by at most
+    εδ Σm. By Pinsker's inequality the plan that it belongs to differs from the optimal one by at
+    most √(2 gap/(ε Σm)) of the mass.
 
     Parameters
     ----------
@@ -75,6 +88,14 @@ def entropic_ot_graph(
         As in :func:`otgraph.quadratic_ot_graph`.
     self_loops
         Let points keep mass at cost zero. The smaller `eps`, the more mass they keep.
+    max_error
+        Share of the weight of a row that may be left out, so that the graph is sparse: the weights
+        that a row lacks sum to at most this times its sum. By default all weights are kept up to
+        10 000 points, with n² of them in memory. Above that, 1e-6, if at most a quarter of the
+        pairs are left, and all of them otherwise. Small `eps` leaves few pairs, `eps` about 1
+        nearly all. Only dense points in Euclidean metrics and cosine save time and memory. The
+        value that was used is in ``graph.params``; None means all pairs. The certificate has
+        the bound that was proved, ``dropped_share``.
     max_iter
         Limit of passes over all pairs. About thirty are usual; small `eps` without self-loops
         takes a few hundred.
@@ -96,43 +117,33 @@ def entropic_ot_graph(
     """
     eps = check_positive(eps, "eps")
     options = EntropicOptions(
-        metric=metric, power=power, normalize=normalize, self_loops=self_loops, tol=tol,
-        max_iter=max_iter, on_failure=on_failure,
+        metric=metric, power=power, normalize=normalize, self_loops=self_loops,
+        max_error=max_error, tol=tol, max_iter=max_iter, on_failure=on_failure,
     )  # fmt: skip
     checked = check_input(X, metric, candidates=False)
     masses = check_mass(mass, checked.shape[0], self_loops=self_loops)
-    require_dense_memory(checked.shape[0])
     workers = Workers(n_jobs, progress=progress)
     try:
         cost = direct_cost(checked, **options.cost(), workers=workers)
-        matrix = cost.matrix()
-        if not self_loops:
-            np.fill_diagonal(matrix, np.inf)
-        stages: dict[float, list[float]] = {}
-        # Even a disabled bar takes a lock, which a process forked meanwhile would wait for.
-        with tqdm(desc="sinkhorn", leave=False) if progress else nullcontext() as bar:
-
-            def report(eps: float, error: float) -> None:
-                stages.setdefault(eps, []).append(error)
-                if bar is not None:
-                    text = f"eps {eps:.3g}, marginal error {error:.1e}"
-                    bar.set_postfix_str(text, refresh=False)
-                    bar.update()
-
-            solution = symmetric_sinkhorn(
-                matrix, masses, eps, tol=tol, max_iter=max_iter, workers=workers, report=report
-            )
+        error = resolved_error(cost, eps, options.max_error)
+        with _Report(shown=progress) as report:
+            if error is not None and can_list(cost):
+                found = _solve_listed(cost, masses, eps, error, options, report)
+            else:
+                found = _solve_dense(cost, masses, eps, error, options, report)
+        plan, solution, dropped = found
         certificate = replace(
-            _plan_and_certificate(matrix, solution, masses, eps, tol, workers),
-            history=tuple(map(tuple, stages.values())),
+            _certificate(plan, solution, masses, eps, tol, dropped),
+            history=tuple(map(tuple, report.stages.values())),
         )
     finally:
         workers.close()
     if certificate.status is Status.NOT_CONVERGED:
         _complain(certificate, tol, on_failure)
-    params = {"method": "entropic", **options.record(), "eps": eps, "scale": cost.scale}
+    params = {"method": "entropic", **options.record(), "eps": eps, "max_error": error,
+              "scale": cost.scale}  # fmt: skip
     return TransportGraph(
-        weights=csr_from_dense(matrix),
+        weights=plan.weights(),
         params=plain_params(params),
         certificate=certificate,
         potentials=solution.u,
@@ -141,93 +152,120 @@ def entropic_ot_graph(
     )
 
 
-def _plan_and_certificate(
-    matrix: FloatArray,
+class _Report:
+    """Errors of all stages, and a progress bar if it is wanted."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self.stages: dict[float, list[float]] = {}
+        # Even a disabled bar takes a lock, which a process forked meanwhile would wait for.
+        self._bar = tqdm(desc="sinkhorn", leave=False) if shown else None
+
+    def __enter__(self) -> _Report:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, eps: float, error: float) -> None:
+        self.stages.setdefault(eps, []).append(error)
+        if self._bar is not None:
+            text = f"eps {eps:.3g}, marginal error {error:.1e}"
+            self._bar.set_postfix_str(text, refresh=False)
+            self._bar.update()
+
+
+def _solve_dense(
+    cost: DirectCost,
+    mass: FloatArray,
+    eps: float,
+    max_error: float | None,
+    options: EntropicOptions,
+    report: _Report,
+) -> tuple[EntropicPlan, Sinkhorn, float]:
+    """The plan between all pairs, potentials, and the share of a row that is left out."""
+    require_dense_memory(cost.n)
+    matrix = cost.matrix()
+    if not options.self_loops:
+        np.fill_diagonal(matrix, np.inf)
+    solution = symmetric_sinkhorn(
+        matrix, mass, eps, tol=options.tol, max_iter=options.max_iter, workers=cost.workers,
+        report=report,
+    )  # fmt: skip
+    plan = DensePlan(matrix, solution.u, eps, cost.workers)
+    if max_error is None:
+        return plan, solution, 0.0
+    cut(plan.matrix, max_error)
+    return plan, solution, max_error
+
+
+def _solve_listed(
+    cost: DistancePowers,
+    mass: FloatArray,
+    eps: float,
+    max_error: float,
+    options: EntropicOptions,
+    report: _Report,
+) -> tuple[EntropicPlan, Sinkhorn, float]:
+    """The same on the pairs that matter at the potentials, which are found in rounds.
+
+    Pairs are left out at potentials w: they carry at most a share δ' of S_i, the sum of
+    exp((w_j - c_ij)/ε) in row i. At other potentials u they carry at most
+    δ' S_i exp((u_i + max(u - w))/ε), which is compared with the mass of the row.
+    """
+    loops, workers, share = options.self_loops, cost.workers, SHARE_PER_ROUND * max_error
+    u, steps, pairs = np.zeros(cost.n), 0, None
+    for _ in range(MOST_ROUNDS):
+        found = cost.heavy_pairs(u, eps, share)
+        pairs = found if pairs is None else pairs.merged(found, workers)
+        listed = ListedCosts(pairs, loops)
+        passes = ListedPasses(listed, np.zeros(cost.n), workers)
+        w, log_sums = u, passes.log_residual(u, eps) - u / eps
+        solution = symmetric_sinkhorn(
+            listed, mass, eps, tol=options.tol, workers=workers, report=report,
+            max_iter=max(1, min(PASSES_PER_ROUND, options.max_iter - steps)),
+            u0=u if steps else -0.5 * eps * (log_sums - np.log(mass)),
+        )  # fmt: skip
+        u, steps = solution.u, steps + solution.n_steps
+        with np.errstate(over="ignore"):
+            growth = log_sums + (u + np.max(u - w)) / eps - np.log(mass)
+            # The share is one of all pairs, the sum one of those that were kept.
+            dropped = float(share / (1.0 - share) * np.exp(growth.max()))
+        reached = solution.marginal_error <= options.tol and dropped <= max_error
+        if reached or steps >= options.max_iter:
+            break
+    solution = replace(solution, n_steps=steps)
+    return ListedPlan(listed, passes, u, eps), solution, dropped
+
+
+def _certificate(
+    plan: EntropicPlan,
     solution: Sinkhorn,
     mass: FloatArray,
     eps: float,
     tol: float,
-    workers: Workers,
+    dropped: float,
 ) -> Certificate:
-    """Turn the cost matrix into the plan, in place; returns the certificate."""
-    n, u = len(mass), solution.u
-    loops = bool(np.isfinite(matrix[0, 0]))
-
-    def to_plan(block: FloatArray, a: int, b: int) -> None:
-        np.subtract(u[a:b, None] + u[a:], block, out=block)
-        block /= eps
-        with np.errstate(over="ignore", under="ignore"):
-            np.exp(block, out=block)
-
-    fill_symmetric(matrix, to_plan, workers)
-    sums = matrix.sum(axis=1)
-    error = float(np.abs(sums / mass - 1.0).max())
-    gap = _relative_gap(matrix, sums, mass, u, eps, workers)
+    """What the plan proves; pairs that are left out count in the gap."""
+    n = len(mass)
+    error = float(np.abs(plan.sums / mass - 1.0).max())
+    gap = relative_gap(plan, mass, solution.u, eps, dropped)
     reason = Reason.NONE if np.isfinite(gap) else Reason.NO_FEASIBLE_PLAN
-    if error > tol:
+    if error > tol + dropped:
         reason = Reason.OUT_OF_STEPS
+    status = Status.EXACT if dropped <= max(tol, DEFAULT_ERROR) else Status.EXACT_ON_CANDIDATES
     return Certificate(
-        status=Status.NOT_CONVERGED if reason else Status.EXACT,
+        status=Status.NOT_CONVERGED if reason else status,
         marginal_error=error,
         duality_gap=gap,
-        pairs_checked=n * (n - 1) // 2 + (n if loops else 0),
-        violations=0,  # every pair has a weight, so none can be missing
+        pairs_checked=n * (n - 1) // 2 + (n if plan.loops else 0),
+        violations=0,  # every pair has a weight, or a share of a row that is bounded
         n_steps=solution.n_steps,
         eps=eps,
-        n_edges=n * (n - 1) // 2,
+        n_edges=plan.n_edges,
+        dropped_share=dropped,
         reason=reason,
     )
-
-
-def _relative_gap(
-    plan: FloatArray,
-    sums: FloatArray,
-    mass: FloatArray,
-    u: FloatArray,
-    eps: float,
-    workers: Workers,
-) -> float:
-    """Primal value of a plan with the exact marginals minus the dual value of u, relative.
-
-    That plan is π_ij (1 + δ_ij), δ_ij = d_i + d_j, with (diag(π1) + π) d = m − π1. It costs
-    2⟨u, m⟩ + ε Σ π (1 + δ)(log(1 + δ) − 1), so the gap is ε Σ π ((1 + δ) log(1 + δ) − δ), a
-    formula without cancellation. The primal value may be negative because of the entropy. The gap
-    is therefore relative to transport cost + ε · (total mass), which is positive.
-    """
-    n = len(mass)
-    blocks = cache_blocks(n, n)
-
-    def product(v: FloatArray) -> FloatArray:
-        out = np.empty(n)
-
-        def fill(rows: tuple[int, int]) -> None:
-            out[rows[0] : rows[1]] = plan[rows[0] : rows[1]] @ v
-
-        workers.run(fill, blocks)
-        return sums * v + out
-
-    missing = mass - sums
-    with single_threaded_blas(), np.errstate(all="ignore"):
-        rtol = 0.1 * FEASIBLE * float(mass.min() / np.linalg.norm(missing))
-        d, _ = conjugate_gradients(
-            product, sums + plan.diagonal(), missing, rtol=rtol, max_products=GAP_PRODUCTS
-        )
-
-    def terms(rows: tuple[int, int]) -> tuple[float, float, float]:
-        a, b = rows
-        block = plan[a:b]
-        delta = np.maximum(d[a:b, None] + d, -1.0)  # weights must not be negative
-        corrected = (block * (1.0 + delta)).sum(axis=1)
-        leftover = float(np.abs(corrected / mass[a:b] - 1.0).max())
-        gap = float((block * (xlog1py(1.0 + delta, delta) - delta)).sum())
-        log_plan = np.log(block, out=np.zeros_like(block), where=block > 0.0)
-        cost = float((block * (u[a:b, None] + u - eps * log_plan)).sum())
-        return leftover, gap, cost
-
-    leftovers, gaps, transport = np.transpose(list(workers.map(terms, blocks)))
-    if not leftovers.max() <= FEASIBLE:
-        return float("inf")  # marginals are not exact, so the gap is unknown
-    return float(eps * gaps.sum() / (transport.sum() + eps * mass.sum()))
 
 
 def _complain(certificate: Certificate, tol: float, on_failure: str) -> None:
@@ -248,7 +286,17 @@ def entropic_rows(
     graph: TransportGraph, X_new: PointsLike, mass: ArrayLike | None, metric: Metric | None
 ) -> SparseMatrix:
     """Rows of new points: π*_j = exp((u* + u_j − c*_j) / ε), with the u* that gives the mass."""
-    return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=graph.eps))
+    eps, max_error = graph.eps, graph.params.get("max_error")
+    listed = None
+    if max_error is not None:
+        share = float(max_error)
+        listed = ListedRows(
+            rule=lambda masses: all_but(share, eps, graph.n),
+            fill=lambda indptr, values, masses: list_kernels.fill_entropic(
+                indptr, values, masses, eps
+            ),
+        )
+    return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=eps), listed)
 
 
 def _fill(excess: FloatArray, mass: FloatArray, eps: float) -> None:

@@ -6,7 +6,7 @@ potentials. A graph that was loaded from a file extends like the one that was sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,9 @@ from otgraph.costs import check_input, direct_cost
 from otgraph.costs.blocks import MatrixCost
 from otgraph.costs.direct import check_new_points
 from otgraph.costs.metrics import is_metric_name
+from otgraph.costs.powers import can_list
 from otgraph.exceptions import invalid
-from otgraph.graphs._canonical import csr_from_dense
+from otgraph.graphs._canonical import csr_from_dense, with_small_indices
 from otgraph.graphs._kernel_rows import project
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.copies import Copies
@@ -31,8 +32,18 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.costs import DirectCost
+    from otgraph.costs.near import Found
+    from otgraph.costs.sweeps import Rule
     from otgraph.graphs.graph import Graph, TransportGraph
-    from otgraph.typing import FloatArray, Keywords, Metric, Points, PointsLike, SparseMatrix
+    from otgraph.typing import (
+        FloatArray,
+        Keywords,
+        LongArray,
+        Metric,
+        Points,
+        PointsLike,
+        SparseMatrix,
+    )
 
 # Costs of new points that are in memory at once: 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -72,14 +83,24 @@ def transport_rows(
     mass: ArrayLike | None,
     metric: Metric | None,
     fill: Callable[[FloatArray, FloatArray], None],
+    listed: ListedRows | None = None,
 ) -> SparseMatrix:
     """Rows of a plan with the potentials that make them sum to the mass.
 
-    ``fill`` turns c*_j - u_j, with smallest value zero, into such a row, in place.
+    ``fill`` turns c*_j - u_j, with smallest value zero, into such a row, in place. If only few
+    points can have a weight, ``listed`` says which, and what weights they have. Then dense points
+    are not compared with all others.
     """
     u = graph.potentials
     costs, queries = costs_and_queries(graph, X_new, metric)
     masses = _new_masses(mass, queries.shape[0])
+    if listed is not None and can_list(costs):
+        try:
+            found = costs.lists(listed.rule(masses), u, queries)
+        finally:
+            costs.workers.close()
+        listed.fill(found.indptr, found.values, masses)
+        return rows_of_lists(found, costs.n)
 
     def weights(block: FloatArray, a: int, b: int) -> FloatArray:
         block -= u
@@ -89,6 +110,21 @@ def transport_rows(
         return block
 
     return stacked_rows(costs, queries, weights)
+
+
+class ListedRows(NamedTuple):
+    """Rows with weights for few points."""
+
+    rule: Callable[[FloatArray], Rule]  # which points, for given masses
+    fill: Callable[[LongArray, FloatArray, FloatArray], None]  # weights from c*_j - u_j, in place
+
+
+def rows_of_lists(found: Found, n: int) -> SparseMatrix:
+    """CSR matrix of lists that hold weights; zeros are dropped."""
+    shape = (len(found.indptr) - 1, n)
+    rows = sp.csr_matrix((found.values, found.columns, found.indptr), shape=shape)
+    rows.has_sorted_indices = True
+    return with_small_indices(rows)
 
 
 def stacked_rows(

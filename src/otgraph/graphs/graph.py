@@ -14,8 +14,8 @@ from otgraph._kernels.components import component_labels
 from otgraph._optional import require
 from otgraph.graphs import distances, extension, geometry
 from otgraph.graphs._canonical import canonical_weights, plain_params
-from otgraph.graphs.geometry import wants_correction
 from otgraph.graphs.copies import CollapsedEvidence
+from otgraph.graphs.geometry import wants_correction
 from otgraph.solvers.verification import Evidence
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from otgraph._parallel import Workers
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.direct import fill_symmetric
+from otgraph.costs.near import all_but
+from otgraph.costs.powers import can_list
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs._canonical import (
     csr_from_dense,
@@ -24,13 +26,15 @@ from otgraph.graphs._kernel_rows import (
     gaussian_weights,
     kernel_rows,
 )
-from otgraph.graphs.extension import costs_and_queries, stacked_rows
+from otgraph.graphs.cutoff import cut, resolved_error, weights_of_pairs
+from otgraph.graphs.extension import costs_and_queries, rows_of_lists, stacked_rows
 from otgraph.graphs.graph import Graph
 from otgraph.graphs.options import GaussianOptions, KNNGaussianOptions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from otgraph.costs import DirectCost
     from otgraph.graphs.options import Symmetrize
     from otgraph.typing import FloatArray, Metric, PointsLike, SparseMatrix
 
@@ -53,7 +57,8 @@ def knn_gaussian_graph(
     .. math:: W_{ij} = e^{-c_{ij}/\varepsilon} \quad \text{where } j \text{ is among the } k
               \text{ nearest points of } i \text{, or } i \text{ among those of } j.
 
-    Neighbors are exact; ties are broken arbitrarily.
+    Neighbors are exact. Of dense points, in Euclidean metrics and cosine, those at the same
+    distance are taken in the order of the input; otherwise ties are broken arbitrarily.
 
     Parameters
     ----------
@@ -128,6 +133,7 @@ def gaussian_graph(
     power: float = GaussianOptions.power,
     normalize: bool = GaussianOptions.normalize,
     self_loops: bool = GaussianOptions.self_loops,
+    max_error: float | None = GaussianOptions.max_error,
     progress: bool = False,
     n_jobs: int | None = -1,
 ) -> Graph:
@@ -135,7 +141,7 @@ def gaussian_graph(
 
     .. math:: W_{ij} = e^{-c_{ij}/\varepsilon}
 
-    Memory grows with n²; weights that underflow to zero are not stored.
+    Weights that underflow to zero are not stored, and small ones need not be; see `max_error`.
 
     Parameters
     ----------
@@ -147,6 +153,13 @@ def gaussian_graph(
         The cost c_ij, as in :func:`otgraph.quadratic_ot_graph`.
     self_loops
         Keep the ones on the diagonal.
+    max_error
+        Share of the weight of a row that may be left out, so that the graph is sparse: the weights
+        that a row lacks sum to at most this times its sum. By default all weights are kept up to
+        10 000 points, with n² of them in memory. Above that, 1e-6, if at most a quarter of the
+        pairs are left, and all of them otherwise. Small `eps` leaves few pairs, `eps` about 1
+        nearly all. Only dense points in Euclidean metrics and cosine save time and memory. The
+        value that was used is in ``graph.params``; None means all pairs.
     progress, n_jobs
         As in :func:`otgraph.quadratic_ot_graph`.
 
@@ -159,25 +172,40 @@ def gaussian_graph(
            [0.368, 0.   ]])
     """
     options = GaussianOptions(
-        eps=eps, metric=metric, power=power, normalize=normalize, self_loops=self_loops
-    )
+        eps=eps, metric=metric, power=power, normalize=normalize, self_loops=self_loops,
+        max_error=max_error,
+    )  # fmt: skip
     eps = options.eps
     checked = check_input(X, metric, candidates=False)
-    require_dense_memory(checked.shape[0])
     workers = Workers(n_jobs, progress=progress)
     try:
         cost = direct_cost(checked, **options.cost(), workers=workers)
-        matrix = cost.matrix()
-        fill_symmetric(matrix, lambda block, a, b: gaussian_in_place(block, eps), workers)
+        error = resolved_error(cost, eps, options.max_error)
+        weights = _gaussian_weights(cost, eps, error, self_loops=options.self_loops)
     finally:
         workers.close()
-    if not self_loops:
-        np.fill_diagonal(matrix, 0.0)
-    params = {"method": "gaussian", **options.record(), "scale": cost.scale}
+    params = {"method": "gaussian", **options.record(), "max_error": error, "scale": cost.scale}
     points = kept_points(X, checked, metric)
-    graph = Graph(csr_from_dense(matrix), plain_params(params), points=points)
+    graph = Graph(weights, plain_params(params), points=points)
     _warn_of_underflow(graph, eps)
     return graph
+
+
+def _gaussian_weights(
+    cost: DirectCost, eps: float, max_error: float | None, *, self_loops: bool
+) -> SparseMatrix:
+    if max_error is not None and can_list(cost):
+        pairs = cost.heavy_pairs(np.zeros(cost.n), eps, max_error)
+        return weights_of_pairs(pairs, gaussian_weights(pairs.costs, eps), float(self_loops))
+    require_dense_memory(cost.n)
+    matrix = cost.matrix()
+    fill_symmetric(matrix, lambda block, a, b: gaussian_in_place(block, eps), cost.workers)
+    np.fill_diagonal(matrix, 0.0)
+    if max_error is not None:
+        cut(matrix, max_error)
+    if self_loops:
+        np.fill_diagonal(matrix, 1.0)
+    return csr_from_dense(matrix)
 
 
 def warn_of_duplicates(costs: FloatArray) -> None:
@@ -231,4 +259,9 @@ def gaussian_rows(
     """Rows of new points: exp(−c*_j / ε) for all points."""
     costs, queries = costs_and_queries(graph, X_new, metric)
     eps = float(graph.params["eps"])  # type: ignore[arg-type]
+    max_error = graph.params.get("max_error")
+    if max_error is not None and can_list(costs):
+        found = costs.lists(all_but(float(max_error), eps, costs.n), np.zeros(costs.n), queries)
+        gaussian_in_place(found.values, eps)
+        return rows_of_lists(found, costs.n)
     return stacked_rows(costs, queries, lambda block, a, b: gaussian_weights(block, eps))

@@ -45,6 +45,7 @@ def checked(kind: str, **limits: object) -> Check:
 
 
 positive, power_of_distance, seed = checked("positive"), checked("power"), checked("seed")
+share = checked("share")
 
 
 def count(minimum: int = 1) -> Check:

@@ -20,6 +20,7 @@ from otgraph.graphs.keywords import (
     positive,
     power_of_distance,
     seed,
+    share,
 )
 from otgraph.typing import (  # noqa: TC001  # the command line reads annotations
     Keywords,
@@ -112,6 +113,12 @@ class EntropicOptions(CostOptions):
     """Keywords of :func:`otgraph.entropic_ot_graph`."""
 
     self_loops: bool = option(False, "Let points keep mass, as the paper does.", flag)
+    max_error: float | None = option(
+        None,
+        "Share of a row's weight that may be left out.",
+        optional(share),
+        unset="1e-6 above 10,000 points",
+    )
     tol: float = option(1e-6, "Largest relative error of a row sum.", positive)
     max_iter: int = option(1000, "Limit of passes.", count())
     on_failure: OnFailure = option("warn", "What to do if not converged.", one_of(OnFailure))
@@ -133,6 +140,12 @@ class GaussianOptions(CostOptions):
 
     eps: float = option(1.0, "Scale of the weights.", positive)
     self_loops: bool = option(False, "Keep the ones on the diagonal.", flag)
+    max_error: float | None = option(
+        None,
+        "Share of a row's weight that may be left out.",
+        optional(share),
+        unset="1e-6 above 10,000 points",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +175,7 @@ class AnyKeywords(QuadraticKeywords, total=False):
     ``eps`` and ``n_neighbors`` are arguments of their own there.
     """
 
+    max_error: float | None
     include_self: bool
     symmetrize: Symmetrize
     decay: float

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._kernels import lists as list_kernels
 from otgraph._validation import check_positive
+from otgraph.costs.near import transport_below
 from otgraph.exceptions import argument_error
 from otgraph.graphs.choice import resolved_eps
-from otgraph.graphs.extension import transport_rows
+from otgraph.graphs.extension import ListedRows, transport_rows
 from otgraph.graphs.options import AUTO, QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
@@ -177,7 +179,14 @@ def quadratic_rows(
     graph: TransportGraph, X_new: PointsLike, mass: ArrayLike | None, metric: Metric | None
 ) -> SparseMatrix:
     """Rows of new points: π*_j = (u* + u_j − c*_j)₊ / ε, with the u* that gives them the mass."""
-    return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=graph.eps))
+    eps = graph.eps
+    listed = ListedRows(
+        rule=lambda masses: transport_below(eps * masses),
+        fill=lambda indptr, values, masses: list_kernels.fill_transport(
+            indptr, values, eps * masses, eps
+        ),
+    )
+    return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=eps), listed)
 
 
 def _fill(excess: FloatArray, mass: FloatArray, eps: float) -> None:

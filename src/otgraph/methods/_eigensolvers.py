@@ -20,6 +20,8 @@ import scipy.linalg
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from otgraph.graphs.products import threaded
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -63,7 +65,8 @@ def leading_eigenpairs(
         return _dense(dense, k)
     solve = _band_solver(S)
     if solve is None:
-        return _lanczos(lambda x: S @ x, known, k, tol, max_restarts)
+        product = threaded(S)
+        return _lanczos(lambda x: product @ x, known, k, tol, max_restarts)
     inverse = _lanczos(solve, known, k, tol, max_restarts)
     return Eigenpairs(1.0 + SHIFT - 1.0 / inverse.values, inverse.vectors)
 
@@ -115,16 +118,15 @@ def _band_solver(S: SparseMatrix) -> Callable[[FloatArray], FloatArray] | None:
     """Solutions x of ((1 + shift) I - S) x = b, if S fits into a narrow band."""
     n = S.shape[0]
     order = reverse_cuthill_mckee(S, symmetric_mode=True)
-    place = np.empty(n, dtype=np.int64)
+    place = np.empty(n, dtype=S.indices.dtype)
     place[order] = np.arange(n)
-    entries = S.tocoo()
-    rows, columns = place[entries.row], place[entries.col]
-    width = int(np.abs(rows - columns).max())
+    rows, columns = np.repeat(place, np.diff(S.indptr)), place[S.indices]
+    width = int(np.abs(rows - columns).max(initial=0))
     if n * (width + 1) > BAND_ENTRIES or n * width**2 > BAND_PRODUCTS:
         return None
     lower = rows >= columns
     band = np.zeros((width + 1, n))
-    band[(rows - columns)[lower], columns[lower]] = -entries.data[lower]
+    band[(rows - columns)[lower], columns[lower]] = -S.data[lower]
     band[0] += 1.0 + SHIFT
     try:
         factor = scipy.linalg.cholesky_banded(

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from otgraph._validation import check_csr, check_finite
 from otgraph.exceptions import invalid
 from otgraph.graphs import Graph
+from otgraph.graphs.products import threaded
 
 if TYPE_CHECKING:
     from otgraph.typing import (
@@ -90,7 +91,7 @@ class SquareOperator(Operator, Protocol):
 def transition_matrix(graph: Graph | ProductGraph) -> Operator:
     """The random walk D⁻¹W; a point without any edge stays where it is."""
     if isinstance(graph, Graph):
-        walk: Operator = graph.transition()
+        walk: Operator = threaded(graph.transition())
         return walk
     return _Walk(graph)
 
@@ -101,8 +102,9 @@ def spreading_matrix(graph: Graph | ProductGraph, mu: float) -> SquareOperator:
         return _Spreading(graph, mu)
     P = graph.transition()
     M = (P + P.T).tocsr()
+    del P
     diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
-    matrix: SquareOperator = (diagonal - M).tocsr()
+    matrix: SquareOperator = threaded((diagonal - M).tocsr())
     return matrix
 
 

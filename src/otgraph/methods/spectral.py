@@ -218,8 +218,10 @@ def walk_modes(W: SparseMatrix, k: int, tol: float, max_restarts: int) -> Eigenp
     """The k leading non-trivial eigenpairs of the random walk on a connected graph."""
     mass = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     root = np.sqrt(mass)
-    inverse = sp.diags(1.0 / root, format="csr")
-    S = (inverse @ W @ inverse).tocsr()
+    inverse = 1.0 / root
+    scaled = W.data * np.repeat(inverse, np.diff(W.indptr))
+    scaled *= inverse[W.indices]
+    S = sp.csr_matrix((scaled, W.indices, W.indptr), shape=W.shape)
     constant = root / np.linalg.norm(root)
     values, Q = leading_eigenpairs(S, constant, k, tol=tol, max_restarts=max_restarts)
     order = np.argsort(-values, kind="stable")[:k]

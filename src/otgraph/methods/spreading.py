@@ -211,7 +211,9 @@ def _solve(
     Q = np.zeros_like(P)
     log_mass = np.full(len(P), -np.inf)
     todo = np.flatnonzero(reached)
-    A, source = A[todo][:, todo], mu * P[todo]
+    source = mu * P[todo]
+    if not reached.all():  # a copy of a large matrix takes longer than some of its products
+        A = A[todo][:, todo]
     stop = Stop(rtol=TOLERANCE_SHARE * tol * mu, span=DECIDED_SHARE)
     log_scale, n_iter, error = 0.0, 0, 0.0
     while len(todo) and n_iter < max_iter:
@@ -229,6 +231,9 @@ def _solve(
         Q[todo[near]] = X[near] / sums[near, None]
         log_mass[todo[near]] = np.log(sums[near]) + log_scale
         far = ~near
+        if not far.any():
+            todo = todo[far]
+            break
         source = source[far] - A[far][:, near] @ X[near]
         A, todo = A[far][:, far], todo[far]
     return _Solution(

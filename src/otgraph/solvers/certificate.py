@@ -93,6 +93,10 @@ class Certificate:
         pairs carry at least that.
     floor_share
         Share of the total mass that the minimum flows carry.
+    dropped_share
+        Largest share of the mass of a row that the pairs without a weight would have at these
+        potentials, a proven bound; zero if all pairs were kept. Only entropic plans leave pairs
+        out. Above the tolerance the status is ``"exact_on_candidates"``.
     reason
         Why the status is ``"not_converged"`` and what may help; empty otherwise.
     history
@@ -115,6 +119,7 @@ class Certificate:
     n_edges: int = 0
     n_floors: int = 0
     floor_share: float = 0.0
+    dropped_share: float = 0.0
     reason: Reason = Reason.NONE
     history: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
     evidence: Verifiable | None = field(default=None, repr=False, compare=False)
@@ -187,7 +192,12 @@ class Certificate:
             f"  {self.pairs_checked:,} pairs checked, {self.violations:,} violations, "
             f"Newton steps: {self.n_steps}, passes over the pairs: {self.n_screens}",
         ]
-        if restricted:
+        if self.dropped_share:
+            lines.append(
+                f"  pairs that were left out have at most {_percent(self.dropped_share)} of the "
+                "mass of a row"
+            )
+        elif restricted:
             lines.append(f"  {self.missing_text}")
         if self.n_floors:
             lines.append(

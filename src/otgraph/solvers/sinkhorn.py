@@ -1,4 +1,4 @@
-"""Symmetric entropic optimal transport on a dense cost matrix.
+"""Symmetric entropic optimal transport, on a cost matrix or on a list of pairs.
 
     dual   max  2⟨u, m⟩ − ε Σ exp((u_i + u_j − c_ij)/ε)
     plan   π_ij = exp((u_i + u_j − c_ij)/ε),   π1 = m
@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._blas import single_threaded_blas
-from otgraph._parallel import Workers, cache_blocks
 from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.passes import DensePasses, ListedCosts, ListedPasses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.typing import Float32Array, FloatArray
+    from otgraph._parallel import Workers
+    from otgraph.solvers.passes import Passes
+    from otgraph.typing import FloatArray
 
 STAGE_FACTOR = 4.0  # ratio of successive eps; each then takes a few steps
 STAGE_TOL = 0.1  # marginal error at which the next stage may start
@@ -40,6 +42,9 @@ CG_RTOL = 0.1
 CG_PRODUCTS = 200
 ARMIJO = 1e-4
 SMALLEST_STEP = 2.0**-20
+# Largest change of a potential in one Newton step, in units of eps: a factor of 20 000 in a weight.
+# Listed pairs alone may have no solution, and a direction without end.
+MOST_CHANGE = 10.0
 
 
 @dataclass(frozen=True)
@@ -62,13 +67,14 @@ class Sinkhorn:
 
 
 def symmetric_sinkhorn(
-    cost: FloatArray,
+    cost: FloatArray | ListedCosts,
     mass: FloatArray,
     eps: float,
     *,
     tol: float,
     max_iter: int,
     workers: Workers,
+    u0: FloatArray | None = None,
     report: Callable[[float, float], None] = lambda eps, error: None,
 ) -> Sinkhorn:
     """Solve to a marginal error of ``tol``, or stop after ``max_iter`` passes.
@@ -76,15 +82,25 @@ def symmetric_sinkhorn(
     Parameters
     ----------
     cost
-        Exactly symmetric; infinite on the diagonal without self-loops.
+        Exactly symmetric; infinite on the diagonal without self-loops. Or the pairs that may
+        have a weight.
+    u0
+        Potentials to start from, instead of the solutions for larger eps.
     report
         Called with the current eps and error at the start of each stage and after each step.
     """
     unit = float(mass.mean())  # with masses near 1, float32 products do not overflow
-    passes = _Passes(cost, np.log(mass / unit), workers)
-    u = np.zeros(len(mass))
+    log_mass = np.log(mass / unit)
+    passes: Passes
+    if isinstance(cost, ListedCosts):
+        passes = ListedPasses(cost, log_mass, workers)
+    else:
+        passes = DensePasses(cost, log_mass, workers)
     with single_threaded_blas():
-        stages = _stages(eps, float(_mean_finite(cost)))
+        if u0 is None:
+            u, stages = np.zeros(len(mass)), _stages(eps, passes.mean_cost())
+        else:
+            u, stages = u0 - 0.5 * eps * np.log(unit), [eps]
         for stage_eps in stages:
             last = stage_eps == eps
             if not last and passes.count >= max_iter:
@@ -105,7 +121,7 @@ def _stages(eps: float, mean_cost: float) -> list[float]:
 
 
 def _solve_stage(
-    passes: _Passes,
+    passes: Passes,
     u: FloatArray,
     eps: float,
     goal: float,
@@ -129,7 +145,7 @@ def _solve_stage(
 
 
 def _newton_step(
-    passes: _Passes, u: FloatArray, residual: FloatArray, eps: float
+    passes: Passes, u: FloatArray, residual: FloatArray, eps: float
 ) -> tuple[FloatArray, FloatArray]:
     """One damped Newton step on the dual, in units of eps."""
     mass = np.exp(passes.log_mass)
@@ -138,14 +154,14 @@ def _newton_step(
     plan = passes.plan32(u, eps)
     direction, _ = conjugate_gradients(
         lambda v: sums * v + passes.product32(plan, v),
-        sums + plan.diagonal(),
+        sums + passes.diagonal32(plan),
         missing,
         rtol=min(CG_RTOL, float(np.linalg.norm(missing / mass))),
         max_products=CG_PRODUCTS,
     )
     start, error = 2.0 * float(u @ mass) / eps - float(sums.sum()), _error(residual)
     slope = 2.0 * float(direction @ missing)
-    step = 1.0
+    step = min(1.0, MOST_CHANGE / max(float(np.abs(direction).max()), MOST_CHANGE))
     while True:
         moved = u + step * eps * direction
         new = passes.log_residual(moved, eps)
@@ -162,64 +178,3 @@ def _newton_step(
 def _error(residual: FloatArray) -> float:
     with np.errstate(over="ignore"):
         return float(np.abs(np.expm1(residual)).max())
-
-
-def _mean_finite(cost: FloatArray) -> float:
-    n = len(cost)
-    means = [np.mean(row, where=np.isfinite(row)) for row in cost[:: max(1, n // 64)]]
-    return float(np.mean(means))  # only the scale is needed: about 64 rows suffice
-
-
-class _Passes:
-    """Passes over the matrix by threads, in blocks of rows; counts the passes."""
-
-    def __init__(self, cost: FloatArray, log_mass: FloatArray, workers: Workers) -> None:
-        self.log_mass = log_mass
-        self.count = 0
-        self._cost = cost
-        self._workers = workers
-        self._blocks = cache_blocks(len(cost), len(cost))
-        self._plan: Float32Array | None = None
-
-    def log_residual(self, u: FloatArray, eps: float) -> FloatArray:
-        """log(row sums) − log(mass), without overflow for any u."""
-        self.count += 1
-        out = np.empty_like(u)
-
-        def fill(rows: tuple[int, int]) -> None:
-            a, b = rows
-            exponent = u - self._cost[a:b]
-            exponent /= eps
-            top = exponent.max(axis=1)
-            exponent -= top[:, None]
-            np.exp(exponent, out=exponent)
-            out[a:b] = top + np.log(exponent.sum(axis=1))
-
-        self._workers.run(fill, self._blocks)
-        return out + u / eps - self.log_mass
-
-    def plan32(self, u: FloatArray, eps: float) -> Float32Array:
-        """The plan in single precision: enough for a search direction, half the memory."""
-        if self._plan is None:
-            self._plan = np.empty(self._cost.shape, dtype=np.float32)
-        plan = self._plan
-
-        def fill(rows: tuple[int, int]) -> None:
-            a, b = rows
-            exponent = (u[a:b, None] + u) - self._cost[a:b]
-            exponent /= eps
-            plan[a:b] = np.exp(exponent, out=exponent)
-
-        self._workers.run(fill, self._blocks)
-        return plan
-
-    def product32(self, plan: Float32Array, v: FloatArray) -> FloatArray:
-        """Plan times vector."""
-        out, v32 = np.empty_like(v), v.astype(np.float32)
-
-        def fill(rows: tuple[int, int]) -> None:
-            a, b = rows
-            out[a:b] = plan[a:b] @ v32
-
-        self._workers.run(fill, self._blocks)
-        return out

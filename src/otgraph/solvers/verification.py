@@ -129,13 +129,17 @@ def _compared(
     if n > MOST_POINTS:
         rows = np.sort(np.random.default_rng(seed).choice(n, SAMPLE_ROWS, replace=False))
     wrong = missing = checked = 0
-    total = 0.0
+    total = dropped = 0.0
     for some, cost, slack in costs.blocks(rows):
         expected, noise = _expected(evidence, certificate.eps, some, cost, slack)
         stored = evidence.weights[some].toarray()
         off = np.abs(stored - expected) > noise
         lacking = off & (stored == 0.0)
-        missing += int(np.count_nonzero(lacking))
+        if certificate.dropped_share:
+            lack = np.sum(expected, axis=1, where=lacking) / evidence.mass[some]
+            dropped = max(dropped, float(lack.max()))
+        else:
+            missing += int(np.count_nonzero(lacking))
         wrong += int(np.count_nonzero(off)) - int(np.count_nonzero(lacking))
         finite = np.isfinite(cost)
         checked += int(np.count_nonzero(finite))
@@ -153,6 +157,11 @@ def _compared(
     if wrong:
         problems.append(f"{wrong:,} weights differ from those that the potentials give.")
     problems += _about_missing(certificate, missing, len(rows), n)
+    if dropped > certificate.dropped_share * (1.0 + SUM_RTOL):
+        problems.append(
+            f"Pairs that were left out have {dropped:.1e} of the mass of a row; the certificate "
+            f"says {certificate.dropped_share:.1e}."
+        )
     if len(rows) == n and evidence.normalize and costs.complete and total > 0.0:
         mean = total / n**2
         if abs(mean - 1.0) > SCALE_RTOL:

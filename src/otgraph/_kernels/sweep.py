@@ -1,0 +1,171 @@
+"""Lists of the best points of a block of queries, filled cell by cell.
+
+The value of point j for query q is v = c(|q - x_j|) - lift_j. Cells are visited from near to far.
+A cell is skipped for the queries whose bound it cannot reach; for the others a float32 product
+preselects points, as in `euclidean.py`, and the value in float64 decides. Everything is relative to
+the center of the block, so that float32 errors are small compared with near distances.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otgraph._kernels.euclidean import gather, power, squared_distance_between
+from otgraph._kernels.lists import next_length, shorten
+from otgraph._numba import njit
+
+FLOAT32_UNIT = 2.0**-24  # relative rounding error of one operation
+# Roundings of one product of d numbers and of what is added to it.
+MORE_ROUNDINGS = 16
+TINY = 1e-35  # added to error bounds, to cover underflow in float32
+# Squared norms from which float32 might overflow; such cells and queries exclude nothing.
+FAR = 1e30
+# Relative increase of reaches, to cover rounding errors of values and bounds in float64.
+REACH_MARGIN = 1e-11
+
+
+@njit
+def lower_bounds(left, squares, centers, center, radii, out):
+    """out[b, r] is at most the squared distance from query r to any point of cell b.
+
+    Row r of ``left`` is twice the query relative to ``center``, then a one.
+    """
+    n_cells, d = centers.shape
+    right, center_squares = np.empty((n_cells, d + 1), np.float32), np.empty(n_cells)
+    gather(centers, np.arange(n_cells), center, 1.0, right, center_squares)
+    right[:, d] = 0.0
+    np.dot(right, left.T, out)
+    unit = np.float32((d + MORE_ROUNDINGS) * FLOAT32_UNIT)
+    below = np.float32(1.0 - MORE_ROUNDINGS * FLOAT32_UNIT)
+    norms, squares32 = np.sqrt(squares).astype(np.float32), squares.astype(np.float32)
+    for b in range(n_cells):
+        square = np.float32(center_squares[b])
+        norm = np.float32(np.sqrt(center_squares[b]))
+        radius = np.float32(radii[b] * (1.0 + MORE_ROUNDINGS * FLOAT32_UNIT))
+        for r in range(len(squares)):
+            both = norms[r] + norm
+            distance = squares32[r] + square - out[b, r] - unit * both * both
+            gap = below * np.sqrt(max(distance, np.float32(0.0))) - radius
+            gap = max(gap, np.float32(0.0))
+            out[b, r] = below * gap * gap
+        if not center_squares[b] < FAR:
+            out[b] = 0.0
+    for r in range(len(squares)):
+        if not squares[r] < FAR:
+            out[:, r] = 0.0
+
+
+@njit
+def reach_of(bound, lift, factor, half_power):
+    """Squared distance up to which a point with this lift may have a value up to the bound."""
+    cost = bound + lift
+    cost += REACH_MARGIN * (abs(bound) + abs(lift))
+    if half_power == 1.0:
+        return cost / factor
+    return -1.0 if cost < 0.0 else (1.0 + REACH_MARGIN) * (cost / factor) ** (1.0 / half_power)
+
+
+@njit
+def _limit(bound, lift, factor, half_power, square, largest_square, largest_last, d):
+    """Number that the product of a point exceeds if its value is at most the bound.
+
+    The product is 2 y·z - |z|² for y and z relative to the center of the block, so that
+    |y - z|² <= reach means a product of at least |y|² - reach. That is lowered by a bound of all
+    rounding errors.
+    """
+    if not (square < FAR and largest_square < FAR):
+        return np.float32(-np.inf)
+    limit = square - reach_of(bound, lift, factor, half_power)
+    size = 2.0 * np.sqrt(square * largest_square) + largest_last + abs(limit)
+    return np.float32(limit - (d + MORE_ROUNDINGS) * FLOAT32_UNIT * size - TINY)
+
+
+@njit
+def sweep(
+    X, order, offsets, lift, cell_lift, factor, half_power,
+    Q, own, center, left, squares, lower, cells, kind, first, second,
+    values, columns, counts, bounds, lengths, position,
+):  # fmt: skip
+    """Look through the cells from ``position`` on.
+
+    Point j of the cells is point ``order[j]`` of the input; ``own`` has the numbers to leave out.
+    ``lengths`` are those at which lists are shortened. Stops before a cell for which a list may be
+    too short. Returns the position of that cell, or the number of cells.
+    """
+    m, d = Q.shape
+    capacity = values.shape[1]
+    widest = 0
+    for b in range(len(offsets) - 1):
+        widest = max(widest, offsets[b + 1] - offsets[b])
+    right, right_squares = np.empty((widest, d + 1), np.float32), np.empty(widest)
+    some, chosen = np.empty((m, d + 1), np.float32), np.empty(m, np.int64)
+    buffer = np.empty(m * widest, np.float32)
+    for p in range(position, len(cells)):
+        b = cells[p]
+        begin, end = offsets[b], offsets[b + 1]
+        width = end - begin
+        n_chosen = 0
+        for r in range(m):
+            if not lower[b, r] > reach_of(bounds[r], cell_lift[b], factor, half_power):
+                chosen[n_chosen] = r
+                n_chosen += 1
+        if n_chosen == 0:
+            continue
+        for s in range(n_chosen):
+            r = chosen[s]
+            if counts[r] + width > capacity:
+                counts[r], bounds[r] = shorten(
+                    kind, first[r], second, values[r], columns[r], counts[r]
+                )
+                lengths[r] = next_length(counts[r])
+            if counts[r] + width > capacity:
+                return p
+        gather(X, np.arange(begin, end), center, 1.0, right, right_squares)
+        largest_square = largest_last = 0.0
+        for s in range(width):
+            last = -right_squares[s]
+            if half_power == 1.0:
+                last += lift[begin + s] / factor
+            right[s, d] = last
+            largest_square = max(largest_square, right_squares[s])
+            largest_last = max(largest_last, abs(last))
+        product = buffer[: n_chosen * width].reshape((n_chosen, width))
+        if n_chosen == m:
+            np.dot(left, right[:width].T, product)
+        else:
+            for s in range(n_chosen):
+                some[s] = left[chosen[s]]
+            np.dot(some[:n_chosen], right[:width].T, product)
+        # For p = 2 the lifts are in the product.
+        above = 0.0 if half_power == 1.0 else cell_lift[b]
+        for s in range(n_chosen):
+            r = chosen[s]
+            limit = _limit(
+                bounds[r], above, factor, half_power, squares[r], largest_square, largest_last, d
+            )
+            row = product[s]
+            hits = 0
+            for t in range(width):
+                hits += not row[t] < limit  # what is no number passes
+            if hits == 0:
+                continue
+            for t in range(width):
+                if row[t] < limit:
+                    continue
+                j = begin + t
+                value = power(squared_distance_between(Q, r, X, j), factor, half_power) - lift[j]
+                if not value <= bounds[r] or order[j] == own[r]:
+                    continue
+                values[r, counts[r]] = value
+                columns[r, counts[r]] = order[j]
+                counts[r] += 1
+                if counts[r] >= lengths[r]:
+                    counts[r], bounds[r] = shorten(
+                        kind, first[r], second, values[r], columns[r], counts[r]
+                    )
+                    lengths[r] = next_length(counts[r])
+                    limit = _limit(
+                        bounds[r], above, factor, half_power, squares[r], largest_square,
+                        largest_last, d,
+                    )  # fmt: skip
+    return len(cells)
