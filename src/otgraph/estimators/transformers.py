@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.options import Eps, OnFailure, Search, Symmetrize
+    from otgraph.graphs.options import Eps, OnFailure, OutlierCost, Search, Symmetrize
     from otgraph.typing import PointsLike, RandomState, SparseMatrix
 
 
@@ -84,8 +84,8 @@ class QuadraticOTTransformer(_TransportTransformer):
         chooses it by prediction.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
-    metric, power, normalize, self_loops, min_degree, connect, tol, search, max_missing, \
-n_candidates, max_iter, on_failure, n_jobs, random_state
+    metric, power, normalize, self_loops, min_degree, connect, outlier_cost, tol, \
+search, max_missing, n_candidates, max_iter, on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
     mode
         ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
@@ -121,6 +121,7 @@ n_candidates, max_iter, on_failure, n_jobs, random_state
     mean_degree: float | None = None
     min_degree: int | None = QuadraticOptions.min_degree
     connect: bool | None = QuadraticOptions.connect
+    outlier_cost: OutlierCost = QuadraticOptions.outlier_cost
     search: Search = QuadraticOptions.search
     max_missing: float = QuadraticOptions.max_missing
     n_candidates: int | None = QuadraticOptions.n_candidates

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.graphs.graph import TransportGraph
-    from otgraph.graphs.options import Eps, OnFailure, Search
+    from otgraph.graphs.options import Eps, OnFailure, OutlierCost, Search
     from otgraph.typing import FloatArray, Metric, PointsLike, RandomState, SparseMatrix
 
 
@@ -34,6 +34,7 @@ def quadratic_ot_graph(
     self_loops: bool = QuadraticOptions.self_loops,
     min_degree: int | None = QuadraticOptions.min_degree,
     connect: bool | None = QuadraticOptions.connect,
+    outlier_cost: OutlierCost = QuadraticOptions.outlier_cost,
     tol: float = QuadraticOptions.tol,
     search: Search = QuadraticOptions.search,
     max_missing: float = QuadraticOptions.max_missing,
@@ -135,9 +136,9 @@ def quadratic_ot_graph(
     eps, mean_degree = check_goal(eps, mean_degree)
     options = QuadraticOptions(
         metric=metric, power=power, normalize=normalize, self_loops=self_loops,
-        min_degree=min_degree, connect=connect, tol=tol, search=search, max_missing=max_missing,
-        n_candidates=n_candidates, max_iter=max_iter, on_failure=on_failure,
-        random_state=random_state,
+        min_degree=min_degree, connect=connect, outlier_cost=outlier_cost, tol=tol, search=search,
+        max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
+        on_failure=on_failure, random_state=random_state,
     )  # fmt: skip
     value, choice = resolved_eps(eps, X, options, mass=mass, n_jobs=n_jobs)
     problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)

@@ -96,7 +96,9 @@ class TransportProblem:
         self.seed = check_seed(options.random_state)
         given, X = X, check(X, options.metric)
         self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
-        mass = check_mass(mass, X.shape[0], self_loops=options.self_loops)
+        # A point that may hold mass back can be as heavy as it likes, too.
+        keeps = options.self_loops or options.outlier_cost is not None
+        mass = check_mass(mass, X.shape[0], self_loops=keeps)
         self.cost = make_cost(
             X,
             **options.cost(),
@@ -193,6 +195,8 @@ class TransportProblem:
     def _wish(self, default_degree: int) -> Wish:
         """The minimum flows that the options ask for."""
         asked = self.options.min_degree
+        if self.options.outlier_cost is not None:
+            default_degree = 0  # the lonely drop out instead
         return Wish(
             min_degree=default_degree if asked is None else asked,
             connect=bool(self.options.connect),
@@ -209,6 +213,7 @@ class TransportProblem:
             max_iter=options.max_iter,
             max_missing=options.max_missing,
             seed=self.seed,
+            outlier_cost=np.inf if options.outlier_cost is None else options.outlier_cost,
         )
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
