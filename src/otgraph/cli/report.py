@@ -114,6 +114,14 @@ class Report:
         isolated = int(np.count_nonzero(degrees == 0))
         alone = f", {isolated:,} of them single points" if isolated else ""
         self.row("components", f"{graph.n_connected:,}{alone}")
+        dropped = int(np.count_nonzero(graph.dropped))
+        if graph.params.get("outlier_cost") is not None:
+            held = 1.0 - float(np.sum(graph.mass_kept) / np.sum(graph.mass))
+            self.row(
+                "outliers",
+                f"{dropped:,} dropped; {100.0 * held:.2g} % of the mass is held back",
+            )
+            self.brief.append(f"{dropped:,} outliers dropped")
         self.brief += [
             f"{graph.n:,} points",
             f"{n_edges:,} edges",
@@ -127,6 +135,7 @@ class Report:
             "degree": degree,
             "n_connected": graph.n_connected,
             "n_isolated": isolated,
+            "n_dropped": dropped,
             "params": dict(graph.params),
             "certificate": None if certificate is None else certificate.record(),
         }

@@ -354,6 +354,8 @@ def _certificate_of(encoded: Record) -> Certificate:
         _refuse("history of its certificate is not a table of numbers")
     if not 0.0 < float(values["eps"]) < math.inf:
         _refuse(f"eps of its certificate must be positive and finite, got {values['eps']!r}")
+    if not float(values.get("outlier_cost", math.inf)) > 0.0:
+        _refuse(f"outlier_cost of its certificate must be > 0, got {values['outlier_cost']!r}")
     return Certificate(**{**values, **enums})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,7 +27,8 @@ from otgraph.exceptions import (
     invalid,
 )
 from otgraph.graphs.graph import TransportGraph
-from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
+from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
+from otgraph.graphs.outliers import chosen_outlier_cost
 from otgraph.solvers import (
     Effort,
     Goal,
@@ -35,6 +37,7 @@ from otgraph.solvers import (
     State,
     Status,
     Wish,
+    approach,
     finished,
     first_state,
     near_pairs,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.costs import Cost
+    from otgraph.graphs.graph import BaseGraph
     from otgraph.graphs.options import QuadraticOptions
     from otgraph.typing import (
         BoolArray,
@@ -71,6 +75,9 @@ DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that give
 MISSING_WARNING = 0.05
 # Largest default of `min_degree`, relative to the mean degree.
 MIN_DEGREE_SHARE = 0.5
+# Outlier cost, relative to the largest cost, at which all points keep practically all their mass:
+# in units of the mass, they hold back about the inverse of this.
+PROHIBITIVE = 1e3
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
@@ -96,8 +103,9 @@ class TransportProblem:
         self.seed = check_seed(options.random_state)
         given, X = X, check(X, options.metric)
         self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
-        # A point that may hold mass back can be as heavy as it likes, too.
-        keeps = options.self_loops or options.outlier_cost is not None
+        # A point that may hold mass back can be as heavy as it likes, too. A choice begins with
+        # the problem in which it may not.
+        keeps = options.self_loops or options.outlier_cost not in (None, AUTO)
         mass = check_mass(mass, X.shape[0], self_loops=keeps)
         self.cost = make_cost(
             X,
@@ -165,6 +173,11 @@ class TransportProblem:
         if start is None:
             k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
             start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
+        if self.options.outlier_cost == AUTO:
+            effort = Effort()
+            start = approach(self.screener, goal, start, effort)
+            goal = replace(goal, outlier_cost=chosen_outlier_cost(start.u))
+            return self._judged(_after(effort, solve(self.screener, goal, start)))
         return self._judged(solve(self.screener, goal, start))
 
     def solve_for_degree(self, mean_degree: float) -> Solution:
@@ -176,13 +189,18 @@ class TransportProblem:
         if self.wish.min_degree > mean_degree:
             msg = f"must be at most `mean_degree`={mean_degree:g}, got {self.wish.min_degree!r}."
             raise invalid("min_degree", msg)
-        solution = solve_for_degree(
-            self.screener,
-            mean_degree,
-            self._goal(1.0),
-            self.wish,
-            n_candidates=self.n_candidates or enough,
-        )
+        goal, n_candidates = self._goal(1.0), self.n_candidates or enough
+
+        def solved(goal: Goal) -> Solution:
+            return solve_for_degree(
+                self.screener, mean_degree, goal, self.wish, n_candidates=n_candidates
+            )
+
+        solution = solved(goal)
+        if self.options.outlier_cost == AUTO:
+            effort = Effort.behind(solution.certificate)
+            priced = replace(goal, outlier_cost=chosen_outlier_cost(solution.u))
+            solution = _after(effort, solved(priced))
         if abs(solution.mean_degree / mean_degree - 1.0) > DEGREE_WARNING:
             msg = (
                 f"No `eps` was found that gives `mean_degree`={mean_degree:g}; the nearest graph "
@@ -213,8 +231,15 @@ class TransportProblem:
             max_iter=options.max_iter,
             max_missing=options.max_missing,
             seed=self.seed,
-            outlier_cost=np.inf if options.outlier_cost is None else options.outlier_cost,
+            outlier_cost=self._first_outlier_cost(eps),
         )
+
+    def _first_outlier_cost(self, eps: float) -> float:
+        """The outlier cost to solve for; if it is to be chosen, one at which no point drops out."""
+        price = self.options.outlier_cost
+        if price == AUTO:
+            return PROHIBITIVE * (self.cost.largest + eps * float(np.max(self.mass)))
+        return np.inf if price is None else float(price)
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan in the order of the input, as a graph with its certificate."""
@@ -254,6 +279,7 @@ class TransportProblem:
             # The masses or the allowed pairs may leave no room for the default.
             "min_degree": min(self.wish.min_degree, int(np.min(solution.plan.degrees))),
             "connect": self.wish.connect,
+            "outlier_cost": _finite_or_none(solution.certificate.outlier_cost),
             **params,
         }
 
@@ -267,10 +293,13 @@ class TransportProblem:
         half = sp.coo_matrix((floors.flows, (i, j)), shape=shape).tocsr()
         return sp.csr_matrix(half + half.T)
 
-    def report_components(self, graph: HasComponents) -> None:
-        """Warn about several components unless `connect` was given."""
-        if self.options.connect is None and graph.n_connected > 1:
-            message = _components_message(graph, self.wish.min_degree)
+    def report_components(self, graph: BaseGraph) -> None:
+        """Warn about several components unless `connect` was given; outliers do not count."""
+        n_groups = graph.n_connected - int(np.count_nonzero(graph.dropped))
+        if self.options.connect is None and n_groups > 1:
+            message = _components_message(
+                graph, self.wish.min_degree, soft=self.options.outlier_cost is not None
+            )
             warnings.warn(message, DisconnectedWarning, stacklevel=3)
 
     def in_given_order(self, values: NDArray[T]) -> NDArray[T]:
@@ -340,15 +369,35 @@ def default_min_degree(mean_degree: float) -> int:
 NAMED_COMPONENTS = 5  # in a warning
 
 
-def _components_message(graph: HasComponents, min_degree: int) -> str:
+def _components_message(graph: BaseGraph, min_degree: int, *, soft: bool) -> str:
     joins_small = "" if min_degree else "`min_degree=4` to join only the small ones, "
-    sizes = np.sort(np.bincount(graph.component_labels))[::-1]
+    kept = graph.component_labels[~graph.dropped]
+    sizes = np.sort(np.unique(kept, return_counts=True)[1])[::-1]
     named = ", ".join(f"{size:,}" for size in sizes[:NAMED_COMPONENTS])
+    advice = f"Pass `connect=True` to join them, {joins_small}or"
+    if soft:
+        advice = "Raise `outlier_cost` to join them, or pass"
     return (
-        f"The graph has {graph.n_connected:,} connected components (of {named}"
-        f"{', ...' if len(sizes) > NAMED_COMPONENTS else ''} points). Pass `connect=True` to join "
-        f"them, {joins_small}or `connect=False` if they are apart."
+        f"The graph has {len(sizes):,} connected components (of {named}"
+        f"{', ...' if len(sizes) > NAMED_COMPONENTS else ''} points). {advice} "
+        "`connect=False` if they are apart."
     )
+
+
+def _after(effort: Effort, solution: Solution) -> Solution:
+    """The solution, with the work that came before it."""
+    effort.add(Effort.behind(solution.certificate))
+    certificate = replace(
+        solution.certificate,
+        n_steps=effort.steps,
+        n_screens=effort.screens,
+        history=tuple(effort.history),
+    )
+    return replace(solution, certificate=certificate)
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if value < np.inf else None
 
 
 def report_duplicates(graph: HasComponents, elsewhere: BoolArray) -> None:

@@ -56,7 +56,7 @@ class Clustering:
     ----------
     labels
         Cluster of every point, numbered from 0 by falling size; -1 for points of fragments that
-        no edge connects to a cluster.
+        no edge connects to a cluster, and for outliers that the graph has dropped.
     n_clusters
         Number of clusters.
     eigenvalues
@@ -98,7 +98,8 @@ def cluster(
 
     Eigenvectors that live on few points are left out: with them, fragments of a few points would
     be clusters, and large groups would be merged. Points of a fragment get the cluster to which
-    their edges lead. Without such an edge they have the label -1, with a warning.
+    their edges lead. Without such an edge they have the label -1, with a warning. Outliers that
+    a graph with `outlier_cost` has dropped have it without a warning, and take no part.
 
     Parameters
     ----------
@@ -136,6 +137,14 @@ def cluster(
     most = min(check_count(max_clusters, "max_clusters"), graph.n) if k is None else k
     tol, seed = check_positive(tol, "tol"), check_seed(random_state)
     max_restarts = check_count(max_restarts, "max_restarts")
+    if graph.dropped.any():
+        kept = np.flatnonzero(~graph.dropped)
+        part = Graph(graph.weights[kept][:, kept].tocsr())
+        found = cluster(
+            part, k, max_clusters=max_clusters, tol=tol, max_restarts=max_restarts,
+            random_state=seed,
+        )  # fmt: skip
+        return _among_all(found, kept, graph.n)
     # The same result for any number of threads. KMeans uses OpenMP, which counts per thread.
     with single_threaded_blas(), threadpool_limits(1, "openmp"):
         modes = _enough_modes(graph, most, tol, max_restarts)
@@ -147,6 +156,13 @@ def cluster(
     _warn(graph, k, labels)
     values = np.array([mode.value for mode in used[: most + SPARE_MODES[0]]])
     return Clustering(labels, k, values, coordinates)
+
+
+def _among_all(found: Clustering, kept: LongArray, n: int) -> Clustering:
+    """The clusters of some points, as those of all; the others belong to none."""
+    labels, coordinates = np.full(n, -1, dtype=np.int32), np.zeros((n, found.coordinates.shape[1]))
+    labels[kept], coordinates[kept] = found.labels, found.coordinates
+    return Clustering(labels, found.n_clusters, found.eigenvalues, coordinates)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from otgraph.exceptions import StaleGraphWarning, argument_error
 from otgraph.graphs import Graph, TransportGraph
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs.constructions import CONSTRUCTIONS
+from otgraph.graphs.graph import wanted_sums
 from otgraph.graphs.io import certificate_of_text, certificate_text
 from otgraph.singlecell._adata import check_adata, check_key, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
@@ -252,10 +253,11 @@ def _is_stale(
         return True
     if potentials is None:
         return False
-    mass = np.asarray(potentials[:, 1])
+    u, mass = np.asarray(potentials).T
+    wanted = wanted_sums(mass, u, params)
     sums = np.asarray(weights.sum(axis=1)).ravel()
     allowed = STALE_FACTOR * float(params.get("marginal_error") or 0.0) + STALE_ROUNDING
-    return bool(np.any(np.abs(sums - mass) > allowed * mass))
+    return bool(np.any(np.abs(sums - wanted) > allowed * mass))
 
 
 def _stale_message(

@@ -60,6 +60,7 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
         missing_pairs=missing.estimate,
         missing_pairs_bound=missing.bound,
         n_edges=int(np.sum(plan.degrees)) // 2,
+        outlier_cost=goal.outlier_cost,
         reason=reason,
         history=tuple(effort.history),
     )
