@@ -234,14 +234,18 @@ def test_path_and_choice(rng):
 
 
 def test_rule(rng):
-    """Upper quartile times the quotient of the quartiles, in any units."""
+    """Upper quartile times the quotient of the quartiles, twice, in any units."""
     u = np.exp(rng.normal(size=2001))
     q1, q3 = np.quantile(u, (0.25, 0.75))
+    q1, q3 = np.quantile(u[u < q3**2 / q1], (0.25, 0.75))
     assert chosen_outlier_cost(u) == pytest.approx(2 * q3**2 / q1, rel=0.005)
+    outliers = np.r_[u, np.full(300, 1e6)]
+    assert chosen_outlier_cost(outliers) == pytest.approx(chosen_outlier_cost(u), rel=0.3)
     assert chosen_outlier_cost(8.0 * u) == pytest.approx(8 * chosen_outlier_cost(u), rel=0.01)
     assert chosen_outlier_cost(u * (1 + 1e-9 * rng.normal(size=2001))) == chosen_outlier_cost(u)
     copies = np.where(np.arange(2001) < 800, 1e-12, u)
-    expected = 2 * LARGEST_QUOTIENT * np.quantile(copies, 0.75)
+    copied = copies[copies < LARGEST_QUOTIENT * np.quantile(copies, 0.75)]
+    expected = 2 * LARGEST_QUOTIENT * np.quantile(copied, 0.75)
     assert chosen_outlier_cost(copies) == pytest.approx(expected, rel=0.005)
     assert chosen_outlier_cost(-u) == np.inf
 
@@ -304,6 +308,18 @@ def test_methods_say_what_outliers_get(rng):
         spread = otgraph.spread_labels(graph, labels)
     np.testing.assert_array_equal(spread.unreachable, graph.dropped)
     assert np.all(spread.labels[graph.dropped] == -1)
+
+
+def test_clusters_need_points(rng):
+    graph = otgraph.quadratic_ot_graph(rng.normal(size=(20, 2)), 1.0, outlier_cost=1e-6)
+    assert graph.dropped.all()
+    assert graph.certificate.status == "exact"
+    with pytest.raises(ValueError, match="all points were dropped"):
+        otgraph.cluster(graph)
+    few = otgraph.quadratic_ot_graph([[0.0], [0.1], [9.0]], 1.0, outlier_cost=0.5)
+    assert few.dropped.tolist() == [False, False, True]
+    with pytest.raises(ValueError, match="at most the number of points, 2"):
+        otgraph.cluster(few, 3)
 
 
 def test_only_kept_points_are_warned_of(rng):

@@ -81,6 +81,8 @@ class Report:
 
     def describe(self, graph: Graph) -> None:
         """Add certificate, parameters, degrees and components of a graph."""
+        from otgraph.graphs.graph import TransportGraph  # when a command has loaded it anyway
+
         degrees, certificate = graph.degrees, getattr(graph, "certificate", None)
         n_edges = int(degrees.sum(dtype=np.int64)) // 2
         n_loops = int(np.count_nonzero(graph.weights.diagonal()))
@@ -115,7 +117,7 @@ class Report:
         alone = f", {isolated:,} of them single points" if isolated else ""
         self.row("components", f"{graph.n_connected:,}{alone}")
         dropped = int(np.count_nonzero(graph.dropped))
-        if graph.params.get("outlier_cost") is not None:
+        if isinstance(graph, TransportGraph) and graph.certificate.outlier_cost < np.inf:
             held = 1.0 - float(np.sum(graph.mass_kept) / np.sum(graph.mass))
             self.row(
                 "outliers",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.options import QuadraticOptions
+    from otgraph.graphs.options import OutlierCost, QuadraticOptions
     from otgraph.typing import FloatArray, LongArray, Points, PointsLike, SparseMatrix
 
 Kind: TypeAlias = Literal["features", "counts", "labels"]
@@ -248,7 +248,7 @@ def choose_by_prediction(
     with warnings.catch_warnings():  # the trial graphs are not returned
         warnings.simplefilter("ignore")
         # A given outlier cost limits the length of edges, and no eps would be too large.
-        price = None if options.outlier_cost is None else AUTO
+        price: OutlierCost = None if options.outlier_cost is None else AUTO
         view_options = replace(view_options, normalize=True, on_failure="warn", outlier_cost=price)
         unit = 1.0
         if not options.normalize:

@@ -132,19 +132,12 @@ def cluster(
     >>> found.n_clusters, np.bincount(found.labels)
     (2, array([30, 30]))
     """
-    graph = as_graph(graph)
+    whole = as_graph(graph)
+    graph, kept = _without_dropped(whole)
     k = None if n_clusters is None else _checked_number(n_clusters, "n_clusters", graph.n)
     most = min(check_count(max_clusters, "max_clusters"), graph.n) if k is None else k
     tol, seed = check_positive(tol, "tol"), check_seed(random_state)
     max_restarts = check_count(max_restarts, "max_restarts")
-    if graph.dropped.any():
-        kept = np.flatnonzero(~graph.dropped)
-        part = Graph(graph.weights[kept][:, kept].tocsr())
-        found = cluster(
-            part, k, max_clusters=max_clusters, tol=tol, max_restarts=max_restarts,
-            random_state=seed,
-        )  # fmt: skip
-        return _among_all(found, kept, graph.n)
     # The same result for any number of threads. KMeans uses OpenMP, which counts per thread.
     with single_threaded_blas(), threadpool_limits(1, "openmp"):
         modes = _enough_modes(graph, most, tol, max_restarts)
@@ -155,14 +148,22 @@ def cluster(
         labels = _numbered(_followed_edges(graph, labels))
     _warn(graph, k, labels)
     values = np.array([mode.value for mode in used[: most + SPARE_MODES[0]]])
-    return Clustering(labels, k, values, coordinates)
+    if graph is whole:
+        return Clustering(labels, k, values, coordinates)
+    every_label, every_row = np.full(whole.n, -1, dtype=np.int32), np.zeros((whole.n, k))
+    every_label[kept], every_row[kept] = labels, coordinates
+    return Clustering(every_label, k, values, every_row)
 
 
-def _among_all(found: Clustering, kept: LongArray, n: int) -> Clustering:
-    """The clusters of some points, as those of all; the others belong to none."""
-    labels, coordinates = np.full(n, -1, dtype=np.int32), np.zeros((n, found.coordinates.shape[1]))
-    labels[kept], coordinates[kept] = found.labels, found.coordinates
-    return Clustering(labels, found.n_clusters, found.eigenvalues, coordinates)
+def _without_dropped(graph: Graph) -> tuple[Graph, LongArray]:
+    """The graph without outliers that were let go, and the points that are left."""
+    kept = np.flatnonzero(~graph.dropped)
+    if len(kept) == graph.n:
+        return graph, kept
+    if not len(kept):
+        msg = "has no edge: all points were dropped. Build it with a larger `outlier_cost`."
+        raise invalid("graph", msg)
+    return Graph(graph.weights[kept][:, kept].tocsr()), kept
 
 
 @dataclass(frozen=True, eq=False)
