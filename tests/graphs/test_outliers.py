@@ -160,8 +160,9 @@ def test_heavy_points_and_poor_candidates_are_allowed(rng):
     graph = soft_graph(X, 1.0, 5.0, mass=mass)
     assert graph.certificate.status == "exact"
     assert graph.mass_kept[3] < 19.0
+    assert soft_graph(X, 1.0, mass=mass).certificate.status == "exact"
     with pytest.raises(InfeasibleError, match="outlier_cost"):
-        soft_graph(X, 1.0, mass=mass)
+        soft_graph(X, 1.0, None, mass=mass)
     star = np.zeros((5, 5))
     star[0, 1:4] = 1.0  # the last point has no candidate
     for cost in (5.0, "auto"):

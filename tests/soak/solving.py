@@ -83,11 +83,9 @@ def _costs(problem):
 def _judge_refusal(problem):
     mass = _mass(problem)
     allowed = np.ones((problem.n, problem.n), dtype=bool)
-    if problem.outlier_cost == "auto":
-        pass  # any candidates will do
-    elif problem.outlier_cost is not None:
-        return "refused wrongly", problem.describe()
-    elif problem.candidates is not None:
+    if problem.outlier_cost is not None:
+        return "refused wrongly", problem.describe()  # what cannot be shared is held back
+    if problem.candidates is not None:
         allowed = problem.candidates.copy()
     np.fill_diagonal(allowed, problem.self_loops)
     if oracle.feasible(allowed, mass, self_loops=problem.self_loops):

@@ -6,16 +6,26 @@ distance of the quartiles belong to outliers. Many outliers raise the quartiles,
 applied once more to the rest. At half the outlier cost a point holds all its mass back: outliers
 are let go, and all others keep most of their mass.
 
+The potentials are those at several times the chosen cost, where all but outliers share nearly all
+their mass. With hard marginals, which would be the same, many far outliers take a hundred times as
+long: they need partners. So the cost is the fixed point of the rule, found by a few solves, each
+from the one before.
+
 `python -m benchmarks.soft_marginals rule` compares this rule with others; see docs/outliers.md.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph.solvers import approach
+
 if TYPE_CHECKING:
+    from otgraph.costs import Cost
+    from otgraph.solvers import Effort, Goal, Screener, State
     from otgraph.typing import FloatArray
 
 # Largest quotient of the quartiles that is believed. With many copies the lower one is nearly zero.
@@ -25,6 +35,24 @@ LEAST_QUOTIENT = 1.2
 PASSES = 2
 # Significant digits of the choice: it must not depend on rounding errors.
 DIGITS = 3
+# The rule looks at potentials at this multiple of the outlier cost. There a point at the upper
+# quartile holds back 7 % of its mass if the quartiles differ by a factor of 1.7, which is usual.
+HIGHER = 8.0
+MOST_SOLVES = 10  # two or three are usual
+GUESS_ROWS = 256  # rows whose neighbors give a first guess
+
+
+def with_chosen_cost(
+    screener: Screener, goal: Goal, state: State, guess: float, effort: Effort
+) -> tuple[Goal, State]:
+    """The goal with the outlier cost that suits its eps, and potentials to start from."""
+    for _ in range(MOST_SOLVES):
+        before, goal = guess, replace(goal, outlier_cost=HIGHER * guess)
+        state = approach(screener, goal, state, effort)
+        guess = chosen_outlier_cost(state.u)
+        if guess == before:
+            break
+    return replace(goal, outlier_cost=guess), state
 
 
 def chosen_outlier_cost(u: FloatArray) -> float:
@@ -37,3 +65,16 @@ def chosen_outlier_cost(u: FloatArray) -> float:
         quotient = high / low if low > high / LARGEST_QUOTIENT else LARGEST_QUOTIENT
         highest = high * max(quotient, LEAST_QUOTIENT)
     return float(f"{2.0 * highest:.{DIGITS}g}")
+
+
+def guessed_outlier_cost(cost: Cost, degree: float) -> float:
+    """A first guess for a wanted mean degree, from the distances of a few points.
+
+    A row by itself has so many neighbors if its potential is half the cost of the next one.
+    """
+    rows = np.unique(np.linspace(0, cost.n - 1, min(GUESS_ROWS, cost.n)).astype(np.int64))
+    i, _, costs = cost.nearest_pairs(rows, min(int(degree) + 1, cost.n - 1))
+    farthest = np.zeros(cost.n)
+    np.maximum.at(farthest, i, costs)
+    found = farthest[np.unique(i)]
+    return chosen_outlier_cost(0.5 * found) if len(found) else np.inf

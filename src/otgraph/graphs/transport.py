@@ -28,7 +28,12 @@ from otgraph.exceptions import (
 )
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
-from otgraph.graphs.outliers import chosen_outlier_cost
+from otgraph.graphs.outliers import (
+    HIGHER,
+    chosen_outlier_cost,
+    guessed_outlier_cost,
+    with_chosen_cost,
+)
 from otgraph.solvers import (
     Effort,
     Goal,
@@ -37,7 +42,6 @@ from otgraph.solvers import (
     State,
     Status,
     Wish,
-    approach,
     finished,
     first_state,
     near_pairs,
@@ -75,9 +79,6 @@ DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that give
 MISSING_WARNING = 0.05
 # Largest default of `min_degree`, relative to the mean degree.
 MIN_DEGREE_SHARE = 0.5
-# Outlier cost, relative to the largest cost, at which all points keep practically all their mass:
-# in units of the mass, they hold back about the inverse of this.
-PROHIBITIVE = 1e3
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
@@ -103,9 +104,8 @@ class TransportProblem:
         self.seed = check_seed(options.random_state)
         given, X = X, check(X, options.metric)
         self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
-        # A point that may hold mass back can be as heavy as it likes, too. A choice begins with
-        # the problem in which it may not.
-        keeps = options.self_loops or options.outlier_cost not in (None, AUTO)
+        # A point that may hold mass back can be as heavy as it likes, too.
+        keeps = options.self_loops or options.outlier_cost is not None
         mass = check_mass(mass, X.shape[0], self_loops=keeps)
         self.cost = make_cost(
             X,
@@ -173,12 +173,12 @@ class TransportProblem:
         if start is None:
             k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
             start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
-        if self.options.outlier_cost == AUTO:
-            effort = Effort()
-            start = approach(self.screener, goal, start, effort)
-            goal = replace(goal, outlier_cost=chosen_outlier_cost(start.u))
-            return self._judged(_after(effort, solve(self.screener, goal, start)))
-        return self._judged(solve(self.screener, goal, start))
+        if self.options.outlier_cost != AUTO:
+            return self._judged(solve(self.screener, goal, start))
+        effort = Effort()
+        guess = chosen_outlier_cost(start.problem.start(goal.target))
+        goal, start = with_chosen_cost(self.screener, goal, start, guess, effort)
+        return self._judged(_after(effort, solve(self.screener, goal, start)))
 
     def solve_for_degree(self, mean_degree: float) -> Solution:
         """The solution with a wanted mean degree."""
@@ -196,11 +196,14 @@ class TransportProblem:
                 self.screener, mean_degree, goal, self.wish, n_candidates=n_candidates
             )
 
-        solution = solved(goal)
         if self.options.outlier_cost == AUTO:
-            effort = Effort.behind(solution.certificate)
-            priced = replace(goal, outlier_cost=chosen_outlier_cost(solution.u))
-            solution = _after(effort, solved(priced))
+            price = guessed_outlier_cost(self.cost, mean_degree)
+            first = solved(replace(goal, outlier_cost=HIGHER * price))
+            effort, at_eps = Effort.behind(first.certificate), goal.at(first.certificate.eps)
+            chosen, _ = with_chosen_cost(self.screener, at_eps, first.state, price, effort)
+            solution = _after(effort, solved(chosen))
+        else:
+            solution = solved(goal)
         if abs(solution.mean_degree / mean_degree - 1.0) > DEGREE_WARNING:
             msg = (
                 f"No `eps` was found that gives `mean_degree`={mean_degree:g}; the nearest graph "
@@ -222,7 +225,7 @@ class TransportProblem:
         )
 
     def _goal(self, eps: float) -> Goal:
-        options = self.options
+        options, price = self.options, self.options.outlier_cost
         return Goal(
             eps=eps,
             mass=self.mass,
@@ -231,15 +234,9 @@ class TransportProblem:
             max_iter=options.max_iter,
             max_missing=options.max_missing,
             seed=self.seed,
-            outlier_cost=self._first_outlier_cost(eps),
+            # If it is to be chosen, `with_chosen_cost` does that.
+            outlier_cost=np.inf if price is None or price == AUTO else float(price),
         )
-
-    def _first_outlier_cost(self, eps: float) -> float:
-        """The outlier cost to solve for; if it is to be chosen, one at which no point drops out."""
-        price = self.options.outlier_cost
-        if price == AUTO:
-            return PROHIBITIVE * (self.cost.largest + eps * float(np.max(self.mass)))
-        return np.inf if price is None else float(price)
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan in the order of the input, as a graph with its certificate."""
