@@ -50,6 +50,8 @@ def with_chosen_cost(
         before, goal = guess, replace(goal, outlier_cost=HIGHER * guess)
         state = approach(screener, goal, state, effort)
         guess = chosen_outlier_cost(state.u)
+        if guess == np.inf:  # one point takes more than most have: the guess must do
+            guess = before
         if guess == before:
             break
     return replace(goal, outlier_cost=guess), state
