@@ -135,8 +135,8 @@ def test_scaling(factor, seed):
     np.testing.assert_allclose(unit.mass_kept, plain.mass_kept, atol=1e-6)
 
 
-def test_a_copy_counts_as_mass(rng):
-    """Two copies with one unit each hold back what one point with two units does."""
+def test_the_price_goes_by_the_share(rng):
+    """A heavy point holds back the same share of its mass as a light one of that potential."""
     X = rng.normal(size=(30, 2))
     mass = np.ones(30)
     mass[0] = 2.0

@@ -100,8 +100,8 @@ def quadratic_ot_graph(
         ``outlier_cost / 2 * mass * b**2``. No edge costs more than ``outlier_cost``, in the units
         of ``eps``, and a point without a neighbor within that cost has no edge at all:
         ``graph.dropped``. Others keep most of their mass: ``graph.mass_kept``. ``"auto"`` chooses
-        it from the potentials of the graph in which no point may drop out. None, the default,
-        lets no point drop out. It excludes `min_degree` and `connect`, which give the lonely
+        it from the potentials, which are high for outliers. None, the default, lets no point
+        drop out. It excludes `min_degree` and `connect`, which give the lonely
         neighbors.
     tol
         Largest relative error of a row sum.
