@@ -39,6 +39,9 @@ DIGITS = 3
 # quartile holds back 7 % of its mass if the quartiles differ by a factor of 1.7, which is usual.
 HIGHER = 8.0
 MOST_SOLVES = 10  # two or three are usual
+# If the cost grows by more than this, it has no end: with hard marginals the masses or the allowed
+# pairs would be infeasible, and potentials follow the cost. Then the first guess is taken.
+MOST_GROWTH = 10.0
 GUESS_ROWS = 256  # rows whose neighbors give a first guess
 
 
@@ -46,12 +49,14 @@ def with_chosen_cost(
     screener: Screener, goal: Goal, state: State, guess: float, effort: Effort
 ) -> tuple[Goal, State]:
     """The goal with the outlier cost that suits its eps, and potentials to start from."""
+    first = guess
     for _ in range(MOST_SOLVES):
         before, goal = guess, replace(goal, outlier_cost=HIGHER * guess)
         state = approach(screener, goal, state, effort)
         guess = chosen_outlier_cost(state.u)
-        if guess == np.inf:  # one point takes more than most have: the guess must do
-            guess = before
+        if guess > MOST_GROWTH * first:
+            guess = first
+            break
         if guess == before:
             break
     return replace(goal, outlier_cost=guess), state
