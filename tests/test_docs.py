@@ -28,6 +28,7 @@ ELSEWHERE = {
         "geometry.md",
         "multiscale.md",
         "masses.md",
+        "outliers.md",
     ),
     "tests/singlecell/test_docs.py": (
         "singlecell.md",

@@ -291,7 +291,7 @@ def check_mass(mass: ArrayLike | None, n: int, *, self_loops: bool) -> FloatArra
         msg = (
             f"of point {heaviest} ({vector[heaviest]:.6g}) exceeds that of all the others "
             "together, and without self-loops it can only be shared with them. Lower it, or pass "
-            "`self_loops=True`."
+            "`self_loops=True` or an `outlier_cost`."
         )
         raise invalid("mass", msg, InfeasibleError)
     return vector

@@ -13,6 +13,29 @@ import scipy.sparse as sp
 import otgraph
 
 
+class TestOutliers:
+    def test_cost(self, cli, points, X):
+        done = cli("graph", points, "-o", "g.otg", "--eps", 1, "--outlier-cost", 0.05, "--json")
+        graph = otgraph.quadratic_ot_graph(X, 1.0, outlier_cost=0.05, connect=False)
+        assert done.json["n_dropped"] == int(graph.dropped.sum())
+        loaded = otgraph.load_graph("g.otg")
+        np.testing.assert_array_equal(loaded.mass_kept, graph.mass_kept)
+
+    def test_choice(self, cli, points):
+        done = cli("graph", points, "-o", "g.otg", "--outlier-cost", "auto", "-v")
+        assert done.code == 0
+        assert "of the mass is held back" in done.out + done.err
+        assert isinstance(otgraph.load_graph("g.otg").params["outlier_cost"], float)
+        assert cli("path", points, "--eps", "1,2", "--outlier-cost", "auto").code == 0
+
+    @pytest.mark.parametrize("options", [["much"], ["-1"], ["1", "--min-degree", 2]])
+    def test_refusals(self, cli, points, options):
+        done = cli("graph", points, "-o", "g.otg", "--outlier-cost", *options)
+        assert done.code == 1
+        assert "outlier-cost" in done.err
+        assert "Traceback" not in done.err
+
+
 class TestPath:
     def test_prints_a_table(self, cli, points, X):
         done = cli("path", points, "--eps", "0.1,1", "--eps", "10")

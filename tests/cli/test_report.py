@@ -41,7 +41,8 @@ class TestReport:
         facts = done.json
         assert list(facts) == [
             "command", "points", "n_features", "n_points", "n_edges", "n_self_loops", "degree",
-            "n_connected", "n_isolated", "params", "certificate", "written", "converged",
+            "n_connected", "n_isolated", "n_dropped", "params", "certificate", "written",
+            "converged",
             "warnings", "seconds", "peak_memory_bytes",
         ]  # fmt: skip
         assert facts["command"] == "graph"

@@ -34,6 +34,8 @@ OPTIONS = {
     "cosine": {"eps": 0.5, "metric": "cosine", "power": 1},
     "power": {"eps": 0.5, "power": 1.5, "normalize": False},
     "any_metric": {"eps": 0.5, "metric": "manhattan"},
+    "outliers": {"eps": 0.5, "outlier_cost": 0.1},
+    "chosen_outliers": {"mean_degree": 8, "outlier_cost": "auto", "connect": False},
     "few_candidates": {"eps": 5.0, "n_candidates": 3},  # screens, also of single points
 }
 

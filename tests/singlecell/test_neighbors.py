@@ -81,6 +81,20 @@ def test_masses_from_columns(adata):
         ogs.pp.neighbors(adata, balance="batch", mass="size")
 
 
+def test_cells_may_drop_out(adata):
+    """Their rows are empty, and the graph that is read is not called stale."""
+    points = adata.obsm["X_pca"]
+    points[:3] = points.mean(axis=0) + 50.0 * np.eye(points.shape[1])[:3]
+    ogs.pp.neighbors(adata, eps=0.5, outlier_cost="auto", connect=False)
+    graph = ogs.read_graph(adata)
+    assert graph.dropped[:3].all()
+    built = otgraph.quadratic_ot_graph(points, eps=0.5, outlier_cost="auto", connect=False)
+    np.testing.assert_allclose(graph.mass_kept, built.mass_kept)
+    assert adata.uns["neighbors"]["params"]["outlier_cost"] == built.params["outlier_cost"]
+    ogs.tl.cluster(adata)
+    assert adata.obs["cluster"][:3].isna().all()
+
+
 def test_params_are_flat_and_true(adata):
     ogs.pp.neighbors(adata, eps=0.7, n_pcs=4)
     params = adata.uns["neighbors"]["params"]

@@ -2,7 +2,8 @@
 
     F(u) = 1/4 sum (u_i + u_j - C_ij)_+² - <u, target>,   target = eps · mass
 
-is convex and piecewise quadratic. Its gradient is row sums minus target.
+is convex and piecewise quadratic. Its gradient is row sums minus target. Where points may hold mass
+back, target · u_+² / (2 highest) is added: at the highest potential a point holds back everything.
 """
 
 from __future__ import annotations
@@ -92,16 +93,22 @@ class Dense:
     error: float
 
 
-def solve(C, eps, mass, *, tol=1e-9, max_iter=400):
+def held_back(u, mass, highest):
+    """Mass that points hold back; none if the highest potential is infinite."""
+    return mass * np.maximum(u, 0.0) / highest
+
+
+def solve(C, eps, mass, *, highest=np.inf, tol=1e-9, max_iter=400):
     """The plan by dense Newton with an exact line search, from larger eps where that fails."""
-    u, error = _newton(C, eps * mass, _rowwise(C, eps * mass), tol, max_iter)
+    u = np.minimum(_rowwise(C, eps * mass), highest)
+    u, error = _newton(C, eps * mass, u, tol, max_iter, highest)
     if error > max(tol, 10 * rounding_error(C, u, mass, eps)):
         finite = C[np.isfinite(C)]
         top = max(float(finite.max()) * 10, eps)
         steps = int(np.ceil(np.log(top / eps) / np.log(CONTINUATION)))
-        v = _rowwise(C, top * mass)
+        v = np.minimum(_rowwise(C, top * mass), highest)
         for level in np.geomspace(top, eps, steps + 1):
-            v, v_error = _newton(C, level * mass, v, tol, max_iter)
+            v, v_error = _newton(C, level * mass, v, tol, max_iter, highest)
         if v_error < error:
             u, error = v, v_error
     return Dense(u, excess(C, u) / eps, error)
@@ -112,6 +119,9 @@ def _rowwise(C, target):
     u = np.empty(len(C))
     for i, row in enumerate(C):
         costs = np.sort(row[np.isfinite(row)])
+        if not len(costs):
+            u[i] = np.inf
+            continue
         sums = np.cumsum(costs)
         counts = np.arange(1, len(costs) + 1)
         level = (target[i] + sums) / counts
@@ -120,11 +130,11 @@ def _rowwise(C, target):
     return u
 
 
-def _newton(C, target, u, tol, max_iter):
+def _newton(C, target, u, tol, max_iter, highest):
     best, best_error, since = u, np.inf, 0
     for _ in range(max_iter):
         E = excess(C, u)
-        gradient = E.sum(axis=1) - target
+        gradient = E.sum(axis=1) + held_back(u, target, highest) - target
         error = float(np.max(np.abs(gradient) / target))
         if error < best_error:
             best, best_error, since = u, error, 0
@@ -136,20 +146,23 @@ def _newton(C, target, u, tol, max_iter):
         degrees = S.sum(axis=1)
         ridge = max(RIDGE * min(1.0, np.abs(gradient).sum() / target.sum()), 1e-13)
         H = S
+        degrees = degrees + np.where(u > 0.0, target / highest, 0.0)
         H[np.diag_indices_from(H)] += degrees + ridge * np.maximum(degrees, 1.0)
         try:
             direction = np.linalg.solve(H, -gradient)
         except np.linalg.LinAlgError:
             direction = np.linalg.lstsq(H, -gradient, rcond=None)[0]
-        u = u + _line_minimum(C, target, u, direction) * direction
+        u = u + _line_minimum(C, target, u, direction, highest) * direction
     return best, best_error
 
 
-def _line_minimum(C, target, u, direction):
+def _line_minimum(C, target, u, direction, highest):
     """Step at which the slope of F along the direction vanishes, by bracketing and secants."""
 
     def slope(step):
-        return float((excess(C, u + step * direction).sum(axis=1) - target) @ direction)
+        v = u + step * direction
+        sums = excess(C, v).sum(axis=1) + held_back(v, target, highest)
+        return float((sums - target) @ direction)
 
     low, high = 0.0, 1.0
     at_low, at_high = slope(0.0), slope(1.0)
@@ -180,7 +193,7 @@ def floors_of(graph):
     return np.zeros((graph.n, graph.n)) if graph.floors is None else graph.floors.toarray()
 
 
-def relative_gap(C, W, u, eps, mass, floors):
+def relative_gap(C, W, u, eps, mass, floors, highest=np.inf):
     """Primal value of W minus dual value of u, over the larger of the two.
 
     The dual value is that of the problem with W >= floors.
@@ -194,6 +207,9 @@ def relative_gap(C, W, u, eps, mass, floors):
     used = best > 0
     slope = (u[:, None] + u - np.where(used, C, 0.0))[used]
     dual = 2.0 * float(u @ mass) - float((slope * best[used] - 0.5 * eps * best[used] ** 2).sum())
+    if highest < np.inf:
+        primal += highest * float(((mass - W.sum(axis=1)) ** 2 / mass).sum())
+        dual -= highest * float((held_back(u, mass, highest) ** 2 / mass).sum())
     return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
 
 

@@ -30,6 +30,7 @@ class Problem:
     candidates: np.ndarray | None  # mask of the allowed pairs, for sparse costs
     u0: np.ndarray
     max_iter: int
+    outlier_cost: float | str | None
 
     @property
     def n(self):
@@ -39,7 +40,8 @@ class Problem:
         return (
             f"seed {self.seed}: n={self.n} {self.cloud} d={self.X.shape[1]} {self.metric} "
             f"power={self.power} normalize={self.normalize} loops={self.self_loops} "
-            f"mass={self.mass_kind} {self.mode} eps={self.eps:.4g} degree={self.mean_degree:.3g}"
+            f"mass={self.mass_kind} {self.mode} eps={self.eps:.4g} degree={self.mean_degree:.3g} "
+            f"outlier_cost={self.outlier_cost}"
         )
 
 
@@ -85,6 +87,7 @@ def random_problem(seed, *, smallest=2, largest=150):
         candidates=candidates,
         u0=rng.normal(size=n) * 10 ** rng.uniform(-3, 3),
         max_iter=int(rng.integers(1, 30)),
+        outlier_cost=_outlier_cost(rng, X, metric, power),
     )
 
 
@@ -94,6 +97,16 @@ def given(problem):
         return problem.X
     rows, columns = np.nonzero(problem.candidates)
     return sp.csr_matrix((problem.X[rows, columns], (rows, columns)), shape=problem.X.shape)
+
+
+def _outlier_cost(rng, X, metric, power):
+    """None for most problems; otherwise "auto", or a price around the costs, or far from them."""
+    if rng.random() < 0.7:
+        return None
+    if rng.random() < 0.3:
+        return "auto"
+    unit = float(np.mean(X)) if metric == "precomputed" else float(np.std(X)) ** power
+    return float(10 ** rng.uniform(-4, 3)) * (unit or 1.0)
 
 
 # Clouds ------------------------------------------------------------------------------

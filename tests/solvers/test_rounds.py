@@ -128,16 +128,17 @@ def test_gap_bounds_the_distance_to_the_optimum(rng):
     assert abs(solution.certificate.duality_gap) <= 1e-12
     for size in (1e-6, 1e-4, 1e-3):
         u = solution.u + size * rng.normal(size=N)
-        gap = duality_gap(solution.state.problem.plan(u, 1.0), u, 1.0, mass)
+        gap = duality_gap(solution.state.problem.plan(u, 1.0), u, goal_of(cost))
         lost = (best - reference.dual_value(C, u, 1.0, mass)) / best
         assert lost > 0
         assert gap >= 0.99 * lost - 1e-13
 
 
 def test_gap_is_infinite_without_a_feasible_plan(rng):
-    solution = solved(problems.cost_of(problems.random(rng, N)))
+    cost = problems.cost_of(problems.random(rng, N))
+    solution = solved(cost)
     u = solution.u - 10.0
-    assert duality_gap(solution.state.problem.plan(u, 1.0), u, 1.0, np.ones(N)) == np.inf
+    assert duality_gap(solution.state.problem.plan(u, 1.0), u, goal_of(cost)) == np.inf
 
 
 def candidates(pairs, n, cost=1.0):

@@ -41,8 +41,10 @@ PANELS = {
     "collapse": COST,
     "min_degree": None,
     "connect": None,
+    "outlier_cost": None,
 }
 SHORT_NAMES = {"power": "-p", "n_neighbors": "-k"}
+NUMBER_OR_AUTO = ("outlier_cost",)  # keywords that take a word beside numbers
 # Help where a file and an exit code take the place of an object and an exception.
 HELP = {
     "metric": "euclidean, cosine, any of scikit-learn, or precomputed.",
@@ -185,7 +187,17 @@ def _annotation(keyword: Keyword) -> Any:
         default=_default_text(keyword),
         rich_help_panel=PANELS.get(keyword.name, SOLVER if DEFAULT in keyword.defaults else OTHERS),
     )
+    if keyword.name in NUMBER_OR_AUTO:
+        about.parser, about.metavar = _number_or_word, f"FLOAT|{AUTO}"
     return Annotated[_word(keyword.annotation) | None, about]
+
+
+def _number_or_word(word: str) -> Any:
+    """A number if it is one; the option's check refuses other words."""
+    try:
+        return float(word)
+    except ValueError:
+        return word
 
 
 def _word(annotation: object) -> Any:

@@ -81,6 +81,8 @@ class Report:
 
     def describe(self, graph: Graph) -> None:
         """Add certificate, parameters, degrees and components of a graph."""
+        from otgraph.graphs.graph import TransportGraph  # when a command has loaded it anyway
+
         degrees, certificate = graph.degrees, getattr(graph, "certificate", None)
         n_edges = int(degrees.sum(dtype=np.int64)) // 2
         n_loops = int(np.count_nonzero(graph.weights.diagonal()))
@@ -114,6 +116,14 @@ class Report:
         isolated = int(np.count_nonzero(degrees == 0))
         alone = f", {isolated:,} of them single points" if isolated else ""
         self.row("components", f"{graph.n_connected:,}{alone}")
+        dropped = int(np.count_nonzero(graph.dropped))
+        if isinstance(graph, TransportGraph) and graph.certificate.outlier_cost < np.inf:
+            held = 1.0 - float(np.sum(graph.mass_kept) / np.sum(graph.mass))
+            self.row(
+                "outliers",
+                f"{dropped:,} dropped; {100.0 * held:.2g} % of the mass is held back",
+            )
+            self.brief.append(f"{dropped:,} outliers dropped")
         self.brief += [
             f"{graph.n:,} points",
             f"{n_edges:,} edges",
@@ -127,6 +137,7 @@ class Report:
             "degree": degree,
             "n_connected": graph.n_connected,
             "n_isolated": isolated,
+            "n_dropped": dropped,
             "params": dict(graph.params),
             "certificate": None if certificate is None else certificate.record(),
         }

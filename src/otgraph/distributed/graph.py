@@ -14,7 +14,7 @@ from otgraph.distributed import _weights
 from otgraph.distributed._blocks import components
 from otgraph.distributed._storage import write_graph
 from otgraph.graphs._canonical import index_type
-from otgraph.graphs.graph import BaseGraph, TransportGraph
+from otgraph.graphs.graph import BaseTransportGraph, TransportGraph
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +30,7 @@ COLUMNS_AT_ONCE = 15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DistributedGraph(BaseGraph):
+class DistributedGraph(BaseTransportGraph):
     """Symmetric weighted graph on n points, in blocks of rows on a Dask cluster.
 
     Rows and columns are in the order of the points that were given. :func:`otgraph.denoise` and
@@ -89,6 +89,12 @@ class DistributedGraph(BaseGraph):
     def row_sums(self) -> FloatArray:
         """Sum of the weights of every point."""
         return np.concatenate([facts[1] for facts in self._rows.facts])
+
+    def _row_sums(self) -> FloatArray:
+        return self.row_sums
+
+    def _times(self, v: FloatArray) -> FloatArray:
+        return self.product(v[:, None]).ravel()
 
     @cached_property
     def loops(self) -> FloatArray:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.options import Eps, OnFailure, Search, Symmetrize
+    from otgraph.graphs.options import Eps, OnFailure, OutlierCost, Search, Symmetrize
     from otgraph.typing import PointsLike, RandomState, SparseMatrix
 
 
@@ -77,6 +77,7 @@ class _QuadraticTransformer(_TransportTransformer):
     collapse: bool = QuadraticOptions.collapse
     min_degree: int | None = QuadraticOptions.min_degree
     connect: bool | None = QuadraticOptions.connect
+    outlier_cost: OutlierCost = QuadraticOptions.outlier_cost
     search: Search = QuadraticOptions.search
     max_missing: float = QuadraticOptions.max_missing
     n_candidates: int | None = QuadraticOptions.n_candidates
@@ -97,8 +98,8 @@ class QuadraticOTTransformer(_QuadraticTransformer):
         chooses it by prediction.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
-    metric, power, normalize, self_loops, collapse, min_degree, connect, tol, search, max_missing, \
-n_candidates, max_iter, on_failure, n_jobs, random_state
+    metric, power, normalize, self_loops, collapse, min_degree, connect, outlier_cost, tol, \
+search, max_missing, n_candidates, max_iter, on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
     mode
         ``"affinity"``: weights, large where points are near. ``"distance"``: distances along the
@@ -147,8 +148,8 @@ class MultiscaleOTTransformer(_QuadraticTransformer):
     mean_degree
         Mean degrees of the plans, instead of `eps`; a single number is that of the widest, and the
         others have halves of it. 15 if neither is given.
-    metric, power, normalize, self_loops, collapse, min_degree, connect, tol, search, max_missing, \
-n_candidates, max_iter, on_failure, n_jobs, random_state
+    metric, power, normalize, self_loops, collapse, min_degree, connect, outlier_cost, tol, \
+search, max_missing, n_candidates, max_iter, on_failure, n_jobs, random_state
         As in :func:`otgraph.quadratic_ot_graph`.
     mode, min_neighbors
         As in :class:`QuadraticOTTransformer`.

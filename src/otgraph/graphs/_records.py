@@ -48,6 +48,8 @@ def certificate_of(encoded: Record) -> Certificate:
         refuse("history of its certificate is not a table of numbers")
     if not 0.0 < float(values["eps"]) < math.inf:
         refuse(f"eps of its certificate must be positive and finite, got {values['eps']!r}")
+    if not float(values.get("outlier_cost", math.inf)) > 0.0:
+        refuse(f"outlier_cost of its certificate must be > 0, got {values['outlier_cost']!r}")
     return Certificate(**{**values, **enums})
 
 

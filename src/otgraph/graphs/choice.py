@@ -29,7 +29,7 @@ from otgraph.costs import check_input
 from otgraph.costs.restricted import Plan
 from otgraph.exceptions import invalid
 from otgraph.graphs.copies import collapsed
-from otgraph.graphs.options import DEFAULT_MEAN_DEGREE
+from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE
 from otgraph.graphs.path import WarmPath
 from otgraph.graphs.splits import Prepare, View, count_halves, feature_halves, obstacle, prepared
 from otgraph.graphs.transport import TransportProblem
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from otgraph.graphs.options import QuadraticOptions
+    from otgraph.graphs.options import OutlierCost, QuadraticOptions
     from otgraph.typing import FloatArray, LongArray, Points, PointsLike, SparseMatrix
 
 Kind: TypeAlias = Literal["features", "counts", "labels"]
@@ -249,7 +249,9 @@ def choose_by_prediction(
         views, view_options = feature_halves(X, options, rng)
     with warnings.catch_warnings():  # the trial graphs are not returned
         warnings.simplefilter("ignore")
-        view_options = replace(view_options, normalize=True, on_failure="warn")
+        # A given outlier cost limits the length of edges, and no eps would be too large.
+        price: OutlierCost = None if options.outlier_cost is None else AUTO
+        view_options = replace(view_options, normalize=True, on_failure="warn", outlier_cost=price)
         unit = 1.0
         if not options.normalize:
             points = prepared(X, prepare) if split == "counts" else X

@@ -299,8 +299,9 @@ def entropic_rows(
     return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=eps), listed)
 
 
-def _fill(excess: FloatArray, mass: FloatArray, eps: float) -> None:
+def _fill(excess: FloatArray, mass: FloatArray, lowest: FloatArray, eps: float) -> None:
     """Replace t_j ≥ 0, smallest 0, by weights like exp(−t_j/ε) that sum to the mass."""
+    del lowest  # of quadratic rows, which may be empty
     excess /= -eps
     with np.errstate(under="ignore"):
         np.exp(excess, out=excess)

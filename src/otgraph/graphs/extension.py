@@ -82,14 +82,14 @@ def transport_rows(
     X_new: PointsLike,
     mass: ArrayLike | None,
     metric: Metric | None,
-    fill: Callable[[FloatArray, FloatArray], None],
+    fill: Callable[[FloatArray, FloatArray, FloatArray], None],
     listed: ListedRows | None = None,
 ) -> SparseMatrix:
     """Rows of a plan with the potentials that make them sum to the mass.
 
-    ``fill`` turns c*_j - u_j, with smallest value zero, into such a row, in place. If only few
-    points can have a weight, ``listed`` says which, and what weights they have. Then dense points
-    are not compared with all others.
+    ``fill`` turns c*_j - u_j, minus its smallest value, into such rows, in place. It gets these
+    rows, their masses and the smallest values. If only few points can have a weight, ``listed``
+    says which, and what weights they have. Then dense points are not compared with all others.
     """
     u = graph.potentials
     costs, queries = costs_and_queries(graph, X_new, metric)
@@ -105,8 +105,9 @@ def transport_rows(
     def weights(block: FloatArray, a: int, b: int) -> FloatArray:
         block -= u
         # Relative to the smallest value of the row, so that far points keep their digits.
-        block -= block.min(axis=1, keepdims=True)
-        fill(block, masses[a:b])
+        lowest = block.min(axis=1, keepdims=True)
+        block -= lowest
+        fill(block, masses[a:b], lowest.ravel())
         return block
 
     return stacked_rows(costs, queries, weights)

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from otgraph.graphs.distances import Neighbors
     from otgraph.solvers.certificate import Certificate
     from otgraph.solvers.verification import Verifiable
-    from otgraph.typing import FloatArray, IntArray, LongArray, Points, PointsLike, SparseMatrix
+    from otgraph.typing import (
+        BoolArray,
+        FloatArray,
+        IntArray,
+        LongArray,
+        Points,
+        PointsLike,
+        SparseMatrix,
+    )
 
 
 class Edges(NamedTuple):
@@ -76,6 +84,11 @@ class BaseGraph(ABC):
         """Component of every point, numbered from 0 in the order of first appearance."""
         return self._components[1]
 
+    @property
+    def dropped(self) -> BoolArray:
+        """Mask of the outliers that were let go, if the graph was built with `outlier_cost`."""
+        return np.zeros(self.n, dtype=np.bool_)
+
     def __repr__(self) -> str:
         """Size and origin on one line."""
         parts = [
@@ -92,6 +105,65 @@ class BaseGraph(ABC):
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
+class BaseTransportGraph(BaseGraph):
+    """What every transport plan knows about the mass of its points."""
+
+    certificate: Certificate
+    potentials: FloatArray
+    mass: FloatArray
+
+    @abstractmethod
+    def _row_sums(self) -> FloatArray:
+        """Sum of the weights of every point."""
+
+    @abstractmethod
+    def _times(self, v: FloatArray) -> FloatArray:
+        """Weights times a vector."""
+
+    @property
+    def mass_kept(self) -> FloatArray:
+        """Mass that a point has in the graph: its row sum, between 0 and ``mass``.
+
+        It is ``mass`` unless the graph was built with `outlier_cost`.
+        """
+        if self.certificate.outlier_cost == np.inf:
+            return self.mass
+        return np.minimum(self._row_sums(), self.mass)
+
+    @property
+    def outlier_scores(self) -> FloatArray:
+        """What a point pays for its edges: large for points that are far from all others.
+
+        The price of an edge is u_i + u_j, and a point pays the mean over its edges, by their
+        weights. With `outlier_cost` it is the unit, and scores are between 0 and 1, which is the
+        score of points without any edge. Otherwise the unit is that of the costs.
+        """
+        sums = self._row_sums()
+        price = self.certificate.outlier_cost
+        unit = price if price < np.inf else 1.0
+        there = self.degrees > 0
+        others = np.divide(self._times(self.potentials), sums, out=np.zeros(self.n), where=there)
+        return np.where(there, np.maximum(self.potentials + others, 0.0) / unit, 1.0)
+
+    @property
+    def dropped(self) -> BoolArray:
+        """Mask of the outliers that were let go, if the graph was built with `outlier_cost`.
+
+        They have no neighbors. Without self-loops they hold all their mass back.
+        """
+        return np.asarray((self.degrees == 0) & (self.certificate.outlier_cost < np.inf))
+
+
+def wanted_sums(
+    mass: FloatArray, potentials: FloatArray, params: Mapping[str, Param]
+) -> FloatArray:
+    """Row sums that a plan should have: the masses without what points hold back."""
+    price = params.get("outlier_cost")
+    if price is None:
+        return mass
+    return np.asarray(mass * np.clip(1.0 - 2.0 * potentials / float(price), 0.0, 1.0))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph(BaseGraph):
     """Symmetric weighted graph on n points; weights are similarities, not distances.
@@ -103,7 +175,8 @@ class Graph(BaseGraph):
     ----------
     weights
         CSR matrix, exactly symmetric, float64, sorted 32-bit indices (64-bit only for huge
-        graphs), no stored zeros. Rows of optimal transport graphs sum to ``mass``.
+        graphs), no stored zeros. Rows of optimal transport graphs sum to ``mass``, or to
+        ``mass_kept``.
     params
         What built the graph, a flat dictionary of plain values; ``params["method"]`` names
         the construction.
@@ -453,8 +526,10 @@ class Graph(BaseGraph):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class TransportGraph(Graph):
+class TransportGraph(Graph, BaseTransportGraph):
     """A transport plan: rows sum to ``mass``, and a certificate says what was proved.
+
+    With `outlier_cost` points may hold mass back, and rows sum to :attr:`mass_kept`.
 
     Parameters
     ----------
@@ -518,3 +593,6 @@ class TransportGraph(Graph):
     def eps(self) -> float:
         """Regularization of the plan."""
         return self.certificate.eps
+
+    def _times(self, v: FloatArray) -> FloatArray:
+        return np.asarray(self.weights @ v)

@@ -63,6 +63,21 @@ def optional(check: Check) -> Check:
     return lambda value, name: None if value is None else check(value, name)
 
 
+def or_word(check: Check, word: str) -> Check:
+    """A check that also accepts a word."""
+
+    def checked_or_word(value: object, name: str) -> object:
+        if not isinstance(value, str):
+            return check(value, name)
+        if value != word:
+            from otgraph.exceptions import invalid
+
+            raise invalid(name, f"must be a positive number or {word!r}, got {value!r}.")
+        return word
+
+    return checked_or_word
+
+
 def flag(value: object, name: str) -> bool:
     """Any value as true or false."""
     return bool(value)

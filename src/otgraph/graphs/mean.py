@@ -273,6 +273,12 @@ class MeanEvidence:
         )
 
 
+NOT_IN_A_MEAN = (
+    "must be None for a mean of plans: each plan holds back another part of the masses, and the "
+    "mean would be feasible for none of them."
+)
+
+
 def mean_graph(
     parts: Iterable[TransportGraph],
     shares: ArrayLike | None = None,
@@ -288,6 +294,8 @@ def mean_graph(
     total = costs = None
     kept = []
     for share, part in zip(weight, parts, strict=True):
+        if np.isfinite(part.certificate.outlier_cost):
+            raise invalid("outlier_cost", NOT_IN_A_MEAN)
         certificate = replace(part.certificate, evidence=None)
         kept.append((certificate, float(share), part.potentials, part.floors, part.params))
         added, its_costs = part.weights * share, part.weights.copy()

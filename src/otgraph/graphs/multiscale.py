@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph.exceptions import invalid
 from otgraph.graphs.keywords import shows
-from otgraph.graphs.mean import mean_graph
+from otgraph.graphs.mean import NOT_IN_A_MEAN, mean_graph
 from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, QuadraticOptions
 from otgraph.graphs.path import checked_values, solved_along
 from otgraph.graphs.quadratic import refuse_both
@@ -88,6 +89,8 @@ def multiscale_graph(
     """
     values, degrees = check_scales(eps, mean_degree)
     chosen = QuadraticOptions.of(multiscale_graph, options)
+    if chosen.outlier_cost is not None:
+        raise invalid("outlier_cost", NOT_IN_A_MEAN)
     problem = TransportProblem(X, chosen, mass=mass, progress=progress, n_jobs=n_jobs)
     params = {}
     if values is not None:

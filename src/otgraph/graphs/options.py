@@ -17,6 +17,7 @@ from otgraph.graphs.keywords import (
     one_of,
     option,
     optional,
+    or_word,
     positive,
     power_of_distance,
     seed,
@@ -32,6 +33,8 @@ Search: TypeAlias = Literal["auto", "exact", "approximate"]
 OnFailure: TypeAlias = Literal["warn", "raise"]
 # A regularization, or "auto".
 Eps: TypeAlias = float | Literal["auto"]
+# What a point without neighbors would cost, "auto", or None if all mass must be shared.
+OutlierCost: TypeAlias = float | Literal["auto"] | None
 Symmetrize: TypeAlias = Literal["union", "average"]
 
 # Used if neither `eps` nor `mean_degree` is given; the same number as in scanpy and UMAP.
@@ -77,6 +80,12 @@ class QuadraticOptions(CostOptions):
     connect: bool | None = option(
         None, "Join all connected components.", optional(flag), unset="no, with a warning"
     )
+    outlier_cost: OutlierCost = option(
+        None,
+        "Let outliers drop out: no edge costs more; auto chooses it.",
+        optional(or_word(positive, AUTO)),
+        unset="no point drops out",
+    )
     tol: float = option(1e-6, "Largest relative error of a row sum.", positive)
     search: Search = option("auto", "How candidate pairs are found.", one_of(Search))
     max_missing: float = option(
@@ -87,6 +96,19 @@ class QuadraticOptions(CostOptions):
     max_iter: int = option(1000, "Limit of Newton steps.", count())
     on_failure: OnFailure = option("warn", "What to do if not converged.", one_of(OnFailure))
     random_state: RandomState = option(0, "Seed of the cells that speed up the search.", seed)
+
+    def __post_init__(self) -> None:
+        """Check every field, and that lonely points are not to be dropped and connected."""
+        super().__post_init__()
+        for name in ("min_degree", "connect"):
+            if self.outlier_cost is not None and (value := getattr(self, name)):
+                from otgraph.exceptions import invalid
+
+                msg = (
+                    f"lets lonely points drop out, and `{name}`={value!r} gives them neighbors: "
+                    "pass one of the two."
+                )
+                raise invalid("outlier_cost", msg)
 
 
 class QuadraticKeywords(TypedDict, total=False):
@@ -99,6 +121,7 @@ class QuadraticKeywords(TypedDict, total=False):
     collapse: bool
     min_degree: int | None
     connect: bool | None
+    outlier_cost: OutlierCost
     tol: float
     search: Search
     max_missing: float

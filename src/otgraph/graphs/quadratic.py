@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.graphs.graph import TransportGraph
-    from otgraph.graphs.options import Eps, OnFailure, Search
+    from otgraph.graphs.options import Eps, OnFailure, OutlierCost, Search
     from otgraph.typing import FloatArray, Metric, PointsLike, RandomState, SparseMatrix
 
 
@@ -37,6 +37,7 @@ def quadratic_ot_graph(
     collapse: bool = QuadraticOptions.collapse,
     min_degree: int | None = QuadraticOptions.min_degree,
     connect: bool | None = QuadraticOptions.connect,
+    outlier_cost: OutlierCost = QuadraticOptions.outlier_cost,
     tol: float = QuadraticOptions.tol,
     search: Search = QuadraticOptions.search,
     max_missing: float = QuadraticOptions.max_missing,
@@ -103,6 +104,14 @@ def quadratic_ot_graph(
     connect
         True joins all connected components in the same way, also clusters that are truly apart.
         False leaves them. By default they are left, with a warning if there are several.
+    outlier_cost
+        Let outliers drop out instead. A point may hold back the share b of its mass for
+        ``outlier_cost / 2 * mass * b**2``. No edge costs more than ``outlier_cost``, in the units
+        of ``eps``, and a point without a neighbor within that cost has no edge at all:
+        ``graph.dropped``. Others keep most of their mass: ``graph.mass_kept``. ``"auto"`` chooses
+        it from the potentials, which are high for outliers. None, the default, lets no point
+        drop out. It excludes `min_degree` and `connect`, which give the lonely
+        neighbors.
     tol
         Largest relative error of a row sum.
     search
@@ -144,7 +153,8 @@ def quadratic_ot_graph(
     eps, mean_degree = check_goal(eps, mean_degree)
     options = QuadraticOptions(
         metric=metric, power=power, normalize=normalize, self_loops=self_loops,
-        collapse=collapse, min_degree=min_degree, connect=connect, tol=tol, search=search,
+        collapse=collapse, min_degree=min_degree, connect=connect, outlier_cost=outlier_cost,
+        tol=tol, search=search,
         max_missing=max_missing, n_candidates=n_candidates, max_iter=max_iter,
         on_failure=on_failure, random_state=random_state,
     )  # fmt: skip
@@ -178,28 +188,50 @@ def refuse_both(eps: object, mean_degree: object) -> None:
 def quadratic_rows(
     graph: TransportGraph, X_new: PointsLike, mass: ArrayLike | None, metric: Metric | None
 ) -> SparseMatrix:
-    """Rows of new points: π*_j = (u* + u_j − c*_j)₊ / ε, with the u* that gives them the mass."""
-    eps = graph.eps
-    listed = ListedRows(
-        rule=lambda masses: transport_below(eps * masses),
-        fill=lambda indptr, values, masses: list_kernels.fill_transport(
-            indptr, values, eps * masses, eps
-        ),
-    )
-    return transport_rows(graph, X_new, mass, metric, partial(_fill, eps=eps), listed)
+    """Rows of new points: π*_j = (u* + u_j − c*_j)₊ / ε, with the u* that gives them the mass.
+
+    With an outlier cost a point holds back the share 2 u*/cost of its mass, as in the graph.
+    """
+    eps, highest = graph.eps, 0.5 * graph.certificate.outlier_cost
+    listed = None
+    if highest == np.inf:  # otherwise rows need not reach their masses
+        listed = ListedRows(
+            rule=lambda masses: transport_below(eps * masses),
+            fill=lambda indptr, values, masses: list_kernels.fill_transport(
+                indptr, values, eps * masses, eps
+            ),
+        )
+    fill = partial(_fill, eps=eps, highest=highest)
+    return transport_rows(graph, X_new, mass, metric, fill, listed)
 
 
-def _fill(excess: FloatArray, mass: FloatArray, eps: float) -> None:
+def _fill(
+    excess: FloatArray, mass: FloatArray, lowest: FloatArray, eps: float, highest: float
+) -> None:
     """Replace t_j ≥ 0, smallest 0, by (v − t_j)₊/ε with the v where these sum to the mass.
 
     Only t_j < ε m can have a positive weight: v = ε m already gives all the mass to the smallest
-    t. With t sorted, the first k have positive weights for v = (ε m + t_1 + … + t_k)/k, where k
-    is the largest number with t_k < v.
+    t. The potential of the row is v plus the lowest c_j − u_j. Where it is positive, the share
+    of the mass that it holds back is this potential over the highest one.
     """
-    for row, m in zip(excess, mass, strict=True):
+    for row, m, low in zip(excess, mass, lowest, strict=True):
         near = np.sort(row[row < eps * m])
-        levels = (eps * m + np.cumsum(near)) / np.arange(1, len(near) + 1)
-        level = levels[np.count_nonzero(near < levels) - 1]
+        level = _level(near, eps * m)
+        if level + low > 0.0:
+            rate = eps * m / highest
+            level = _level(near, eps * m - rate * low, rate)
         np.subtract(level, row, out=row)
         np.maximum(row, 0.0, out=row)
         row /= eps
+
+
+def _level(near: FloatArray, total: float, rate: float = 0.0) -> float:
+    """The v with Σ (v − t_j)₊ + rate v = total for sorted t_j with t_1 = 0; 0 if there is none.
+
+    The first k have positive weights for v = (total + t_1 + … + t_k) / (k + rate), where k is the
+    largest number with t_k < v.
+    """
+    if total <= 0.0:
+        return 0.0
+    levels = (total + np.cumsum(near)) / (np.arange(1, len(near) + 1) + rate)
+    return float(levels[np.count_nonzero(near < levels) - 1])

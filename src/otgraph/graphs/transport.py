@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -27,7 +28,13 @@ from otgraph.exceptions import (
 )
 from otgraph.graphs.copies import collapsed
 from otgraph.graphs.graph import TransportGraph
-from otgraph.graphs.options import DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
+from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
+from otgraph.graphs.outliers import (
+    HIGHER,
+    chosen_outlier_cost,
+    guessed_outlier_cost,
+    with_chosen_cost,
+)
 from otgraph.solvers import (
     Effort,
     Goal,
@@ -50,6 +57,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.costs import Cost
+    from otgraph.graphs.graph import BaseGraph
     from otgraph.graphs.options import QuadraticOptions
     from otgraph.typing import (
         BoolArray,
@@ -98,7 +106,9 @@ class TransportProblem:
         given, checked = X, check(X, options.metric)
         X, mass, self.copies = collapsed(checked, options, mass)
         self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
-        mass = check_mass(mass, X.shape[0], self_loops=options.self_loops)
+        # A point that may hold mass back can be as heavy as it likes, too.
+        keeps = options.self_loops or options.outlier_cost is not None
+        mass = check_mass(mass, X.shape[0], self_loops=keeps)
         self.cost = make_cost(
             X,
             **options.cost(),
@@ -165,7 +175,12 @@ class TransportProblem:
         if start is None:
             k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
             start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
-        return self._judged(solve(self.screener, goal, start))
+        if self.options.outlier_cost != AUTO:
+            return self._judged(solve(self.screener, goal, start))
+        effort = Effort()
+        guess = chosen_outlier_cost(start.problem.start(goal.target))
+        goal, start = with_chosen_cost(self.screener, goal, start, guess, effort)
+        return self._judged(_after(effort, solve(self.screener, goal, start)))
 
     def _checked_start(self, u0: ArrayLike) -> FloatArray:
         if self.copies is None:
@@ -186,13 +201,21 @@ class TransportProblem:
         if self.wish.min_degree > mean_degree:
             msg = f"must be at most `mean_degree`={mean_degree:g}, got {self.wish.min_degree!r}."
             raise invalid("min_degree", msg)
-        solution = solve_for_degree(
-            self.screener,
-            mean_degree,
-            self._goal(1.0),
-            self.wish,
-            n_candidates=self.n_candidates or enough,
-        )
+        goal, n_candidates = self._goal(1.0), self.n_candidates or enough
+
+        def solved(goal: Goal) -> Solution:
+            return solve_for_degree(
+                self.screener, mean_degree, goal, self.wish, n_candidates=n_candidates
+            )
+
+        if self.options.outlier_cost == AUTO:
+            price = guessed_outlier_cost(self.cost, mean_degree)
+            first = solved(replace(goal, outlier_cost=HIGHER * price))
+            effort, at_eps = Effort.behind(first.certificate), goal.at(first.certificate.eps)
+            chosen, _ = with_chosen_cost(self.screener, at_eps, first.state, price, effort)
+            solution = _after(effort, solved(chosen))
+        else:
+            solution = solved(goal)
         if abs(solution.mean_degree / mean_degree - 1.0) > DEGREE_WARNING:
             msg = (
                 f"No `eps` was found that gives `mean_degree`={mean_degree:g}; the nearest graph "
@@ -205,6 +228,8 @@ class TransportProblem:
     def _wish(self, default_degree: int) -> Wish:
         """The minimum flows that the options ask for."""
         asked = self.options.min_degree
+        if self.options.outlier_cost is not None:
+            default_degree = 0  # the lonely drop out instead
         return Wish(
             min_degree=default_degree if asked is None else asked,
             connect=bool(self.options.connect),
@@ -212,7 +237,7 @@ class TransportProblem:
         )
 
     def _goal(self, eps: float) -> Goal:
-        options = self.options
+        options, price = self.options, self.options.outlier_cost
         return Goal(
             eps=eps,
             mass=self.mass,
@@ -221,6 +246,8 @@ class TransportProblem:
             max_iter=options.max_iter,
             max_missing=options.max_missing,
             seed=self.seed,
+            # If it is to be chosen, `with_chosen_cost` does that.
+            outlier_cost=np.inf if price is None or price == AUTO else float(price),
         )
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
@@ -270,6 +297,7 @@ class TransportProblem:
             # The masses or the allowed pairs may leave no room for the default.
             "min_degree": min(self.wish.min_degree, int(np.min(solution.plan.degrees))),
             "connect": self.wish.connect,
+            "outlier_cost": _finite_or_none(solution.certificate.outlier_cost),
             **params,
         }
 
@@ -283,10 +311,13 @@ class TransportProblem:
         half = sp.coo_matrix((floors.flows, (i, j)), shape=shape).tocsr()
         return sp.csr_matrix(half + half.T)
 
-    def report_components(self, graph: HasComponents) -> None:
-        """Warn about several components unless `connect` was given."""
-        if self.options.connect is None and graph.n_connected > 1:
-            message = _components_message(graph, self.wish.min_degree)
+    def report_components(self, graph: BaseGraph) -> None:
+        """Warn about several components unless `connect` was given; outliers do not count."""
+        n_groups = graph.n_connected - int(np.count_nonzero(graph.dropped))
+        if self.options.connect is None and n_groups > 1:
+            message = _components_message(
+                graph, self.wish.min_degree, soft=self.options.outlier_cost is not None
+            )
             warnings.warn(message, DisconnectedWarning, stacklevel=3)
 
     def in_given_order(self, values: NDArray[T]) -> NDArray[T]:
@@ -356,15 +387,35 @@ def default_min_degree(mean_degree: float) -> int:
 NAMED_COMPONENTS = 5  # in a warning
 
 
-def _components_message(graph: HasComponents, min_degree: int) -> str:
+def _components_message(graph: BaseGraph, min_degree: int, *, soft: bool) -> str:
     joins_small = "" if min_degree else "`min_degree=4` to join only the small ones, "
-    sizes = np.sort(np.bincount(graph.component_labels))[::-1]
+    kept = graph.component_labels[~graph.dropped]
+    sizes = np.sort(np.unique(kept, return_counts=True)[1])[::-1]
     named = ", ".join(f"{size:,}" for size in sizes[:NAMED_COMPONENTS])
+    advice = f"Pass `connect=True` to join them, {joins_small}or"
+    if soft:
+        advice = "Raise `outlier_cost` to join them, or pass"
     return (
-        f"The graph has {graph.n_connected:,} connected components (of {named}"
-        f"{', ...' if len(sizes) > NAMED_COMPONENTS else ''} points). Pass `connect=True` to join "
-        f"them, {joins_small}or `connect=False` if they are apart."
+        f"The graph has {len(sizes):,} connected components (of {named}"
+        f"{', ...' if len(sizes) > NAMED_COMPONENTS else ''} points). {advice} "
+        "`connect=False` if they are apart."
     )
+
+
+def _after(effort: Effort, solution: Solution) -> Solution:
+    """The solution, with the work that came before it."""
+    effort.add(Effort.behind(solution.certificate))
+    certificate = replace(
+        solution.certificate,
+        n_steps=effort.steps,
+        n_screens=effort.screens,
+        history=tuple(effort.history),
+    )
+    return replace(solution, certificate=certificate)
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if value < np.inf else None
 
 
 def report_duplicates(graph: HasComponents, elsewhere: BoolArray) -> None:

@@ -56,7 +56,7 @@ class Clustering:
     ----------
     labels
         Cluster of every point, numbered from 0 by falling size; -1 for points of fragments that
-        no edge connects to a cluster.
+        no edge connects to a cluster, and for outliers that the graph has dropped.
     n_clusters
         Number of clusters.
     eigenvalues
@@ -98,7 +98,8 @@ def cluster(
 
     Eigenvectors that live on few points are left out: with them, fragments of a few points would
     be clusters, and large groups would be merged. Points of a fragment get the cluster to which
-    their edges lead. Without such an edge they have the label -1, with a warning.
+    their edges lead. Without such an edge they have the label -1, with a warning. Outliers that
+    a graph with `outlier_cost` has dropped have it without a warning, and take no part.
 
     Parameters
     ----------
@@ -131,7 +132,8 @@ def cluster(
     >>> found.n_clusters, np.bincount(found.labels)
     (2, array([30, 30]))
     """
-    graph = as_graph(graph)
+    whole = as_graph(graph)
+    graph, kept = _without_dropped(whole)
     k = None if n_clusters is None else _checked_number(n_clusters, "n_clusters", graph.n)
     most = min(check_count(max_clusters, "max_clusters"), graph.n) if k is None else k
     tol, seed = check_positive(tol, "tol"), check_seed(random_state)
@@ -146,7 +148,22 @@ def cluster(
         labels = _numbered(_followed_edges(graph, labels))
     _warn(graph, k, labels)
     values = np.array([mode.value for mode in used[: most + SPARE_MODES[0]]])
-    return Clustering(labels, k, values, coordinates)
+    if graph is whole:
+        return Clustering(labels, k, values, coordinates)
+    every_label, every_row = np.full(whole.n, -1, dtype=np.int32), np.zeros((whole.n, k))
+    every_label[kept], every_row[kept] = labels, coordinates
+    return Clustering(every_label, k, values, every_row)
+
+
+def _without_dropped(graph: Graph) -> tuple[Graph, LongArray]:
+    """The graph without outliers that were let go, and the points that are left."""
+    kept = np.flatnonzero(~graph.dropped)
+    if len(kept) == graph.n:
+        return graph, kept
+    if not len(kept):
+        msg = "has no edge: all points were dropped. Build it with a larger `outlier_cost`."
+        raise invalid("graph", msg)
+    return Graph(graph.weights[kept][:, kept].tocsr()), kept
 
 
 @dataclass(frozen=True, eq=False)

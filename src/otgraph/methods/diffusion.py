@@ -54,7 +54,8 @@ def denoise(
 
     as MAGIC imputes gene expression (van Dijk et al. 2018; Matsumoto et al. 2022, section 3.3).
     Products are computed as P(P(PX)); no power of P is formed. The graph need not come from X:
-    you can build it on principal components and denoise counts.
+    you can build it on principal components and denoise counts. A point without any edge, such as
+    an outlier that a graph with `outlier_cost` has dropped, keeps its own values.
 
     Parameters
     ----------

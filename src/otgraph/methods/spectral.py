@@ -131,7 +131,8 @@ def eigenmaps(
     then embedded separately: column j holds the j-th eigenvector of each component. Coordinates
     of different components cannot be compared, and a warning is given. Components lie on top of
     each other, all around the origin: to find groups use :func:`otgraph.cluster`, which tells
-    them apart.
+    them apart. Outliers that a graph with `outlier_cost` has dropped are placed at the origin, and
+    do not count as components.
 
     Parameters
     ----------
@@ -236,13 +237,14 @@ def _with_fixed_signs(vectors: FloatArray) -> FloatArray:
 
 
 def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
-    if graph.n_connected > 1:
-        sizes = np.bincount(graph.component_labels)
+    kept = graph.component_labels[~graph.dropped]
+    sizes = np.unique(kept, return_counts=True)[1]
+    if len(sizes) > 1:
         small = int(np.count_nonzero(sizes <= k))
         msg = (
-            f"The graph has {graph.n_connected} connected components; the largest has "
-            f"{sizes.max()} of {graph.n} points. Each is embedded separately, and {small} of them "
-            f"have too few points for {k} coordinates. Build the graph with `connect=True`, a "
+            f"The graph has {len(sizes)} connected components; the largest has "
+            f"{sizes.max()} of {len(kept)} points. Each is embedded separately, and {small} of "
+            f"them have too few points for {k} coordinates. Build the graph with `connect=True`, a "
             "larger `eps` or more neighbors to connect them."
         )
         warnings.warn(msg, DisconnectedWarning, stacklevel=3)

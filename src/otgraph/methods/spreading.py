@@ -69,7 +69,7 @@ class LabelSpread:
     classes
         The classes in sorted order.
     unreachable
-        Mask of the points that no label reaches.
+        Mask of the points that no label reaches, among them outliers that the graph has dropped.
     log_mass
         Logarithm of the sum over the classes before rows were scaled to one. It is small far from
         labels, and ``-inf`` where no label reaches.

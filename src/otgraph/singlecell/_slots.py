@@ -20,6 +20,7 @@ from otgraph.graphs import Graph, MultiscaleGraph, TransportGraph
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._records import certificate_text, certificates_of_text
 from otgraph.graphs.constructions import CONSTRUCTIONS
+from otgraph.graphs.graph import wanted_sums
 from otgraph.graphs.mean import mean_certificate
 from otgraph.singlecell._adata import check_adata, check_key, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
@@ -306,9 +307,10 @@ def _is_stale(
     if potentials is None:
         return False
     mass = np.asarray(potentials[:, -2 if has_copies else -1])
+    wanted = wanted_sums(mass, np.asarray(potentials[:, 0]), params)
     sums = np.asarray(weights.sum(axis=1)).ravel()
     allowed = STALE_FACTOR * float(params.get("marginal_error") or 0.0) + STALE_ROUNDING
-    return bool(np.any(np.abs(sums - mass) > allowed * mass))
+    return bool(np.any(np.abs(sums - wanted) > allowed * mass))
 
 
 def _stale_message(

@@ -6,7 +6,7 @@ from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.degree import solve_for_degree
 from otgraph.solvers.floors import Floors, Wish, finished
 from otgraph.solvers.room import near_pairs, require_room_for_solution
-from otgraph.solvers.rounds import solve
+from otgraph.solvers.rounds import approach, solve
 from otgraph.solvers.screening import Screener
 from otgraph.solvers.state import Effort, Goal, Solution, State, first_state
 from otgraph.solvers.verification import Verification
@@ -23,6 +23,7 @@ __all__ = [
     "Status",
     "Verification",
     "Wish",
+    "approach",
     "finished",
     "first_state",
     "near_pairs",

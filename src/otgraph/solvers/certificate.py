@@ -66,11 +66,13 @@ class Certificate:
     status
         ``"exact"``, ``"exact_on_candidates"`` or ``"not_converged"``.
     marginal_error
-        Largest ``|row sum - mass| / mass`` of the plan that is returned.
+        Largest ``|row sum - mass| / mass`` of the plan that is returned. With `outlier_cost`, what
+        the potentials let a point hold back counts as a part of its row sum.
     duality_gap
-        Primal value of a plan with the exact marginals minus the dual value of the
-        potentials, relative to the primal value. With status ``"exact_on_candidates"`` it is the
-        gap among the candidate pairs. Infinite if no such plan was found.
+        Primal value of a plan with the exact marginals (with none above the masses, if points may
+        hold mass back) minus the dual value of the potentials, relative to the primal value. With
+        status ``"exact_on_candidates"`` it is the gap among the candidate pairs. Infinite if no
+        such plan was found.
     pairs_checked
         Pairs (each counted once) for which ``u_i + u_j <= c_ij`` was decided or proved.
     violations
@@ -97,6 +99,8 @@ class Certificate:
         Largest share of the mass of a row that the pairs without a weight would have at these
         potentials, a proven bound; zero if all pairs were kept. Only entropic plans leave pairs
         out. Above the tolerance the status is ``"exact_on_candidates"``.
+    outlier_cost
+        Price at which points may hold mass back in the solved problem; infinite if they may not.
     reason
         Why the status is ``"not_converged"`` and what may help; empty otherwise.
     history
@@ -120,6 +124,7 @@ class Certificate:
     n_floors: int = 0
     floor_share: float = 0.0
     dropped_share: float = 0.0
+    outlier_cost: float = math.inf
     reason: Reason = Reason.NONE
     history: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
     evidence: Verifiable | None = field(default=None, repr=False, compare=False)
@@ -204,6 +209,8 @@ class Certificate:
                 f"  subject to {self.n_floors:,} minimum flows, which carry "
                 f"{_percent(self.floor_share)} of the mass"
             )
+        if self.outlier_cost < math.inf:
+            lines.append(f"  points may hold mass back: outlier cost {self.outlier_cost:.6g}")
         return "\n".join(lines)
 
     @property

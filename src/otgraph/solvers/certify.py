@@ -50,7 +50,7 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
         missing = missing_pairs(screener.cost, goal, state.u, plan)
     certificate = Certificate(
         status=status,
-        marginal_error=plan_error(plan, goal),
+        marginal_error=plan_error(plan, goal, state.u),
         duality_gap=gap,
         pairs_checked=max(screen.pairs_checked if screen else 0, missing.pairs_checked),
         violations=violations,
@@ -60,6 +60,7 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
         missing_pairs=missing.estimate,
         missing_pairs_bound=missing.bound,
         n_edges=int(np.sum(plan.degrees)) // 2,
+        outlier_cost=goal.outlier_cost,
         reason=reason,
         history=tuple(effort.history),
     )
@@ -75,10 +76,13 @@ def _verdict(goal: Goal, state: State, effort: Effort, gap: float) -> tuple[Stat
     return (Status.EXACT if complete else Status.EXACT_ON_CANDIDATES), Reason.NONE
 
 
-def plan_error(plan: TransportPlan, goal: Goal) -> float:
-    """Largest relative error of a row sum; without self-loops the diagonal does not count."""
+def plan_error(plan: TransportPlan, goal: Goal, u: FloatArray) -> float:
+    """Largest relative error of a row sum; without self-loops the diagonal does not count.
+
+    What a point holds back counts like what it shares.
+    """
     row_sums = plan.row_sums if goal.self_loops else plan.row_sums - plan.loops
-    return marginal_error(row_sums, goal.mass)
+    return marginal_error(row_sums + goal.held_back(u), goal.mass)
 
 
 def _polished(goal: Goal, state: State, effort: Effort) -> tuple[State, TransportPlan, float]:
@@ -96,29 +100,44 @@ def _polished(goal: Goal, state: State, effort: Effort) -> tuple[State, Transpor
             effort.steps += result.n_steps
             effort.history.append(result.errors)
         plan = state.problem.plan(state.u, goal.eps)
-        gap = duality_gap(plan, state.u, goal.eps, goal.mass, tol)
+        gap = duality_gap(plan, state.u, goal, tol)
         if np.isfinite(gap):
             break
     return state, plan, gap
 
 
-def duality_gap(
-    plan: TransportPlan,
-    u: FloatArray,
-    eps: float,
-    mass: FloatArray,
-    tol: float = FEASIBLE_TOL,
-) -> float:
+def duality_gap(plan: TransportPlan, u: FloatArray, goal: Goal, tol: float = FEASIBLE_TOL) -> float:
     """Primal value of a feasible plan minus the dual value of ``u``, relative to the former.
 
     The plan of ``u`` meets the marginals only within the solver's tolerance. It is scaled to
-    pi_ij (1 + w_i + w_j), with w from a linear system, to meet them within ``tol``. The
-    result is infinite if this fails or if an entry could become negative.
+    pi_ij (1 + w_i + w_j) to meet them. The result is infinite if this fails or if an entry could
+    become negative.
     """
+    eps, mass = goal.eps, goal.mass
+    w = _within_masses(plan, mass) if goal.soft else _on_masses(plan, mass, tol)
+    if w is None or np.min(w) < -0.5:
+        return np.inf
+    primal = plan.primal_value(w, eps)
+    dual = 2.0 * float(np.sum(u * mass)) - 0.5 * eps * plan.square_sum
+    if goal.soft:
+        row_sums = plan.row_sums
+        held = mass - row_sums - plan.product(w, row_sums + plan.loops)
+        primal += goal.highest * float(np.sum(held**2 / mass))
+        dual -= goal.highest * float(np.sum(goal.held_back(u) ** 2 / mass))
+    return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
+
+
+def _within_masses(plan: TransportPlan, mass: FloatArray) -> FloatArray:
+    """Factors that keep row sums r_i up to the masses: r_i (1 + w_i) = m_i x (2 - x) <= m_i."""
+    return -np.maximum(plan.row_sums / mass - 1.0, 0.0)
+
+
+def _on_masses(plan: TransportPlan, mass: FloatArray, tol: float) -> FloatArray | None:
+    """Factors that bring row sums to the masses within ``tol``, from a linear system."""
     row_sums = plan.row_sums
     diagonal = row_sums + plan.loops
     if np.any(diagonal <= 0.0):
-        return np.inf
+        return None
     w, missing = np.zeros_like(mass), mass - row_sums
     for _ in range(FEASIBLE_SOLVES):  # each solve corrects the residual of the one before
         missed = float(np.max(np.abs(missing) / mass))
@@ -134,8 +153,4 @@ def duality_gap(
         )
         w += step
         missing = mass - row_sums - plan.product(w, diagonal)
-    if np.max(np.abs(missing) / mass) > tol or np.min(w) < -0.5:
-        return np.inf
-    primal = plan.primal_value(w, eps)
-    dual = 2.0 * float(np.sum(u * mass)) - 0.5 * eps * plan.square_sum
-    return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
+    return w if np.max(np.abs(missing) / mass) <= tol else None

@@ -252,7 +252,7 @@ class _WithFloors:
         goal, flows = self._whole_goal, self.floors.flows
         certificate = replace(
             solution.certificate,
-            marginal_error=plan_error(plan, goal),
+            marginal_error=plan_error(plan, goal, solution.u),
             n_edges=int(np.sum(plan.degrees)) // 2,
             n_floors=len(flows),
             floor_share=float(2.0 * np.sum(flows) / np.sum(goal.mass)),

@@ -190,8 +190,9 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
     """New candidates: all pairs that a solution within the slack of ``u`` could use."""
     degrees = np.maximum(state.problem.hessian(state.u).degrees, 1.0)
     slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * goal.target / degrees
+    slack = np.minimum(slack, np.maximum(goal.highest - state.u, 0.0))  # no solution is above
     screen = screener.screen(state.u, slack, prune=prune)
-    problem = screener.cost.restrict(screen.pairs, state.problem.diagonal)
+    problem = goal.softened(screener.cost.restrict(screen.pairs, state.problem.diagonal))
     return replace(state, problem=problem, screen=screen, k=None)
 
 
@@ -274,7 +275,7 @@ def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> S
 
 def refuse_infeasible(cost: Cost, goal: Goal) -> None:
     """Raise if the allowed pairs cannot carry the masses, possible for given candidates only."""
-    if not goal.self_loops and (unplaceable := cost.unplaceable(goal.mass)).any():
+    if not (goal.self_loops or goal.soft) and (unplaceable := cost.unplaceable(goal.mass)).any():
         raise InfeasibleError(_infeasible_message(cost.order[unplaceable]))
 
 

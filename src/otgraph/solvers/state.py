@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph.costs.soft import with_held_back
 from otgraph.solvers.certificate import Reason
 from otgraph.solvers.newton import marginal_error
 
@@ -46,6 +47,8 @@ class Goal:
         Seed of the rows from which missing pairs are estimated.
     floors
         Minimum flows that are subtracted from ``mass`` and added to costs, if there are any.
+    outlier_cost
+        Price of mass that a point holds back; infinite if none may be.
     """
 
     eps: float
@@ -56,11 +59,30 @@ class Goal:
     max_missing: float = np.inf
     seed: int = 0
     floors: Floors | None = None
+    outlier_cost: float = np.inf
 
     @property
     def target(self) -> FloatArray:
         """Wanted row sums of (u_i + u_j - c_ij)_+."""
         return self.eps * self.mass
+
+    @property
+    def soft(self) -> bool:
+        """Whether points may hold mass back; then no candidates are too few."""
+        return self.outlier_cost < np.inf
+
+    @property
+    def highest(self) -> float:
+        """Potential at which a point holds all its mass back; infinite if it may not."""
+        return 0.5 * self.outlier_cost
+
+    def held_back(self, u: FloatArray) -> FloatArray:
+        """Mass that the points hold back at these potentials."""
+        return self.mass * np.maximum(u, 0.0) / self.highest
+
+    def softened(self, problem: Restricted) -> Restricted:
+        """The problem on some pairs in which points hold back what this goal lets them."""
+        return with_held_back(problem, self.target, self.highest)
 
     def at(self, eps: float) -> Goal:
         """The same for another eps."""
@@ -75,7 +97,8 @@ class State:
     ----------
     problem
         The problem on the candidates. Without self-loops its diagonal is the price of unplaced
-        mass, which keeps the problem feasible if there are too few candidates.
+        mass, which keeps the problem feasible if there are too few candidates. Where points may
+        hold mass back it always is.
     u
         Potentials.
     reach
@@ -97,7 +120,9 @@ class State:
         diagonal = np.zeros(self.problem.n)
         if not goal.self_loops:
             diagonal = OVERFLOW_PRICE * (self.reach + goal.target)
-        return replace(self, problem=self.problem.with_diagonal(diagonal))
+            if goal.soft:
+                diagonal = np.full_like(diagonal, np.inf)
+        return replace(self, problem=goal.softened(self.problem.with_diagonal(diagonal)))
 
     def on(self, other: State) -> State:
         """The same potentials and prices on the pairs of another state, with nothing evaluated."""

@@ -77,7 +77,7 @@ class Verification:
     pairs_checked
         Pairs whose cost was computed.
     marginal_error
-        Largest relative error of a row sum, over all rows.
+        Largest relative error of a row sum, over all rows; what a point holds back counts.
     wrong_weights
         Entries of the checked rows that differ from the weights of the potentials by more than
         rounding.
@@ -145,6 +145,9 @@ def _compared(
         checked += int(np.count_nonzero(finite))
         total += float(np.sum(cost, where=finite))
     row_sums = np.asarray(evidence.weights.sum(axis=1)).ravel()
+    # What a point holds back is not in the graph: m_i u_i over half the outlier cost, for u_i > 0.
+    held_back = np.maximum(evidence.potentials, 0.0) / (0.5 * certificate.outlier_cost)
+    row_sums = row_sums + evidence.mass * held_back
     error = float(np.max(np.abs(row_sums - evidence.mass) / evidence.mass))
     problems = []
     if (evidence.weights != evidence.weights.T).nnz:
