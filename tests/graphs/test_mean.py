@@ -246,3 +246,12 @@ def test_what_does_not_belong_together_is_not_saved(path, tmp_path, change, matc
     mean = path.mean()
     with pytest.raises(ValueError, match=match):
         replace(mean, **change(mean)).save(tmp_path / "bad.otg")
+
+
+def test_points_that_may_drop_out_are_refused(rng):
+    X = rng.normal(size=(60, 3))
+    with pytest.raises(ValueError, match="`outlier_cost` must be None for a mean of plans"):
+        otgraph.multiscale_graph(X, outlier_cost=0.5)
+    path = otgraph.eps_path(X, [0.1, 1.0], outlier_cost=0.5)
+    with pytest.raises(ValueError, match="`outlier_cost` must be None for a mean of plans"):
+        path.mean()
