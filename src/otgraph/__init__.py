@@ -22,11 +22,13 @@ if TYPE_CHECKING:
         singlecell,
     )
     from otgraph.graphs import (
+        CrossGraph,
         Doubt,
         EpsChoice,
         EpsPath,
         Graph,
         IntrinsicDimension,
+        LabelTransfer,
         TransportGraph,
         entropic_ot_graph,
         eps_path,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
         load_graph,
         magic_graph,
         quadratic_ot_graph,
+        transport_graph,
     )
     from otgraph.methods import (
         Clustering,
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Certificate",
     "Clustering",
+    "CrossGraph",
     "Doubt",
     "Embedding",
     "EpsChoice",
@@ -62,6 +66,7 @@ __all__ = [
     "Graph",
     "IntrinsicDimension",
     "LabelSpread",
+    "LabelTransfer",
     "Reason",
     "Status",
     "TransportGraph",
@@ -90,6 +95,7 @@ __all__ = [
     "singlecell",
     "spread_labels",
     "subspace_angle",
+    "transport_graph",
 ]
 
 

@@ -9,6 +9,8 @@ from otgraph._optional import lazily
 if TYPE_CHECKING:
     from otgraph.graphs.choice import Doubt, EpsChoice
     from otgraph.graphs.dimension import IntrinsicDimension, intrinsic_dimension
+    from otgraph.graphs.cross import transport_graph
+    from otgraph.graphs.cross_graph import Both, CrossGraph, LabelTransfer
     from otgraph.graphs.distances import Neighbors
     from otgraph.graphs.entropic import entropic_ot_graph
     from otgraph.graphs.graph import Graph, TransportGraph
@@ -19,11 +21,14 @@ if TYPE_CHECKING:
     from otgraph.graphs.quadratic import quadratic_ot_graph
 
 __all__ = [
+    "Both",
+    "CrossGraph",
     "Doubt",
     "EpsChoice",
     "EpsPath",
     "Graph",
     "IntrinsicDimension",
+    "LabelTransfer",
     "Neighbors",
     "TransportGraph",
     "entropic_ot_graph",
@@ -34,12 +39,12 @@ __all__ = [
     "load_graph",
     "magic_graph",
     "quadratic_ot_graph",
+    "transport_graph",
 ]
 
 # Loaded when first used: the table of constructions is read by programs that build no graph.
 _HOMES = (
-    "graph", "io", "distances", "choice", "path", "dimension", "quadratic", "entropic", "kernels",
-    "magic",
+    "graph", "io", "distances", "choice", "path", "dimension", "quadratic", "entropic", "kernels", "magic", "cross_graph", "cross",
 )  # fmt: skip
 
 

@@ -22,25 +22,37 @@ import os
 import struct
 import sys
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from otgraph._atomic import replacing
-from otgraph._validation import check_csr
 from otgraph.exceptions import FormatError, argument_error
 from otgraph.graphs._canonical import plain_params
+from otgraph.graphs._stored import (
+    check_numbers,
+    check_points_of,
+    check_rows,
+    csr_arrays,
+    csr_of,
+    float64,
+    point_arrays,
+    points_of,
+    refuse,
+)
+from otgraph.graphs.cross_graph import Both, CrossGraph
 from otgraph.graphs.graph import Graph, TransportGraph
 from otgraph.solvers.certificate import Certificate, Reason, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from otgraph.typing import Array, Points, SparseMatrix
 
     # What JSON holds, as far as it is known.
     Record = Mapping[str, Any]
+
+Read = TypeVar("Read")
 
 MAGIC = b"\x89OTG\r\n\x1a\n"
 VERSION = 1
@@ -49,13 +61,14 @@ DIGEST_BYTES = 32
 TYPES = ("<f8", "<i4", "<i8")  # all arrays of a graph
 MOST_HEADER_BYTES = 1 << 24  # JSON of this size is parsed in a second; a true header has kilobytes
 MOST_DIMENSIONS = 2
+SIDES = ("x", "y")  # endings of the names of arrays between two clouds
 # What code that expects a graph raises for anything else.
 UNFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 CHUNK_BYTES = 1 << 24  # bytes hashed or read at once, so that Ctrl-C works
 
 
 def save_graph(
-    graph: Graph,
+    graph: Graph | CrossGraph,
     path: str | os.PathLike[str],
     *,
     include_points: bool = True,
@@ -65,7 +78,7 @@ def save_graph(
     arrays = dict(_arrays_of(graph, include_points))
     header = _encoded_header(graph, arrays)
     try:
-        _graph_of(json.loads(header), arrays)
+        (_cross_of if isinstance(graph, CrossGraph) else _graph_of)(json.loads(header), arrays)
     except (FormatError, ValueError) as error:
         msg = f"This graph cannot be saved, because its file could not be loaded. {error}"
         raise argument_error(ValueError, "graph", msg) from error
@@ -98,6 +111,17 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     ...     otgraph.load_graph(path)
     Graph(n=3, edges=2, mean_degree=1.333, method='knn')
     """
+    return _loaded(path, _graph_of)
+
+
+def load_cross_graph(path: str | os.PathLike[str]) -> CrossGraph:
+    """Plan between two clouds from a file; see :meth:`CrossGraph.load`."""
+    return _loaded(path, _cross_of)
+
+
+def _loaded(
+    path: str | os.PathLike[str], read: Callable[[Record, Mapping[str, Array]], Read]
+) -> Read:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _read_header(file, size)
@@ -106,12 +130,12 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
                 entry["name"]: _read_array(file, entry)
                 for entry in _checked_table(header["arrays"], size - file.tell())
             }
-            return _graph_of(header, arrays)
+            return read(header, arrays)
         except FormatError:
             raise
         # The checksums are right, so the file is not damaged, but it is not a graph.
         except UNFIT as error:
-            _refuse(f"its contents do not describe a graph ({error})", error)
+            refuse(f"its contents do not describe a graph ({error})", error)
 
 
 def certificate_text(certificate: Certificate) -> str:
@@ -124,35 +148,28 @@ def certificate_of_text(text: str) -> Certificate:
     return _certificate_of(json.loads(text))
 
 
-def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, Array]]:
-    yield from _csr_arrays("weights", graph.weights)
+def _arrays_of(graph: Graph | CrossGraph, include_points: bool) -> Iterator[tuple[str, Array]]:
+    yield from csr_arrays("weights", graph.weights)
+    if isinstance(graph, CrossGraph):
+        for place, side in enumerate(SIDES):
+            yield f"potentials.{side}", float64(graph.potentials[place])
+            yield f"mass.{side}", float64(graph.mass[place])
+            if include_points and graph.points is not None:
+                yield from point_arrays(f"points.{side}", graph.points[place])
+        return
     if isinstance(graph, TransportGraph):
-        yield "potentials", _float64(graph.potentials)
-        yield "mass", _float64(graph.mass)
+        yield "potentials", float64(graph.potentials)
+        yield "mass", float64(graph.mass)
         if graph.floors is not None:
-            yield from _csr_arrays("floors", graph.floors)
+            yield from csr_arrays("floors", graph.floors)
     if graph.edge_costs is not None:
-        yield "edge_costs", _float64(graph.edge_costs)
+        yield "edge_costs", float64(graph.edge_costs)
     if not include_points or graph.points is None:
         return
-    if sp.issparse(graph.points):
-        yield from _csr_arrays("points", graph.points)
-    else:
-        yield "points", _float64(graph.points)
+    yield from point_arrays("points", graph.points)
 
 
-def _csr_arrays(name: str, csr: SparseMatrix) -> Iterator[tuple[str, Array]]:
-    yield f"{name}.data", _float64(csr.data)
-    for part in ("indices", "indptr"):
-        indices = getattr(csr, part)
-        yield f"{name}.{part}", np.ascontiguousarray(indices, dtype=f"<i{indices.itemsize}")
-
-
-def _float64(array: object) -> Array:
-    return np.ascontiguousarray(array, dtype="<f8")
-
-
-def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
+def _encoded_header(graph: Graph | CrossGraph, arrays: Mapping[str, Array]) -> bytes:
     table = [
         {
             "name": name,
@@ -162,12 +179,20 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
         }
         for name, array in arrays.items()
     ]
-    certificate = graph.certificate.record() if isinstance(graph, TransportGraph) else None
-    points = graph.points if "points.data" in arrays else None
+    certificate = None if not hasattr(graph, "certificate") else graph.certificate.record()
+    clouds: dict[str, Any] = {"points": graph.points}
+    if isinstance(graph, CrossGraph):
+        clouds = {
+            f"points.{side}": cloud
+            for side, cloud in zip(SIDES, graph.points or (None, None), strict=True)
+        }
     header = {
         "params": _encoded(plain_params(graph.params)),
         "certificate": certificate and _encoded(certificate),
-        "points_shape": None if points is None else list(points.shape),
+        **{
+            f"{key}_shape": list(points.shape) if f"{key}.data" in arrays else None
+            for key, points in clouds.items()
+        },
         "arrays": table,
     }
     # Escapes, because a name may hold half a character, which UTF-8 does not have.
@@ -198,34 +223,34 @@ def _decoded_value(value: object) -> Any:
 def _read_header(file: BinaryIO, size: int) -> Record:
     prelude = file.read(PRELUDE.size)
     if prelude[: len(MAGIC)] != MAGIC[: len(prelude)] or not prelude:
-        _refuse("it does not begin as one")
+        refuse("it does not begin as one")
     if size < PRELUDE.size + DIGEST_BYTES:
-        _refuse(f"it ends after {size} bytes, within its first fields")
+        refuse(f"it ends after {size} bytes, within its first fields")
     _, version, length = PRELUDE.unpack(prelude)
     if version > VERSION:
-        _refuse(
+        refuse(
             f"it has format version {version} and this package reads up to {VERSION}, or it is "
             "damaged; a newer otgraph may read it"
         )
     if version == 0:
-        _refuse("it has format version 0, which does not exist: the file is damaged")
+        refuse("it has format version 0, which does not exist: the file is damaged")
     digest = file.read(DIGEST_BYTES)
     remaining = size - file.tell()
     if length > remaining:
-        _refuse(
+        refuse(
             f"its header should have {length} bytes but {remaining} follow: it is cut or damaged"
         )
     if length > MOST_HEADER_BYTES:
-        _refuse(f"its header has {length} bytes, more than {MOST_HEADER_BYTES}")
+        refuse(f"its header has {length} bytes, more than {MOST_HEADER_BYTES}")
     encoded = file.read(length)
     if hashlib.sha256(prelude + encoded).digest() != digest:
-        _refuse("its header does not match its checksum: the file is damaged")
+        refuse("its header does not match its checksum: the file is damaged")
     try:
         header = json.loads(encoded)
     except (ValueError, RecursionError) as error:
-        _refuse("its header is not JSON", error)
+        refuse("its header is not JSON", error)
     if not isinstance(header, dict):
-        _refuse("its header is not a table")
+        refuse("its header is not a table")
     return header
 
 
@@ -235,13 +260,13 @@ def _checked_table(table: list[Record], available: int) -> list[Record]:
     for entry in table:
         shape = entry["shape"]
         if entry["type"] not in TYPES or not _is_shape(shape):
-            _refuse(f"array {entry['name']!r} has an unknown type or shape")
+            refuse(f"array {entry['name']!r} has an unknown type or shape")
         total += math.prod(shape) * np.dtype(entry["type"]).itemsize
     if len({entry["name"] for entry in table}) != len(table):
-        _refuse("an array occurs twice")
+        refuse("an array occurs twice")
     if total != available:
         what = "truncated" if total > available else "followed by something else"
-        _refuse(f"its arrays should take {total} bytes, but {available} are there: it is {what}")
+        refuse(f"its arrays should take {total} bytes, but {available} are there: it is {what}")
     return table
 
 
@@ -255,18 +280,20 @@ def _is_shape(shape: object) -> bool:
 def _read_array(file: BinaryIO, entry: Record) -> Array:
     array = np.empty(entry["shape"], dtype=entry["type"])
     if any(file.readinto(chunk) != len(chunk) for chunk in _chunks(array)):  # type: ignore[attr-defined]
-        _refuse(f"it ends within array {entry['name']!r}: the file is truncated")
+        refuse(f"it ends within array {entry['name']!r}: the file is truncated")
     if _digest(array) != entry["sha256"]:
-        _refuse(f"array {entry['name']!r} does not match its checksum: the file is damaged")
+        refuse(f"array {entry['name']!r} does not match its checksum: the file is damaged")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
+    if "potentials.x" in arrays:
+        refuse("it holds a plan between two clouds; read it with `otgraph.CrossGraph.load`")
     n = len(arrays["weights.indptr"]) - 1
     if n < 1:
-        _refuse("it has no points")
+        refuse("it has no points")
     parts: dict[str, Any] = {
-        "weights": _csr_of("weights", arrays, n),
+        "weights": csr_of("weights", arrays, n),
         "params": plain_params(_decoded(header["params"])),
         "points": _points_of(header, arrays),
         "edge_costs": arrays.get("edge_costs"),  # absent from older files
@@ -276,64 +303,55 @@ def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
     if costs is not None and (
         costs.shape != parts["weights"].data.shape or not np.all(costs >= 0.0)
     ):
-        _refuse("its edge costs are not one number >= 0 for every weight")
-    if points is not None:
-        if points.ndim != 2 or points.shape[0] != n:
-            _refuse(f"its points have shape {points.shape}, but there are {n} of them")
-        if not np.isfinite(points.data if sp.issparse(points) else points).all():
-            _refuse("its points are not all finite")
+        refuse("its edge costs are not one number >= 0 for every weight")
+    check_points_of(points, n)
     if header["certificate"] is None:
         return Graph(**parts)
     for name in ("potentials", "mass"):
-        if name not in arrays:
-            _refuse(f"it has a certificate but no {name}")
-        if arrays[name].shape != (n,) or not np.isfinite(arrays[name]).all():
-            _refuse(f"its {name} are not {n} finite numbers")
+        check_numbers(name, arrays.get(name), n, positive=name == "mass")
         parts[name] = arrays[name]
-    if not np.all(parts["mass"] > 0.0):
-        _refuse("its masses are not all positive")
     if "floors.data" in arrays:
-        parts["floors"] = _csr_of("floors", arrays, n)
+        parts["floors"] = csr_of("floors", arrays, n)
         if not (np.isfinite(parts["floors"].data).all() and (parts["floors"].data >= 0.0).all()):
-            _refuse("its minimum flows are not all finite and >= 0")
+            refuse("its minimum flows are not all finite and >= 0")
     return TransportGraph(certificate=_certificate_of(header["certificate"]), **parts)
 
 
-def _csr_of(name: str, arrays: Mapping[str, Array], n_columns: int) -> SparseMatrix:
-    """The CSR matrix. Its arrays are checked first, because scipy would trust them."""
-    data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
-    if any(array.ndim != 1 for array in (data, indices, indptr)) or not len(indptr):
-        _refuse(f"the parts of {name} are not vectors")
-    if data.dtype.kind != "f" or indices.dtype.kind != "i" or indices.dtype != indptr.dtype:
-        _refuse(f"the parts of {name} have types that do not belong together")
-    # The shape follows from an array that is in memory, never from the header.
-    csr = sp.csr_matrix((len(indptr) - 1, n_columns), dtype=np.float64)
-    csr.data, csr.indices, csr.indptr = data, indices, indptr
-    check_csr(csr, name=name)
-    return csr
-
-
 def _check_weights(weights: SparseMatrix) -> None:
-    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    if not np.all((np.diff(weights.indices) > 0) | (np.diff(rows) > 0)):
-        _refuse("column indices of its weights are not in order")
-    weights.has_sorted_indices = weights.has_canonical_format = True
-    if not (np.isfinite(weights.data).all() and (weights.data > 0.0).all()):
-        _refuse("its weights are not all positive and finite")
+    check_rows(weights)
     if (weights != weights.T).nnz:
-        _refuse("its weights are not symmetric")
+        refuse("its weights are not symmetric")
 
 
-def _points_of(header: Record, arrays: Mapping[str, Array]) -> Points | None:
-    shape = header["points_shape"]
-    if shape is None:
-        return arrays.get("points")
-    if not _is_shape(shape) or len(shape) != 2:
-        _refuse("the shape of its points is not two numbers")
-    points = _csr_of("points", arrays, shape[1])
-    if points.shape[0] != shape[0]:
-        _refuse(f"its points have shape {points.shape}, and its header says {tuple(shape)}")
-    return points
+def _points_of(header: Record, arrays: Mapping[str, Array], key: str = "points") -> Points | None:
+    shape = header[f"{key}_shape"]
+    if shape is not None and (not _is_shape(shape) or len(shape) != 2):
+        refuse("the shape of its points is not two numbers")
+    return points_of(key, shape, arrays)
+
+
+def _cross_of(header: Record, arrays: Mapping[str, Array]) -> CrossGraph:
+    """A plan between two clouds."""
+    if "potentials.x" not in arrays:
+        refuse("it holds a graph of one cloud; read it with `otgraph.load_graph`")
+    n, m = (len(arrays[f"potentials.{side}"]) for side in SIDES)
+    weights = csr_of("weights", arrays, m)
+    if not n or not m or weights.shape[0] != n:
+        refuse(f"its weights have shape {weights.shape}, and its clouds {n} and {m} points")
+    check_rows(weights)
+    points = [_points_of(header, arrays, f"points.{side}") for side in SIDES]
+    for side, size, some in zip(SIDES, (n, m), points, strict=True):
+        check_points_of(some, size)
+        check_numbers("potentials", arrays.get(f"potentials.{side}"), size)
+        check_numbers("mass", arrays.get(f"mass.{side}"), size, positive=True)
+    return CrossGraph(
+        weights=weights,
+        params=plain_params(_decoded(header["params"])),
+        certificate=_certificate_of(header["certificate"]),
+        potentials=Both(*(arrays[f"potentials.{side}"] for side in SIDES)),
+        mass=Both(*(arrays[f"mass.{side}"] for side in SIDES)),
+        points=None if points[0] is None or points[1] is None else (points[0], points[1]),
+    )
 
 
 def _certificate_of(encoded: Record) -> Certificate:
@@ -343,23 +361,18 @@ def _certificate_of(encoded: Record) -> Certificate:
     kinds = {field.name: field.type for field in fields(Certificate)}
     for name, value in values.items():
         if name == "evidence":  # set by the graph
-            _refuse("its certificate comes with evidence")
+            refuse("its certificate comes with evidence")
         if kinds[name] == "int" and (type(value) is not int or value < 0):
-            _refuse(f"{name} of its certificate is not a whole number >= 0")
+            refuse(f"{name} of its certificate is not a whole number >= 0")
         if kinds[name] == "float" and type(value) not in (int, float):
-            _refuse(f"{name} of its certificate is not a number")
+            refuse(f"{name} of its certificate is not a number")
     if not all(type(each) is tuple for each in (history, *history)) or not all(
         type(error) in (int, float) for errors in history for error in errors
     ):
-        _refuse("history of its certificate is not a table of numbers")
+        refuse("history of its certificate is not a table of numbers")
     if not 0.0 < float(values["eps"]) < math.inf:
-        _refuse(f"eps of its certificate must be positive and finite, got {values['eps']!r}")
+        refuse(f"eps of its certificate must be positive and finite, got {values['eps']!r}")
     return Certificate(**{**values, **enums})
-
-
-def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:
-    msg = f"This file is not a graph that can be read: {reason}."
-    raise FormatError(msg) from cause
 
 
 def _chunks(array: Array) -> Iterator[memoryview]:

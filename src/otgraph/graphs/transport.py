@@ -41,6 +41,7 @@ from otgraph.solvers import (
     require_room_for_solution,
     solve,
     solve_for_degree,
+    start_between,
 )
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class TransportProblem:
         self.seed = check_seed(options.random_state)
         given, X = X, check(X, options.metric)
         self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
-        mass = check_mass(mass, X.shape[0], self_loops=options.self_loops)
+        mass = self._masses(X, mass)
         self.cost = make_cost(
             X,
             **options.cost(),
@@ -105,7 +106,7 @@ class TransportProblem:
             workers=Workers(n_jobs, progress=bool(progress)),
         )
         self._refuse_huge_costs()
-        self.points = kept_points(given, X, options.metric)
+        self.points = self._kept(given, X)
         del X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
@@ -113,6 +114,14 @@ class TransportProblem:
         if self.cost.identical:
             msg = "All points of `X` are identical: all weights are equal."
             warnings.warn(msg, UserWarning, stacklevel=3)
+
+    def _masses(self, X: Any, mass: Any) -> FloatArray:
+        """Masses of all points, checked."""
+        return check_mass(mass, X.shape[0], self_loops=self.options.self_loops)
+
+    def _kept(self, given: Any, X: Any) -> Any:
+        """What the graph keeps of the points."""
+        return kept_points(given, X, self.options.metric)
 
     def _refuse_huge_costs(self) -> None:
         """The solver squares costs."""
@@ -139,7 +148,7 @@ class TransportProblem:
             self.wish = self._wish(DEFAULT_MIN_DEGREE if chosen else 0)
             return self.finished(self.solve(eps, u0=u0)), {}
         if mean_degree is None:
-            mean_degree = min(DEFAULT_MEAN_DEGREE, self.cost.n - 1)
+            mean_degree = min(DEFAULT_MEAN_DEGREE, 2.0 * self.cost.n_pairs / self.cost.n)
         self.wish = self._wish(default_min_degree(mean_degree))
         return self.solve_for_degree(mean_degree), {"mean_degree": mean_degree}
 
@@ -160,26 +169,30 @@ class TransportProblem:
         if u0 is not None:
             u0 = check_vector(u0, "u0", self.cost.n)[self.cost.order]
         require_room_for_solution(self.cost, goal)
-        if start is None:
-            k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
+        if start is None and u0 is None and not self.cost.nearest_are_partners:
+            start = start_between(self.screener, goal, eps=eps).state
+        elif start is None:
+            k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.most_partners)
             start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
         return self._judged(solve(self.screener, goal, start))
 
     def solve_for_degree(self, mean_degree: float) -> Solution:
         """The solution with a wanted mean degree."""
-        if mean_degree > self.cost.n - 1:
-            msg = f"must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
-            raise invalid("mean_degree", msg)
+        self._check_degree(mean_degree)
         enough = max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
         if self.wish.min_degree > mean_degree:
             msg = f"must be at most `mean_degree`={mean_degree:g}, got {self.wish.min_degree!r}."
             raise invalid("min_degree", msg)
+        start = None
+        if not self.cost.nearest_are_partners:
+            start = start_between(self.screener, self._goal(1.0), degree=mean_degree)
         solution = solve_for_degree(
             self.screener,
             mean_degree,
             self._goal(1.0),
             self.wish,
             n_candidates=self.n_candidates or enough,
+            start=start,
         )
         if abs(solution.mean_degree / mean_degree - 1.0) > DEGREE_WARNING:
             msg = (
@@ -189,6 +202,11 @@ class TransportProblem:
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         return self._judged(solution)
+
+    def _check_degree(self, mean_degree: float) -> None:
+        if mean_degree > self.cost.n - 1:
+            msg = f"must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
+            raise invalid("mean_degree", msg)
 
     def _wish(self, default_degree: int) -> Wish:
         """The minimum flows that the options ask for."""

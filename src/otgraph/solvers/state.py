@@ -84,6 +84,9 @@ class State:
         The pass over all pairs that the candidates come from, None for first candidates.
     k
         Number of nearest neighbors, if these are first candidates, else None.
+    base
+        Potentials that are already known to about ``reach``, if there are any. The price of
+        unplaced mass then keeps ``u`` near them, while pairs are missing.
     """
 
     problem: Restricted
@@ -91,12 +94,14 @@ class State:
     reach: FloatArray
     screen: Screen | None = None
     k: int | None = None
+    base: FloatArray | None = None
 
     def priced(self, goal: Goal) -> State:
         """The same candidates with the diagonal that belongs to a goal."""
         diagonal = np.zeros(self.problem.n)
         if not goal.self_loops:
-            diagonal = OVERFLOW_PRICE * (self.reach + goal.target)
+            above = goal.target if self.base is None else self.base
+            diagonal = OVERFLOW_PRICE * (self.reach + above)
         return replace(self, problem=self.problem.with_diagonal(diagonal))
 
     def on(self, other: State) -> State:
