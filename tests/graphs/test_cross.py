@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
+from tests.clouds import dense_plan
 
 import otgraph
+from otgraph._parallel import Workers
 from otgraph.costs.clouds import check_clouds, cross_cost, scaled_clouds
 from otgraph.costs.sizes import SearchSizes
-from otgraph._parallel import Workers
-from tests.clouds import dense_plan
 
 TOL = 1e-6
 
@@ -43,8 +43,10 @@ def test_plan_is_that_of_a_dense_solver(rng, eps, shift):
 
 @pytest.mark.parametrize(
     ("metric", "power"),
-    [("euclidean", 1.0), ("euclidean", 3.0), ("cosine", 1.0), ("cityblock", 1.0), ("seuclidean", 2.0),
-     ("mahalanobis", 1.0)],
+    [
+        ("euclidean", 1.0), ("euclidean", 3.0), ("cosine", 1.0), ("cityblock", 1.0),
+        ("seuclidean", 2.0), ("mahalanobis", 1.0),
+    ],
 )  # fmt: skip
 @pytest.mark.parametrize("eps", [0.01, 0.5])
 def test_all_metrics(rng, metric, power, eps):

@@ -380,8 +380,7 @@ def stacked(X: Points, Y: Points) -> Points:
     """The points of both clouds, sparse if both are."""
     if sp.issparse(X) and sp.issparse(Y):
         return sp.csr_matrix(sp.vstack([X, Y], format="csr"))
-    dense = [part.toarray() if sp.issparse(part) else part for part in (X, Y)]
-    return np.vstack(dense)
+    return np.vstack([part if isinstance(part, np.ndarray) else part.toarray() for part in (X, Y)])
 
 
 Copied = TypeVar("Copied", bound=CrossBlocks)

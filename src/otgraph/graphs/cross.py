@@ -11,7 +11,7 @@ from otgraph.costs.clouds import check_clouds, cross_cost
 from otgraph.costs.restricted import Plan
 from otgraph.exceptions import invalid
 from otgraph.graphs.cross_graph import Both, CrossGraph
-from otgraph.graphs.options import AUTO, QuadraticOptions
+from otgraph.graphs.options import AUTO, WITHIN_ONE_CLOUD, QuadraticOptions
 from otgraph.graphs.quadratic import check_goal
 from otgraph.graphs.transport import TransportProblem, plan_weights
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from otgraph.graphs.options import OnFailure, Search
     from otgraph.solvers import Solution
     from otgraph.typing import FloatArray, Keywords, Metric, PointsLike, RandomState
-
-# Options that mean something within one cloud only.
-WITHIN = ("self_loops", "min_degree", "connect", "n_candidates")
 
 
 def transport_graph(
@@ -190,7 +187,7 @@ class CrossProblem(TransportProblem):
 
     def _record(self, solution: Solution, found: Keywords) -> Keywords:
         params = self.params_of(solution, found)
-        return {key: value for key, value in params.items() if key not in WITHIN}
+        return {key: value for key, value in params.items() if key not in WITHIN_ONE_CLOUD}
 
 
 def _checked(mass: ArrayLike | None, name: str, size: int) -> FloatArray:

@@ -87,7 +87,7 @@ class TransportProblem:
         X: PointsLike,
         options: QuadraticOptions,
         *,
-        mass: ArrayLike | None = None,
+        mass: Any = None,
         progress: bool = False,
         n_jobs: int | None = -1,
         check: Callable[[Any, Any], Any] = check_input,
