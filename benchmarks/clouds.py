@@ -55,14 +55,26 @@ def component_labels(X: Any, Y: Any, labels: Any) -> Any:
     Its own search wants a pynndescent older than the one that scanpy installs today.
     """
     components = PCA(min(30, Y.shape[1] - 1), random_state=0).fit(Y)
-    return KNeighborsClassifier(15).fit(components.transform(Y), labels).predict(
-        components.transform(X)
+    return (
+        KNeighborsClassifier(15)
+        .fit(components.transform(Y), labels)
+        .predict(components.transform(X))
     )
+
+
+def weighed_labels(X: Any, Y: Any, labels: Any) -> Any:
+    """Labels by a plan whose masses give each class the share that nearest neighbors find in X."""
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    guessed = neighbor_labels(X, Y, labels)
+    wanted = np.array([np.count_nonzero(guessed == each) for each in classes])
+    mass_y = (np.maximum(wanted, 0.5) / counts)[codes]  # masses must be positive
+    return plan_labels(X, Y, labels, mass_y=mass_y)
 
 
 METHODS: dict[str, Callable[..., Any]] = {
     "plan, eps 1": lambda X, Y, labels: plan_labels(X, Y, labels, eps=EPS),
     "plan, 15 partners": plan_labels,
+    "plan, classes weighed": weighed_labels,
     "5-NN": neighbor_labels,
     "5-NN, centered": lambda X, Y, labels: neighbor_labels(X, Y, labels, centered=True),
     "ingest's rule": component_labels,
@@ -102,8 +114,9 @@ def batches(seed: int, strength: float) -> tuple[Any, Any, Any, Any]:
     cells = otgraph.datasets.simulated_cells(1600, n_genes=1000, n_types=8, rarest=0.02,
                                              random_state=seed)  # fmt: skip
     rng = np.random.default_rng(seed)
-    values = np.asarray(cells.expression())
-    labels = np.asarray(cells.type_names)
+    counts = cells.counts.toarray()
+    values = np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True))
+    labels = cells.labels
     order = rng.permutation(len(values))
     query, reference = values[order[:800]], values[order[800:]]
     spread = values.std(axis=0)
@@ -144,18 +157,14 @@ def composition() -> None:
 
 
 def two_samples(n: int, d: int, kind: str) -> tuple[FloatArray, FloatArray]:
-    """Two clouds: normal and uniform, or noisy manifolds of which one is rotated a little."""
+    """Two clouds: of different shape, or two samples of a noisy manifold of which one is moved."""
     rng = np.random.default_rng(0)
     if kind == "normal":
         return rng.normal(size=(n, d)), 1.2 * rng.normal(size=(n, d)) + 1.0
     if kind == "uniform":
         return rng.normal(size=(n, d)), rng.uniform(-3.0, 3.0, size=(n, d))
-    X, Y = rng.normal(size=(2, n, 3)) ** 3 / 3.0  # three dimensions, bent into d
-    frequencies = rng.normal(size=(3, d))
-    return tuple(  # type: ignore[return-value]
-        np.sin(part @ frequencies) + 0.05 * rng.normal(size=(n, d)) + shift
-        for part, shift in ((X, 0.0), (Y, 0.3))
-    )
+    X = otgraph.datasets.noisy_manifold(2 * n, dim=d).X[rng.permutation(2 * n)]
+    return X[:n], X[n:] + 0.3
 
 
 def otgraph_run(X: Any, Y: Any, **goal: Any) -> dict[str, Any]:

@@ -26,6 +26,7 @@ ELSEWHERE = {
         "choosing_options.md",
         "choosing_graph.md",
         "geometry.md",
+        "clouds.md",
     ),
     "tests/singlecell/test_docs.py": (
         "singlecell.md",

@@ -157,9 +157,7 @@ def test_a_plan_ignores_a_shift(parts):
     new.obsm["X_moved"] = new.obsm["X_pca"] + 5.0  # another batch
     ogs.tl.transfer(reference, new, "group", method="plan", use_rep="X_moved")
     graph = ogs.read_graph(reference)
-    plan = otgraph.transport_graph(
-        new.obsm["X_moved"], graph.points, mean_degree=graph.mean_degree
-    )
+    plan = otgraph.transport_graph(new.obsm["X_moved"], graph.points, mean_degree=graph.mean_degree)
     np.testing.assert_allclose(
         new.obsm["transfer_weights"].toarray(), plan.weights.toarray(), atol=1e-6
     )

@@ -34,7 +34,20 @@ if TYPE_CHECKING:
 
 
 class Both(NamedTuple):
-    """One array for each of two clouds."""
+    """One array for each of two clouds.
+
+    Attributes
+    ----------
+    x, y
+        The arrays of X and of Y.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> plan = otgraph.transport_graph([[0.0], [1.0]], [[5.0], [6.0], [7.0]], eps=1.0)
+    >>> plan.mass.y.round(3)
+    array([0.667, 0.667, 0.667])
+    """
 
     x: Array
     y: Array
@@ -55,6 +68,14 @@ class LabelTransfer:
         The classes in sorted order.
     known
         Share of the mass of every point that comes from labeled points.
+
+    Examples
+    --------
+    >>> import otgraph
+    >>> plan = otgraph.transport_graph([[0.0], [1.0]], [[5.0], [6.0]], eps=0.01)
+    >>> carried = plan.transfer_labels(["left", None])
+    >>> carried.labels.tolist(), carried.known.tolist()
+    (['left', None], [1.0, 0.0])
     """
 
     labels: Array

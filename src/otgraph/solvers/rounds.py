@@ -197,9 +197,14 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
 
 def too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
     """Whether a screen at these potentials would return a large part of all pairs."""
-    if state.k is None or state.k >= min(most_neighbors(cost), cost.most_partners):
+    return state.k is not None and too_high(cost, goal, state.u, state.k)
+
+
+def too_high(cost: Cost, goal: Goal, u: FloatArray, k: int) -> bool:
+    """Whether potentials on k candidates per point are too high for a screen, and k can grow."""
+    if k >= min(most_neighbors(cost), cost.most_partners):
         return False
-    return excess_ratio(cost, state.u, goal.target) > TOLERATED_EXCESS
+    return excess_ratio(cost, u, goal.target) > TOLERATED_EXCESS
 
 
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:

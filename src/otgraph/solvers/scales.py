@@ -32,7 +32,13 @@ from otgraph.solvers.degree import (
 )
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import near_pairs
-from otgraph.solvers.rounds import LOOSE_STEPS, LOOSE_TOL, approach
+from otgraph.solvers.rounds import (
+    LOOSE_STEPS,
+    LOOSE_TOL,
+    approach,
+    more_neighbors,
+    too_high,
+)
 from otgraph.solvers.screening import Screener
 from otgraph.solvers.state import Effort, State, first_state
 
@@ -51,6 +57,9 @@ FEWEST_CANDIDATES = 30
 # unplaced, in units of the mean excess of a pair. Otherwise a part of the clouds whose candidates
 # cannot carry its masses would rise until a screen returns all pairs.
 CAP_UNITS = 2.0
+# Least slope of the degree by which eps is guessed for more points. Where it is too large, eps is
+# too large and the first problem a little denser; with too small an eps it would be a hard one.
+CAREFUL_SLOPE = 0.8
 LEVEL_STEPS = 100  # limit of Newton steps of a coarse problem
 EPS_RATIO = 4.0  # of successive eps in the coarsest problem
 
@@ -122,12 +131,17 @@ def _refined(
     # The plan of all points with the same potentials, and the degree that is wanted instead.
     same, dense = factor * few.eps, factor * plan.mean_degree * len(rows) / cost.n
     wanted = degree if eps is None else max(degree, dense * min(eps / same, 1.0) ** slope)
-    value = max(same * min(wanted / dense, 1.0) ** (1.0 / slope), eps or 0.0)
+    careful = max(slope, CAREFUL_SLOPE)
+    value = max(same * min(wanted / dense, 1.0) ** (1.0 / careful), eps or 0.0)
     k = int(max(FEWEST_CANDIDATES, CANDIDATES_PER_DEGREE * wanted))
-    screen = screener.screen(u, cost.slack(u, units, k) * units)
-    problem = cost.restrict(screen.pairs, np.full(cost.n, np.inf))
-    state = State(problem, u, CAP_UNITS * units, screen, base=u)
-    return Guess(_solved_loosely(state, goal.at(value)), value, slope)
+    while True:
+        screen = screener.screen(u, cost.slack(u, units, k) * units)
+        problem = cost.restrict(screen.pairs, np.full(cost.n, np.inf))
+        state = State(problem, u, CAP_UNITS * units, screen, base=u)
+        state = _solved_loosely(state, goal.at(value))
+        if not too_high(cost, goal.at(value), state.u, k):
+            return Guess(state, value, slope)
+        k = more_neighbors(cost, k)
 
 
 def _solved_loosely(state: State, goal: Goal) -> State:
