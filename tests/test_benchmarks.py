@@ -64,5 +64,5 @@ def test_labels_between_clouds():
     for name, method in clouds.METHODS.items():
         assert (method(X, Y, labels) == truth).mean() > 0.7, name
     for kind in ("normal", "uniform", "manifold"):
-        found = clouds.otgraph_run(*clouds.two_samples(100, 5, kind), mean_degree=5)
+        found = clouds.otgraph_run(*clouds.two_samples(100, 20, kind), mean_degree=5)
         assert found["status"] == "exact"

@@ -221,6 +221,17 @@ def test_clouds_of_different_shape(rng, d):
     assert plan.certificate.verify(X, Y)
 
 
+def test_potentials_are_balanced_before_the_plan_is_computed(rng):
+    """Newton steps may move a large constant from one cloud to the other; its digits are lost."""
+    X, Y = clouds(rng, 20, 34, 1)
+    mass_x, mass_y = np.exp(2.0 * rng.normal(size=20)), np.exp(2.0 * rng.normal(size=34))
+    plan = otgraph.transport_graph(X, Y, eps=100.0, mass_x=mass_x, mass_y=mass_y)
+    f, g = plan.potentials
+    expected = np.maximum(f[:, None] + g - costs_of(X, Y), 0.0) / plan.eps
+    noise = 16.0 * np.finfo(float).eps * (np.abs(f)[:, None] + np.abs(g) + 10.0) / plan.eps
+    assert np.all(np.abs(plan.weights.toarray() - expected) <= noise + 1e-12 * expected)
+
+
 def test_files(rng, tmp_path):
     X, Y = clouds(rng)
     plan = otgraph.transport_graph(X, Y, eps=0.3)

@@ -125,6 +125,13 @@ class Cost(ABC):
         """Widen the approximate search; returns False if it cannot be widened."""
         return False
 
+    def imbalance(self, u: FloatArray) -> FloatArray | None:
+        """What to add to potentials so that they are small; it changes no sum of two partners.
+
+        None within one cloud, where potentials are unique or nearly so.
+        """
+        return None
+
     def unplaceable(self, mass: FloatArray) -> BoolArray:
         """Points that together have more mass than all their allowed partners can take."""
         return np.zeros(self.n, dtype=np.bool_)

@@ -113,6 +113,14 @@ class BetweenClouds(Cost):
         both = (rows[left], (self.n_left, self.n)), (rows[~left], (0, self.n_left))
         return [(some, range_) for some, range_ in both if len(some)]
 
+    def imbalance(self, u: FloatArray) -> FloatArray:
+        """What to move from one cloud to the other so that both have the same mean.
+
+        Newton steps may have moved far more than the potentials differ, and digits would be lost.
+        """
+        moved = 0.5 * float(np.mean(u[: self.n_left]) - np.mean(u[self.n_left :]))
+        return np.where(np.arange(self.n) < self.n_left, -moved, moved)
+
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points, infinite within a cloud."""
         costs = super().sample(rows)  # type: ignore[safe-super]

@@ -108,6 +108,16 @@ class State:
         """The same potentials and prices on the pairs of another state, with nothing evaluated."""
         return replace(self, problem=other.problem.with_diagonal(self.problem.diagonal))
 
+    def moved(self, by: FloatArray) -> State:
+        """The same candidates, prices and bounds for potentials that are moved."""
+        return replace(
+            self,
+            problem=self.problem.with_diagonal(self.problem.diagonal + 2.0 * by),
+            u=self.u + by,
+            screen=self.screen and replace(self.screen, upper=self.screen.upper + by),
+            base=None if self.base is None else self.base + by,
+        )
+
     @property
     def covered(self) -> bool:
         """Whether no pair outside the candidates is worth using at these potentials."""
