@@ -8,9 +8,9 @@ from otgraph._optional import lazily
 
 if TYPE_CHECKING:
     from otgraph.graphs.choice import Doubt, EpsChoice
-    from otgraph.graphs.dimension import IntrinsicDimension, intrinsic_dimension
     from otgraph.graphs.cross import transport_graph
     from otgraph.graphs.cross_graph import Both, CrossGraph, LabelTransfer
+    from otgraph.graphs.dimension import IntrinsicDimension, intrinsic_dimension
     from otgraph.graphs.distances import Neighbors
     from otgraph.graphs.entropic import entropic_ot_graph
     from otgraph.graphs.graph import Graph, TransportGraph
@@ -44,7 +44,8 @@ __all__ = [
 
 # Loaded when first used: the table of constructions is read by programs that build no graph.
 _HOMES = (
-    "graph", "io", "distances", "choice", "path", "dimension", "quadratic", "entropic", "kernels", "magic", "cross_graph", "cross",
+    "graph", "io", "distances", "choice", "path", "dimension", "quadratic", "entropic", "kernels",
+    "magic", "cross_graph", "cross",
 )  # fmt: skip
 
 
