@@ -20,7 +20,7 @@ import matplotlib as mpl
 FOLDER = Path(__file__).parent
 PAGES = (
     "plots.md", "good_graph.md", "choosing.md", "choosing_options.md", "choosing_graph.md",
-    "geometry.md", "multiscale.md", "masses.md", "outliers.md",
+    "geometry.md", "multiscale.md", "masses.md", "outliers.md", "clouds.md",
 )  # fmt: skip
 GALLERY = FOLDER / "gallery.md"
 STEP = re.compile(

@@ -71,3 +71,13 @@ def test_other_estimates_of_the_dimension():
     X = np.random.default_rng(0).uniform(size=(3000, 3))
     assert geometry.levina_bickel(X) == pytest.approx(3.0, rel=0.1)
     assert geometry.two_nn(X) == pytest.approx(3.0, rel=0.1)
+
+
+def test_labels_between_clouds():
+    clouds = pytest.importorskip("benchmarks.clouds")
+    X, truth, Y, labels = (part[:150] for part in clouds.digits(0, 0.5))
+    for name, method in clouds.METHODS.items():
+        assert (method(X, Y, labels) == truth).mean() > 0.7, name
+    for kind in ("normal", "uniform", "manifold"):
+        found = clouds.otgraph_run(*clouds.two_samples(100, 20, kind), mean_degree=5)
+        assert found["status"] == "exact"

@@ -29,6 +29,7 @@ ELSEWHERE = {
         "multiscale.md",
         "masses.md",
         "outliers.md",
+        "clouds.md",
     ),
     "tests/singlecell/test_docs.py": (
         "singlecell.md",

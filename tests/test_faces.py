@@ -11,11 +11,16 @@ import pytest
 
 import otgraph
 from otgraph import estimators
-from otgraph.cli.options import GraphOptions, SolverOptions
+from otgraph.cli.options import GraphOptions, PlanOptions, SolverOptions
 from otgraph.estimators._transformer import GraphTransformer
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS
 from otgraph.graphs.keywords import merged
-from otgraph.graphs.options import AnyKeywords, QuadraticKeywords, QuadraticOptions
+from otgraph.graphs.options import (
+    WITHIN_ONE_CLOUD,
+    AnyKeywords,
+    QuadraticKeywords,
+    QuadraticOptions,
+)
 from otgraph.singlecell import pl, pp, tl
 
 ESTIMATORS = {
@@ -78,6 +83,16 @@ PASSING_ON = {
 def test_functions_that_pass_keywords_on(name):
     function, also = PASSING_ON[name]
     assert_same(function, QuadraticOptions, also)
+
+
+def test_plans_between_clouds():
+    """They take the keywords of graphs that mean something between clouds, on every face."""
+    shared = set(QuadraticOptions.names()) - set(WITHIN_ONE_CLOUD)
+    found, expected = defaults_of(otgraph.transport_graph), defaults_of(otgraph.quadratic_ot_graph)
+    assert {name: found[name] for name in shared} == {name: expected[name] for name in shared}
+    assert set(found) - shared <= (OF_THE_CALL - {"mass", "u0"}) | {"Y", "mass_x", "mass_y"}
+    assert set(get_type_hints(PlanOptions)) == shared | {"eps", "mean_degree", "n_jobs"}
+    assert PlanOptions().given() == {}
 
 
 @pytest.mark.parametrize("name", [*PASSING_ON, "neighbors"])

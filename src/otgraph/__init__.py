@@ -22,11 +22,13 @@ if TYPE_CHECKING:
         singlecell,
     )
     from otgraph.graphs import (
+        CrossGraph,
         Doubt,
         EpsChoice,
         EpsPath,
         Graph,
         IntrinsicDimension,
+        LabelTransfer,
         MeanCertificate,
         MultiscaleGraph,
         TransportGraph,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         magic_graph,
         multiscale_graph,
         quadratic_ot_graph,
+        transport_graph,
     )
     from otgraph.methods import (
         Clustering,
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Certificate",
     "Clustering",
+    "CrossGraph",
     "Doubt",
     "Embedding",
     "EpsChoice",
@@ -66,6 +70,7 @@ __all__ = [
     "Graph",
     "IntrinsicDimension",
     "LabelSpread",
+    "LabelTransfer",
     "MeanCertificate",
     "MultiscaleGraph",
     "Reason",
@@ -98,6 +103,7 @@ __all__ = [
     "singlecell",
     "spread_labels",
     "subspace_angle",
+    "transport_graph",
 ]
 
 

@@ -149,3 +149,19 @@ def test_scanpys_log_tells_what_was_done(parts):
     assert said.count("finished: added") == 2
     assert "`.obsp['ot_connectivities']`, weighted adjacency matrix" in said
     assert "the exact weights (0:00:" in said  # with the time that it took
+
+
+def test_a_plan_ignores_a_shift(parts):
+    reference, new = parts
+    ogs.pp.neighbors(reference, 8)
+    new.obsm["X_moved"] = new.obsm["X_pca"] + 5.0  # another batch
+    ogs.tl.transfer(reference, new, "group", method="plan", use_rep="X_moved")
+    graph = ogs.read_graph(reference)
+    plan = otgraph.transport_graph(new.obsm["X_moved"], graph.points, mean_degree=graph.mean_degree)
+    np.testing.assert_allclose(
+        new.obsm["transfer_weights"].toarray(), plan.weights.toarray(), atol=1e-6
+    )
+    assert (new.obs["group_transfer"] == new.obs["group"]).mean() > 0.9
+    assert new.uns["transfer"]["params"]["method"] == "plan"
+    with pytest.raises(ValueError, match="`method` must be one of 'rows', 'plan'"):
+        ogs.tl.transfer(reference, new, "group", method="knn")

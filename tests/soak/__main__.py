@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import TYPE_CHECKING, NamedTuple
 
 from .approximate import judge_approximate, samples
+from .clouds import judge_clouds
 from .degrees import judge_degree
 from .files import judge_file, judge_kill
 from .interrupts import judge_interrupt
@@ -44,6 +45,7 @@ class Part(NamedTuple):
 
 PARTS = {
     "problems": Part(lambda seed: judge(random_problem(seed)), 20_000),
+    "clouds": Part(judge_clouds, 5_000),
     "large": Part(judge_large, 60),
     "degrees": Part(judge_degree, 200),
     "approximate": Part(

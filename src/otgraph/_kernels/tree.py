@@ -50,13 +50,14 @@ def fill_reaches(reach, offsets, node_reach):
 
 @njit
 def collect_near(
-    X, leaf_of, offsets, lower, upper, reach, node_reach, bound, factor, half_power, rows,
-    counts, j_out, c_out, first,
+    X, leaf_of, leaf_lower, leaf_upper, leaf_reach, offsets, lower, upper, reach, node_reach,
+    bound, factor, half_power, rows, counts, j_out, c_out, first,
 ):  # fmt: skip
     """Append all j with bound_i + bound_j > c_ij for each row i, sorted, and their number.
 
-    Stops before a row for which the buffers may be too short. Returns (next row, number of pairs
-    written).
+    The leaves of the rows have boxes and reaches of their own, because they may belong to another
+    tree than the columns. Stops before a row for which the buffers may be too short. Returns (next
+    row, number of pairs written).
     """
     n_leaves = len(offsets) - 1
     near = np.empty(n_leaves, dtype=np.int64)
@@ -67,7 +68,10 @@ def collect_near(
         i = rows[r]
         if leaf_of[i] != listed:
             listed = leaf_of[i]
-            n_near, n_points = _near_leaves(offsets, lower, upper, node_reach, listed, near)
+            n_near, n_points = _near_leaves(
+                offsets, lower, upper, node_reach,
+                leaf_lower[listed], leaf_upper[listed], leaf_reach[listed], near,
+            )  # fmt: skip
         if count + n_points > len(j_out):
             return r, count
         begin = count
@@ -87,10 +91,9 @@ def collect_near(
 
 
 @njit
-def _near_leaves(offsets, lower, upper, node_reach, leaf, near):
-    """List the leaves that may have a pair with ``leaf``; count them and their points."""
+def _near_leaves(offsets, lower, upper, node_reach, own_lower, own_upper, own_reach, near):
+    """List the leaves that may have a pair with a leaf; count them and their points."""
     n_leaves = len(offsets) - 1
-    own = n_leaves + leaf
     stack = np.empty(64, dtype=np.int64)
     stack[0] = 1
     height = 1
@@ -98,7 +101,7 @@ def _near_leaves(offsets, lower, upper, node_reach, leaf, near):
     while height:
         height -= 1
         node = stack[height]
-        if _box_to_box(lower, upper, own, node) >= node_reach[own] + node_reach[node]:
+        if _box_to_box(own_lower, own_upper, lower, upper, node) >= own_reach + node_reach[node]:
             continue
         if node >= n_leaves:
             b = node - n_leaves
@@ -113,11 +116,11 @@ def _near_leaves(offsets, lower, upper, node_reach, leaf, near):
 
 
 @njit
-def _box_to_box(lower, upper, a, b):
-    """Lower bound of the squared distance between points of two nodes."""
+def _box_to_box(own_lower, own_upper, lower, upper, node):
+    """Lower bound of the squared distance between points of a leaf and of a node."""
     total = 0.0
     for k in range(lower.shape[1]):
-        gap = max(lower[a, k] - upper[b, k], lower[b, k] - upper[a, k], 0.0)
+        gap = max(own_lower[k] - upper[node, k], lower[node, k] - own_upper[k], 0.0)
         total += gap * gap
     return DISTANCE_MARGIN * total
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from otgraph.cli.clouds import transfer
 from otgraph.cli.graphs import graph, info, path
 from otgraph.cli.methods import cluster, denoise, embed, labels
 from otgraph.cli.options import RunOptions
@@ -146,7 +147,9 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-for function in (graph, path, embed, cluster, labels, denoise, explore, info, reproduce, demo):
+for function in (
+    graph, path, embed, cluster, labels, transfer, denoise, explore, info, reproduce, demo,
+):  # fmt: skip
     app.command(function.__name__)(_command(function))
 
 

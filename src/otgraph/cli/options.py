@@ -6,7 +6,7 @@ that are called.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
@@ -16,7 +16,7 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import Keyword, merged
-from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE
+from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE, WITHIN_ONE_CLOUD
 from otgraph.typing import Keywords
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class ReadOptions:
     ] = None
 
 
-def with_keywords(*constructions: str) -> Callable[[Class], Class]:
+def with_keywords(*constructions: str, without: Collection[str] = ()) -> Callable[[Class], Class]:
     """Add an option for each keyword of these constructions that the class does not have.
 
     They are in the order of the help: by heading, where those of the command line alone come last.
@@ -160,7 +160,7 @@ def with_keywords(*constructions: str) -> Callable[[Class], Class]:
         made = {
             each.name: _annotation(each)
             for each in merged({name: ALL_OPTIONS[name] for name in constructions}).values()
-            if each.name not in own
+            if each.name not in own and each.name not in without
         }
         for name in made:
             setattr(group, name, None)
@@ -301,6 +301,21 @@ def _numbers(text: str, expected: str) -> float | list[float]:
         msg = f"{expected}, got {text!r}."
         raise ValueError(msg) from error
     return values if len(values) > 1 else values[0]
+
+
+@dataclass(frozen=True)
+@with_keywords(DEFAULT, without=WITHIN_ONE_CLOUD)
+class PlanOptions(Given):
+    """Keywords of :func:`otgraph.transport_graph`."""
+
+    eps: Annotated[float | None, option("Regularization; this or --mean-degree.")] = None
+    mean_degree: Annotated[
+        float | None,
+        option(
+            "Mean number of partners; finds eps.", default=f"{DEFAULT_MEAN_DEGREE} without --eps"
+        ),
+    ] = None
+    n_jobs: NJobs = None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from otgraph.cli.options import RunOptions
     from otgraph.cli.reading import Points
     from otgraph.cli.writing import Target
-    from otgraph.graphs import Graph
+    from otgraph.graphs import CrossGraph, Graph
 
 LABEL_WIDTH = 12  # of the longest label, and a space
 # The library writes `name` and `name=value` for its arguments.
@@ -140,6 +140,30 @@ class Report:
             "n_dropped": dropped,
             "params": dict(graph.params),
             "certificate": None if certificate is None else certificate.record(),
+        }
+
+    def describe_plan(self, plan: CrossGraph) -> None:
+        """Add certificate, partners and components of a plan between two clouds."""
+        certificate, (n, m) = plan.certificate, plan.shape
+        self.row("certificate", str(certificate).replace("\n", f"\n{' ' * LABEL_WIDTH}"))
+        self.not_converged |= certificate.status == "not_converged"
+        self.row("edges", f"{plan.weights.nnz:,} between {n:,} and {m:,} points")
+        partners = [f"{each.mean():.1f}" for each in plan.degrees]
+        self.row("partners", f"{partners[0]} of a point, {partners[1]} of the reference (mean)")
+        self.row("components", f"{plan.n_connected:,}")
+        self.brief += [
+            certificate.status.value,
+            f"{n:,} and {m:,} points",
+            f"mean degree {plan.mean_degree:.1f}",
+        ]
+        self.facts |= {
+            "n_points": n,
+            "n_reference": m,
+            "n_edges": plan.weights.nnz,
+            "mean_degree": plan.mean_degree,
+            "n_connected": plan.n_connected,
+            "params": dict(plan.params),
+            "certificate": certificate.record(),
         }
 
     def finish(self, seconds: float, heard: list[str], not_converged: bool) -> None:

@@ -87,11 +87,23 @@ class Cost(ABC):
     # False if the first candidates are all pairs that are allowed.
     has_other_pairs: bool = True
     identical: bool = False  # whether all points coincide
+    # Whether nearest points are good first candidates. Between two clouds they are not, and the
+    # solver begins with fewer points (`solvers/scales.py`).
+    nearest_are_partners: bool = True
 
     @property
     def n_pairs(self) -> int:
         """Number of pairs i < j."""
         return self.n * (self.n - 1) // 2
+
+    @property
+    def most_partners(self) -> int:
+        """Largest number of pairs of one point."""
+        return self.n - 1
+
+    def pairs_of(self, rows: LongArray) -> int:
+        """Number of pairs of some points, each counted once."""
+        return len(rows) * self.n - len(rows) * (len(rows) + 1) // 2
 
     @abstractmethod
     def neighbors(self, k: int) -> PairSet:
@@ -112,6 +124,13 @@ class Cost(ABC):
     def widen(self) -> bool:
         """Widen the approximate search; returns False if it cannot be widened."""
         return False
+
+    def imbalance(self, u: FloatArray) -> FloatArray | None:
+        """What to add to potentials so that they are small; it changes no sum of two partners.
+
+        None within one cloud, where potentials are unique or nearly so.
+        """
+        return None
 
     def unplaceable(self, mass: FloatArray) -> BoolArray:
         """Points that together have more mass than all their allowed partners can take."""
@@ -185,6 +204,17 @@ class Cost(ABC):
         """Costs of a few points with each other."""
         blocks = row_blocks(len(rows), SAMPLE_ROWS)
         return np.vstack([self.sample(rows[a:b])[:, rows] for a, b in blocks])
+
+    def few(self, count: int, mass: FloatArray) -> tuple[Cost, FloatArray, float]:
+        """A small problem whose potentials are about those of the whole one.
+
+        Returns the cost of evenly spread points, their masses, and the factor on eps.
+        """
+        from otgraph.costs.blocks import MatrixCost  # circular import
+
+        rows = np.linspace(0, self.n - 1, count).astype(np.int64)
+        small = MatrixCost(self.among(rows), workers=self.workers)
+        return small, mass[rows], (count - 1) / (self.n - 1)
 
     def available_bytes(self) -> int:
         """Free memory in the process or the workers that hold the pairs."""

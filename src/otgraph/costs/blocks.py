@@ -60,7 +60,7 @@ class BlockCost(SearchedCost):
             self.scale, self.largest = scale, np.inf  # a known scale needs no pass over the pairs
             self.factor = checked_factor(unit, scale)
             return
-        mean, largest = mean_and_largest(self.block, self.n, self._blocks, self.workers)
+        mean, largest = self._mean_and_largest()
         if not np.isfinite(mean):
             raise argument_error(ValueError, "X", BEYOND_FLOAT64)
         self.identical = largest == 0.0
@@ -70,6 +70,10 @@ class BlockCost(SearchedCost):
         else:
             self.factor, self.scale = checked_factor(unit, 1.0), 1.0
         self.largest = largest * self.factor
+
+    def _mean_and_largest(self) -> tuple[float, float]:
+        """Mean and maximum of all raw costs."""
+        return mean_and_largest(self.block, self.n, self._blocks, self.workers)
 
     def _unit_cost(self) -> float:
         """Cost of a raw cost of one, before it is normalized."""

@@ -17,7 +17,7 @@ from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import row_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from otgraph.costs.partition import Partition
     from otgraph.typing import BoolArray, FloatArray, IndexArray, IntArray, LongArray
@@ -35,9 +35,12 @@ LIST_LENGTH = 1 << 18  # combinations that are listed at once
 class AllPairs:
     """All pairs: blocks of columns, each with all rows before its end."""
 
-    def __init__(self, n: int, n_columns: int, rows: LongArray | None) -> None:
+    def __init__(self, columns: tuple[int, int], n_columns: int, rows: LongArray | None) -> None:
         self._rows = None if rows is None else rows.astype(np.int32)
-        self.batches: list[Batch] = row_blocks(n, n_columns)
+        first, last = columns
+        self.batches: list[Batch] = [
+            (first + a, first + b) for a, b in row_blocks(last - first, n_columns)
+        ]
 
     def blocks(self, batch: Batch) -> Iterator[Block]:
         """The one block of a batch."""
@@ -77,7 +80,12 @@ class NotExcluded:
     """Pairs of point i and cell B, unless (|x_i - b| - r_B)_+² >= reach_i + max of reach over B."""
 
     def __init__(
-        self, X: FloatArray, cells: Partition, reach: FloatArray, rows: LongArray | None
+        self,
+        X: FloatArray,
+        cells: Partition,
+        reach: FloatArray,
+        rows: LongArray | None,
+        columns: tuple[int, int] | None = None,
     ) -> None:
         self._X = X
         self._cells = cells
@@ -94,13 +102,16 @@ class NotExcluded:
         self._radii = raised.astype(np.float32)
         largest = np.maximum.reduceat(reach, cells.offsets[:-1])
         self._cell_reach = (largest + kernels.REACH_MARGIN * np.abs(largest)).astype(np.float32)
-        self.batches: list[Batch] = row_blocks(cells.n_cells, BATCH_CELLS)
+        self._columns = first, last = columns or (0, cells.n_cells)
+        self.batches: list[Batch] = [
+            (first + a, first + b) for a, b in row_blocks(last - first, BATCH_CELLS)
+        ]
 
     def share(self) -> float:
         """Estimated share of the (point, cell) combinations that are not excluded."""
         sample = self._rows[:: max(1, len(self._rows) // SHARE_ROWS)]
-        found, _ = self._survivors(sample, (0, self._cells.n_cells), ordered=False)
-        return len(found) / (len(sample) * self._cells.n_cells)
+        found, _ = self._survivors(sample, self._columns, ordered=False)
+        return len(found) / (len(sample) * (self._columns[1] - self._columns[0]))
 
     def blocks(self, batch: Batch) -> Iterator[Block]:
         """One block for each cell of the batch."""
@@ -151,3 +162,15 @@ class NotExcluded:
             all_rows.append(rows[found[:count]].astype(np.int32))
             all_cells.append(cells[:count].copy())
         return np.concatenate(all_rows), np.concatenate(all_cells)
+
+
+class Chained:
+    """Several divisions of different pairs, one after the other."""
+
+    def __init__(self, ways: Sequence[AllPairs | NotExcluded]) -> None:
+        self.batches = [(way, batch) for way in ways for batch in way.batches]
+
+    def blocks(self, batch: tuple[AllPairs | NotExcluded, Batch]) -> Iterator[Block]:
+        """The blocks of a batch."""
+        way, part = batch
+        return way.blocks(part)

@@ -6,7 +6,7 @@ sample are compact enough, and take a small share of the time that they save.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,11 +29,16 @@ RADIUS_MARGIN = 1.0 + 1e-12
 
 @dataclass(frozen=True)
 class Partition:
-    """Cells of consecutive points; ``offsets[b]:offsets[b + 1]`` lie within a ball."""
+    """Cells of consecutive points; ``offsets[b]:offsets[b + 1]`` lie within a ball.
+
+    Between two clouds, the cells from ``split`` on belong to the second one, and only cells of
+    different clouds are near each other.
+    """
 
     offsets: LongArray
     centers: FloatArray
     radii: FloatArray
+    split: int | None = None
     _near: dict[tuple[int | str, int], list[LongArray]] = field(default_factory=dict, repr=False)
 
     @property
@@ -46,12 +51,22 @@ class Partition:
         """The cell of every point."""
         return np.repeat(np.arange(self.n_cells), np.diff(self.offsets))
 
+    def divided(self, split: int) -> Partition:
+        """The same cells as those of two clouds."""
+        return replace(self, split=split, _near={})
+
     def members(self, cells: LongArray) -> IntArray:
         """The points of some cells."""
         starts = self.offsets[cells]
         sizes = self.offsets[cells + 1] - starts
         shifts = starts - (np.cumsum(sizes) - sizes)
         return np.arange(sizes.sum(), dtype=np.int32) + np.repeat(shifts, sizes).astype(np.int32)
+
+    def others(self, cell: int) -> tuple[int, int]:
+        """The range of the cells that have pairs with a cell."""
+        if self.split is None:
+            return 0, self.n_cells
+        return (self.split, self.n_cells) if cell < self.split else (0, self.split)
 
     def nearest(self, count: int, n_points: int = 1) -> list[LongArray]:
         """For each cell the nearest cells, itself included: ``count``, or enough for n_points.
@@ -66,8 +81,9 @@ class Partition:
         """For each cell itself, its nearest cells, and those that have it among their nearest."""
         if ("partners", count) not in self._near:
             near, every = self.nearest(count), np.arange(self.n_cells)
-            ends = np.concatenate([every, np.repeat(every, [len(cells) for cells in near])])
-            others = np.concatenate([every, *near])
+            itself = every if self.split is None else every[:0]  # a cell of one cloud has no pairs
+            ends = np.concatenate([itself, np.repeat(every, [len(cells) for cells in near])])
+            others = np.concatenate([itself, *near])
             both = np.concatenate([ends * self.n_cells + others, others * self.n_cells + ends])
             first, second = np.divmod(np.unique(both), self.n_cells)
             cuts = np.searchsorted(first, np.arange(1, self.n_cells))
@@ -79,15 +95,17 @@ class Partition:
         squares = np.square(self.centers).sum(axis=1)
         near_cells = []
         # Number of nearest cells to sort; all of them if cells are nearly empty.
-        sorted_part = min(self.n_cells, max(4 * count, 64))
+        sorted_part = max(4 * count, 64)
         if np.sort(sizes)[:sorted_part].sum() < n_points:
             sorted_part = self.n_cells
         for b in range(self.n_cells):
-            distance = squares - 2.0 * (self.centers @ self.centers[b])
-            near = np.argpartition(distance, sorted_part - 1)[:sorted_part]
+            first, last = self.others(b)
+            distance = squares[first:last] - 2.0 * (self.centers[first:last] @ self.centers[b])
+            few = min(sorted_part, last - first)
+            near = np.argpartition(distance, few - 1)[:few]
             near = near[np.lexsort((near, distance[near]))]
-            enough = int(np.searchsorted(np.cumsum(sizes[near]), n_points)) + 1
-            near_cells.append(near[: max(count, enough)])
+            enough = int(np.searchsorted(np.cumsum(sizes[first + near]), n_points)) + 1
+            near_cells.append(first + near[: max(count, enough)])
         return near_cells
 
 

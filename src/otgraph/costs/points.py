@@ -7,7 +7,7 @@ inequality, then single pairs by a float32 product with a proven error bound.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
 
 if TYPE_CHECKING:
+    from otgraph.costs.exclusion import Chained
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
 
     NeighborTask = tuple[int, int, IntArray]
+    Ways = AllPairs | NearCells | NotExcluded | Chained
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
 MORE_CELLS = 3  # factor on the searched cells if an approximate search missed too many pairs
@@ -86,13 +88,17 @@ class EuclideanCost(DistancePowers):
         if self.exact or self._approximate_is_no_cheaper():
             self.exact = True
             return True
-        share = NotExcluded(self.own, self._cells, self._reach(upper), None).share()
+        share = self._surviving_share(self._reach(upper))
         widened = self.searched_cells > self.sizes.screen_cells
         if self.exact is None:
-            self.exact = 0.5 * share * self.n <= self.sizes.auto_pairs_per_point
+            self.exact = share * self.n_pairs <= self.sizes.auto_pairs_per_point * self.n
         elif widened and self._near_share() >= share:
             self.exact = True
         return self.exact
+
+    def _surviving_share(self, reach: FloatArray) -> float:
+        """Estimated share of the (point, cell) combinations that an exact screen looks into."""
+        return NotExcluded(self.own, self._cells, reach, None).share()
 
     def _near_share(self) -> float:
         """Share of all pairs in cells that an approximate screen looks into, from both ends."""
@@ -204,25 +210,33 @@ class EuclideanCost(DistancePowers):
 
     # Screening -------------------------------------------------------------------------
 
-    def _choose_blocks(
-        self, reach: FloatArray, rows: LongArray | None
-    ) -> AllPairs | NearCells | NotExcluded:
+    def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
         """How to divide the pairs into blocks."""
-        plain = AllPairs(self.n, self.sizes.plain_columns, rows)
+        if self.exact is False and self._cells.n_cells > 1:
+            return NearCells(self._cells, self.searched_cells, rows)
+        return self._exact_blocks(reach, rows, (0, self.n), (0, self._cells.n_cells))
+
+    def _exact_blocks(
+        self,
+        reach: FloatArray,
+        rows: LongArray | None,
+        columns: tuple[int, int],
+        cells: tuple[int, int],
+    ) -> AllPairs | NotExcluded:
+        """Blocks of all pairs with some columns, which are the points of a range of cells."""
+        plain = AllPairs(columns, self.sizes.plain_columns, rows)
         if self._cells.n_cells == 1:
             return plain
-        if self.exact is False:
-            return NearCells(self._cells, self.searched_cells, rows)
-        way = NotExcluded(self.own, self._cells, reach, rows)
+        way = NotExcluded(self.own, self._cells, reach, rows, cells)
         return way if way.share() < self.sizes.plain_share else plain
 
     def _screen_batch(
         self,
-        way: AllPairs | NearCells | NotExcluded,
+        way: Ways,
         upper: FloatArray,
         reach: FloatArray,
         ordered: bool,
-        batch: tuple[int, int],
+        batch: Any,
     ) -> tuple[int, list[PairChunk]]:
         """Number of pairs computed, and the pairs below the bound."""
         chunks: list[PairChunk] = []

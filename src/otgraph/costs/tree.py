@@ -6,6 +6,7 @@ computes a few hundred pairs per point, for any number of points.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import FloatArray, LongArray
 
+    TreePart = tuple[int, int, LongArray]
+
 # Maximum leaf size: smaller leaves exclude more pairs, larger ones have fewer nodes to visit.
 LEAF_POINTS = 16
 BLOCK_ROWS = 8192  # rows per task
@@ -36,19 +39,62 @@ TIE_MARGIN = 1.0 - 1e-9  # factor that excludes pairs exactly at the bound
 REACH_MARGIN = 1e-12
 
 
+@dataclass(frozen=True)
+class BoxTree:
+    """Leaves of consecutive points, and a binary tree of the boxes around them.
+
+    ``lower`` and ``upper`` are the corners of the boxes; see the kernels for their order.
+    """
+
+    offsets: LongArray
+    lower: FloatArray
+    upper: FloatArray
+
+    @classmethod
+    def around(cls, points: FloatArray, first: int, last: int) -> BoxTree:
+        """The tree of the points ``first:last``, which are in the order of `tree_order`."""
+        n, d = last - first, points.shape[1]
+        depth = max(0, int(np.ceil(np.log2(n / LEAF_POINTS))))
+        # The tree halves the points repeatedly; the offsets do the same.
+        offsets = first + ((np.arange(2**depth + 1) * n) >> depth)
+        lower, upper = np.empty((2, 2 ** (depth + 1), d))
+        kernels.fill_boxes(points, offsets, lower, upper)
+        return cls(offsets, lower, upper)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.offsets) - 1
+
+    def leaf_numbers(self) -> LongArray:
+        """The leaf of every point of the tree."""
+        return np.repeat(np.arange(self.n_leaves), np.diff(self.offsets))
+
+    def reaches(self, reach: FloatArray) -> FloatArray:
+        """The largest reach of every node."""
+        node_reach = np.empty(len(self.lower))
+        kernels.fill_reaches(reach, self.offsets, node_reach)
+        return node_reach
+
+
+def tree_order(points: FloatArray) -> LongArray:
+    """The points in the order of the leaves of a k-d tree."""
+    return np.asarray(KDTree(points, leafsize=LEAF_POINTS, copy_data=False).indices)
+
+
 class TreeCost(DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale; every screen covers all pairs."""
 
     def __init__(self, scaled: ScaledPoints, workers: Workers) -> None:
-        n, d = scaled.points.shape
-        depth = max(0, int(np.ceil(np.log2(n / LEAF_POINTS))))
-        # The tree halves the points repeatedly; the offsets do the same.
-        order = KDTree(scaled.points, leafsize=LEAF_POINTS, copy_data=False).indices
-        super().__init__(scaled, workers, order)
-        self._offsets = (np.arange(2**depth + 1) * n) >> depth
-        self._leaf_of = np.repeat(np.arange(2**depth), np.diff(self._offsets))
-        self._lower, self._upper = np.empty((2, 2 ** (depth + 1), d))
-        kernels.fill_boxes(self.own, self._offsets, self._lower, self._upper)
+        super().__init__(scaled, workers, self._order(scaled.points))
+        self._trees = self._grow()
+        self._leaf_of = np.concatenate([tree.leaf_numbers() for tree in self._trees])
+
+    def _order(self, points: FloatArray) -> LongArray:
+        return tree_order(points)
+
+    def _grow(self) -> tuple[BoxTree, ...]:
+        return (BoxTree.around(self.own, 0, self.n),)
 
     def neighbor_work(self, k: int) -> Work:
         """The search for pairs with c_ij < a_i + a_j, for costs a_i of near neighbors.
@@ -79,16 +125,21 @@ class TreeCost(DistancePowers):
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
         reach = self._reach(upper)
         reach = reach + REACH_MARGIN * np.abs(reach)
-        node_reach = np.empty(len(self._lower))
-        kernels.fill_reaches(reach, self._offsets, node_reach)
+        node_reaches = [tree.reaches(reach) for tree in self._trees]
         wanted = np.arange(self.n) if rows is None else np.sort(rows)
-        parts = [wanted[slice(*block)] for block in row_blocks(len(wanted), BLOCK_ROWS)]
-        find = partial(self._find, upper, reach, node_reach)
-        return Work(parts, find, complete=True, whole_rows=rows is None)
+        find = partial(self._find, upper, reach, node_reaches)
+        return Work(self._parts(wanted), find, complete=True, whole_rows=rows is None)
+
+    def _parts(self, rows: LongArray) -> list[TreePart]:
+        """Blocks of rows with the numbers of their own tree and of the tree of their partners."""
+        return [(0, 0, rows[slice(*block)]) for block in row_blocks(len(rows), BLOCK_ROWS)]
 
     def _find(
-        self, upper: FloatArray, reach: FloatArray, node_reach: FloatArray, rows: LongArray
+        self, upper: FloatArray, reach: FloatArray, node_reaches: list[FloatArray], part: TreePart
     ) -> tuple[int, list[PairChunk]]:
+        own, other, rows = part
+        leaves = slice(self._trees[own].n_leaves, None)
+        tree = self._trees[other]
         capacity = max(BUFFER_PAIRS, self.n)
         j, c = np.empty(capacity, np.int32), np.empty(capacity)
         counts = np.empty(len(rows), dtype=np.int64)
@@ -96,8 +147,10 @@ class TreeCost(DistancePowers):
         while row < len(rows):
             first = row
             row, count = kernels.collect_near(
-                self.own, self._leaf_of, self._offsets, self._lower, self._upper, reach, node_reach,
-                upper, self.factor, self._half_power, rows, counts, j, c, row,
+                self.own, self._leaf_of, self._trees[own].lower[leaves],
+                self._trees[own].upper[leaves], node_reaches[own][leaves], tree.offsets,
+                tree.lower, tree.upper, reach, node_reaches[other], upper, self.factor,
+                self._half_power, rows, counts, j, c, row,
             )  # fmt: skip
             i = np.repeat(rows[first:row].astype(np.int32), counts[first:row])
             chunks.append((i, j[:count].copy(), c[:count].copy()))

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing, column_or_1d
 
+from otgraph._labels import encode_labels
 from otgraph.estimators._on_graph import OnGraph
 from otgraph.estimators._transformer import unchanged_by_failure
 from otgraph.methods import spread_labels
-from otgraph.methods._labels import encode_labels
 
 if TYPE_CHECKING:
     from typing import Self

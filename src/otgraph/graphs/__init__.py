@@ -8,6 +8,8 @@ from otgraph._optional import lazily
 
 if TYPE_CHECKING:
     from otgraph.graphs.choice import Doubt, EpsChoice
+    from otgraph.graphs.cross import transport_graph
+    from otgraph.graphs.cross_graph import Both, CrossGraph, LabelTransfer
     from otgraph.graphs.dimension import IntrinsicDimension, intrinsic_dimension
     from otgraph.graphs.distances import Neighbors
     from otgraph.graphs.entropic import entropic_ot_graph
@@ -22,11 +24,14 @@ if TYPE_CHECKING:
     from otgraph.graphs.quadratic import quadratic_ot_graph
 
 __all__ = [
+    "Both",
+    "CrossGraph",
     "Doubt",
     "EpsChoice",
     "EpsPath",
     "Graph",
     "IntrinsicDimension",
+    "LabelTransfer",
     "MeanCertificate",
     "MultiscaleGraph",
     "Neighbors",
@@ -41,12 +46,13 @@ __all__ = [
     "magic_graph",
     "multiscale_graph",
     "quadratic_ot_graph",
+    "transport_graph",
 ]
 
 # Loaded when first used: the table of constructions is read by programs that build no graph.
 _HOMES = (
     "graph", "io", "distances", "choice", "path", "dimension", "quadratic", "entropic", "kernels",
-    "magic", "masses", "mean", "multiscale",
+    "magic", "masses", "mean", "multiscale", "cross_graph", "cross",
 )  # fmt: skip
 
 

@@ -174,7 +174,8 @@ def collapsed(
         msg = "must be False for points that are all identical: one point is no graph."
         raise invalid("collapse", msg)
     heaviest = int(masses.argmax())
-    if not options.self_loops and masses[heaviest] > masses.sum() - masses[heaviest]:
+    keeps = options.self_loops or options.outlier_cost is not None
+    if not keeps and masses[heaviest] > masses.sum() - masses[heaviest]:
         msg = (
             f"makes row {copies.first[heaviest]} and its copies one point with more mass than "
             "all others together, which cannot take it. Pass `self_loops=True`, so that it can "
@@ -219,7 +220,12 @@ class CollapsedEvidence:
     graph: TransportGraph
 
     def compared(
-        self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+        self,
+        certificate: Certificate,
+        X: PointsLike,
+        metric: Metric | None,
+        seed: int,
+        Y: PointsLike | None = None,
     ) -> Verification:
         """The plan between distinct points compared with them, and what every copy has of it."""
         graph = self.graph
@@ -230,7 +236,9 @@ class CollapsedEvidence:
             msg = f"must have {graph.n} rows, one per point, got shape {points.shape}."
             raise invalid("X", msg)
         distinct = copies.distinct_graph(graph)
-        found = distinct.certificate.verify(points[copies.first], metric=metric, random_state=seed)
+        found = distinct.certificate.verify(
+            points[copies.first], Y, metric=metric, random_state=seed
+        )
         problems = list(found.problems)
         if not np.array_equal(distinct_rows(points), copies.group):
             problems.append("Other rows are copies of each other than in the graph.")

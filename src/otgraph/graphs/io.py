@@ -21,24 +21,35 @@ import math
 import os
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from otgraph._atomic import replacing
-from otgraph._validation import check_csr
 from otgraph.exceptions import FormatError, argument_error
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._records import certificate_of, decoded, encoded, refuse
+from otgraph.graphs._stored import (
+    check_numbers,
+    check_points_of,
+    check_rows,
+    csr_arrays,
+    csr_of,
+    float64,
+    point_arrays,
+    points_of,
+)
+from otgraph.graphs.cross_graph import Both, CrossGraph
 from otgraph.graphs.graph import Graph, TransportGraph
 from otgraph.graphs.mean import MultiscaleGraph, checked_shares, mean_certificate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from otgraph.graphs._records import Record
     from otgraph.typing import Array, Points, SparseMatrix
+
+Read = TypeVar("Read")
 
 MAGIC = b"\x89OTG\r\n\x1a\n"
 VERSION = 1
@@ -48,13 +59,14 @@ TYPES = ("<f8", "<i4", "<i8")  # all arrays of a graph
 MOST_HEADER_BYTES = 1 << 24  # JSON of this size is parsed in a second; a true header has kilobytes
 MOST_DIMENSIONS = 2
 SHARES_RTOL = 1e-9  # rounding of shares that were divided by their sum, with room
+SIDES = ("x", "y")  # endings of the names of arrays between two clouds
 # What code that expects a graph raises for anything else.
 UNFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 CHUNK_BYTES = 1 << 24  # bytes hashed or read at once, so that Ctrl-C works
 
 
 def save_graph(
-    graph: Graph,
+    graph: Graph | CrossGraph,
     path: str | os.PathLike[str],
     *,
     include_points: bool = True,
@@ -64,7 +76,7 @@ def save_graph(
     arrays = dict(_arrays_of(graph, include_points))
     header = _encoded_header(graph, arrays)
     try:
-        _graph_of(json.loads(header), arrays)
+        (_cross_of if isinstance(graph, CrossGraph) else _graph_of)(json.loads(header), arrays)
     except (FormatError, ValueError) as error:
         msg = f"This graph cannot be saved, because its file could not be loaded. {error}"
         raise argument_error(ValueError, "graph", msg) from error
@@ -97,6 +109,17 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     ...     otgraph.load_graph(path)
     Graph(n=3, edges=2, mean_degree=1.333, method='knn')
     """
+    return _loaded(path, _graph_of)
+
+
+def load_cross_graph(path: str | os.PathLike[str]) -> CrossGraph:
+    """Plan between two clouds from a file; see :meth:`CrossGraph.load`."""
+    return _loaded(path, _cross_of)
+
+
+def _loaded(
+    path: str | os.PathLike[str], read: Callable[[Record, Mapping[str, Array]], Read]
+) -> Read:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _read_header(file, size)
@@ -105,7 +128,7 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
                 entry["name"]: _read_array(file, entry)
                 for entry in _checked_table(header["arrays"], size - file.tell())
             }
-            return _graph_of(header, arrays)
+            return read(header, arrays)
         except FormatError:
             raise
         # The checksums are right, so the file is not damaged, but it is not a graph.
@@ -113,11 +136,18 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
             refuse(f"its contents do not describe a graph ({error})", error)
 
 
-def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, Array]]:
-    yield from _csr_arrays("weights", graph.weights)
+def _arrays_of(graph: Graph | CrossGraph, include_points: bool) -> Iterator[tuple[str, Array]]:
+    yield from csr_arrays("weights", graph.weights)
+    if isinstance(graph, CrossGraph):
+        for place, side in enumerate(SIDES):
+            yield f"potentials.{side}", float64(graph.potentials[place])
+            yield f"mass.{side}", float64(graph.mass[place])
+            if include_points and graph.points is not None:
+                yield from point_arrays(f"points.{side}", graph.points[place])
+        return
     if isinstance(graph, TransportGraph | MultiscaleGraph):
-        yield "potentials", _float64(graph.potentials)
-        yield "mass", _float64(graph.mass)
+        yield "potentials", float64(graph.potentials)
+        yield "mass", float64(graph.mass)
         if graph.copies is not None:
             yield "copies", np.ascontiguousarray(graph.copies, dtype="<i8")
         named = {"floors": graph.floors}
@@ -125,29 +155,15 @@ def _arrays_of(graph: Graph, include_points: bool) -> Iterator[tuple[str, Array]
             named = {f"floors{k}": floors for k, floors in enumerate(graph.floors)}
         for name, floors in named.items():
             if floors is not None:
-                yield from _csr_arrays(name, floors)
+                yield from csr_arrays(name, floors)
     if graph.edge_costs is not None:
-        yield "edge_costs", _float64(graph.edge_costs)
+        yield "edge_costs", float64(graph.edge_costs)
     if not include_points or graph.points is None:
         return
-    if sp.issparse(graph.points):
-        yield from _csr_arrays("points", graph.points)
-    else:
-        yield "points", _float64(graph.points)
+    yield from point_arrays("points", graph.points)
 
 
-def _csr_arrays(name: str, csr: SparseMatrix) -> Iterator[tuple[str, Array]]:
-    yield f"{name}.data", _float64(csr.data)
-    for part in ("indices", "indptr"):
-        indices = getattr(csr, part)
-        yield f"{name}.{part}", np.ascontiguousarray(indices, dtype=f"<i{indices.itemsize}")
-
-
-def _float64(array: object) -> Array:
-    return np.ascontiguousarray(array, dtype="<f8")
-
-
-def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
+def _encoded_header(graph: Graph | CrossGraph, arrays: Mapping[str, Array]) -> bytes:
     table = [
         {
             "name": name,
@@ -157,14 +173,20 @@ def _encoded_header(graph: Graph, arrays: Mapping[str, Array]) -> bytes:
         }
         for name, array in arrays.items()
     ]
-    certificate = None
-    if isinstance(graph, TransportGraph | MultiscaleGraph):
-        certificate = graph.certificate.record()
-    points = graph.points if "points.data" in arrays else None
+    certificate = None if not hasattr(graph, "certificate") else graph.certificate.record()
+    clouds: dict[str, Any] = {"points": graph.points}
+    if isinstance(graph, CrossGraph):
+        clouds = {
+            f"points.{side}": cloud
+            for side, cloud in zip(SIDES, graph.points or (None, None), strict=True)
+        }
     header = {
         "params": encoded(plain_params(graph.params)),
         "certificate": certificate and encoded(certificate),
-        "points_shape": None if points is None else list(points.shape),
+        **{
+            f"{key}_shape": list(points.shape) if f"{key}.data" in arrays else None
+            for key, points in clouds.items()
+        },
         "arrays": table,
     }
     # Escapes, because a name may hold half a character, which UTF-8 does not have.
@@ -238,11 +260,13 @@ def _read_array(file: BinaryIO, entry: Record) -> Array:
 
 
 def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
+    if "potentials.x" in arrays:
+        refuse("it holds a plan between two clouds; read it with `otgraph.CrossGraph.load`")
     n = len(arrays["weights.indptr"]) - 1
     if n < 1:
         refuse("it has no points")
     parts: dict[str, Any] = {
-        "weights": _csr_of("weights", arrays, n),
+        "weights": csr_of("weights", arrays, n),
         "params": plain_params(decoded(header["params"])),
         "points": _points_of(header, arrays),
         "edge_costs": arrays.get("edge_costs"),  # absent from older files
@@ -253,23 +277,14 @@ def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
         costs.shape != parts["weights"].data.shape or not np.all(costs >= 0.0)
     ):
         refuse("its edge costs are not one number >= 0 for every weight")
-    if points is not None:
-        if points.ndim != 2 or points.shape[0] != n:
-            refuse(f"its points have shape {points.shape}, but there are {n} of them")
-        if not np.isfinite(points.data if sp.issparse(points) else points).all():
-            refuse("its points are not all finite")
+    check_points_of(points, n)
     if header["certificate"] is None:
         return Graph(**parts)
     plans = header["certificate"].get("parts")
     for name in ("potentials", "mass"):
-        if name not in arrays:
-            refuse(f"it has a certificate but no {name}")
         shape = (n, len(plans)) if plans and name == "potentials" else (n,)
-        if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
-            refuse(f"its {name} are not {math.prod(shape)} finite numbers")
+        check_numbers(name, arrays.get(name), *shape, positive=name == "mass")
         parts[name] = arrays[name]
-    if not np.all(parts["mass"] > 0.0):
-        refuse("its masses are not all positive")
     parts["copies"] = _copies_of(arrays, n)
     if not plans:
         certificate = certificate_of(header["certificate"])
@@ -289,7 +304,7 @@ def _floors_of(which: str, arrays: Mapping[str, Array], n: int) -> SparseMatrix 
     """The minimum flows of a plan."""
     if f"floors{which}.data" not in arrays:
         return None
-    floors = _csr_of(f"floors{which}", arrays, n)
+    floors = csr_of(f"floors{which}", arrays, n)
     if not (np.isfinite(floors.data).all() and (floors.data >= 0.0).all()):
         refuse("its minimum flows are not all finite and >= 0")
     return floors
@@ -307,41 +322,41 @@ def _copies_of(arrays: Mapping[str, Array], n: int) -> Array | None:
     return copies
 
 
-def _csr_of(name: str, arrays: Mapping[str, Array], n_columns: int) -> SparseMatrix:
-    """The CSR matrix. Its arrays are checked first, because scipy would trust them."""
-    data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
-    if any(array.ndim != 1 for array in (data, indices, indptr)) or not len(indptr):
-        refuse(f"the parts of {name} are not vectors")
-    if data.dtype.kind != "f" or indices.dtype.kind != "i" or indices.dtype != indptr.dtype:
-        refuse(f"the parts of {name} have types that do not belong together")
-    # The shape follows from an array that is in memory, never from the header.
-    csr = sp.csr_matrix((len(indptr) - 1, n_columns), dtype=np.float64)
-    csr.data, csr.indices, csr.indptr = data, indices, indptr
-    check_csr(csr, name=name)
-    return csr
-
-
 def _check_weights(weights: SparseMatrix) -> None:
-    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    if not np.all((np.diff(weights.indices) > 0) | (np.diff(rows) > 0)):
-        refuse("column indices of its weights are not in order")
-    weights.has_sorted_indices = weights.has_canonical_format = True
-    if not (np.isfinite(weights.data).all() and (weights.data > 0.0).all()):
-        refuse("its weights are not all positive and finite")
+    check_rows(weights)
     if (weights != weights.T).nnz:
         refuse("its weights are not symmetric")
 
 
-def _points_of(header: Record, arrays: Mapping[str, Array]) -> Points | None:
-    shape = header["points_shape"]
-    if shape is None:
-        return arrays.get("points")
-    if not _is_shape(shape) or len(shape) != 2:
+def _points_of(header: Record, arrays: Mapping[str, Array], key: str = "points") -> Points | None:
+    shape = header[f"{key}_shape"]
+    if shape is not None and (not _is_shape(shape) or len(shape) != 2):
         refuse("the shape of its points is not two numbers")
-    points = _csr_of("points", arrays, shape[1])
-    if points.shape[0] != shape[0]:
-        refuse(f"its points have shape {points.shape}, and its header says {tuple(shape)}")
-    return points
+    return points_of(key, shape, arrays)
+
+
+def _cross_of(header: Record, arrays: Mapping[str, Array]) -> CrossGraph:
+    """A plan between two clouds."""
+    if "potentials.x" not in arrays:
+        refuse("it holds a graph of one cloud; read it with `otgraph.load_graph`")
+    n, m = (len(arrays[f"potentials.{side}"]) for side in SIDES)
+    weights = csr_of("weights", arrays, m)
+    if not n or not m or weights.shape[0] != n:
+        refuse(f"its weights have shape {weights.shape}, and its clouds {n} and {m} points")
+    check_rows(weights)
+    points = [_points_of(header, arrays, f"points.{side}") for side in SIDES]
+    for side, size, some in zip(SIDES, (n, m), points, strict=True):
+        check_points_of(some, size)
+        check_numbers("potentials", arrays.get(f"potentials.{side}"), size)
+        check_numbers("mass", arrays.get(f"mass.{side}"), size, positive=True)
+    return CrossGraph(
+        weights=weights,
+        params=plain_params(decoded(header["params"])),
+        certificate=certificate_of(header["certificate"]),
+        potentials=Both(*(arrays[f"potentials.{side}"] for side in SIDES)),
+        mass=Both(*(arrays[f"mass.{side}"] for side in SIDES)),
+        points=None if points[0] is None or points[1] is None else (points[0], points[1]),
+    )
 
 
 def _chunks(array: Array) -> Iterator[memoryview]:

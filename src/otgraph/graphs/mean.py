@@ -246,7 +246,12 @@ class MeanEvidence:
     graph: MultiscaleGraph
 
     def compared(
-        self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+        self,
+        certificate: Certificate,
+        X: PointsLike,
+        metric: Metric | None,
+        seed: int,
+        Y: PointsLike | None = None,
     ) -> Verification:
         """All parts compared with the points, and their mean with the weights."""
         graph, problems = self.graph, []
@@ -255,7 +260,7 @@ class MeanEvidence:
         rows, columns = graph._ends
         found = []
         for k, (eps, share) in enumerate(zip(graph.eps, graph.shares, strict=True)):
-            found.append(graph.part(k).certificate.verify(X, metric=metric, random_state=seed))
+            found.append(graph.part(k).certificate.verify(X, Y, metric=metric, random_state=seed))
             problems += [f"eps {eps:.4g}: {problem}" for problem in found[-1].problems]
             total += share * graph._part_data(k)
             size = np.abs(graph.potentials[:, k])

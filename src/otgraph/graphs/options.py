@@ -42,6 +42,8 @@ DEFAULT_MEAN_DEGREE = 15
 # Used for `min_degree` if the library chooses `eps`, at most half the mean degree: enough for
 # methods that need a few neighbors, and few enough that the degree can still adapt.
 DEFAULT_MIN_DEGREE = 4
+# Keywords that mean something within one cloud, and nothing between two.
+WITHIN_ONE_CLOUD = ("self_loops", "min_degree", "connect", "n_candidates")
 # The value of `eps` that asks for a choice.
 AUTO: Final = "auto"
 

@@ -49,6 +49,7 @@ from otgraph.solvers import (
     require_room_for_solution,
     solve,
     solve_for_degree,
+    start_between,
 )
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class TransportProblem:
         X: PointsLike,
         options: QuadraticOptions,
         *,
-        mass: ArrayLike | None = None,
+        mass: Any = None,
         progress: bool = False,
         n_jobs: int | None = -1,
         check: Callable[[Any, Any], Any] = check_input,
@@ -106,9 +107,7 @@ class TransportProblem:
         given, checked = X, check(X, options.metric)
         X, mass, self.copies = collapsed(checked, options, mass)
         self.n_candidates = self._clip_candidates(options.n_candidates, X.shape[0])
-        # A point that may hold mass back can be as heavy as it likes, too.
-        keeps = options.self_loops or options.outlier_cost is not None
-        mass = check_mass(mass, X.shape[0], self_loops=keeps)
+        mass = self._masses(X, mass)
         self.cost = make_cost(
             X,
             **options.cost(),
@@ -117,7 +116,7 @@ class TransportProblem:
             workers=Workers(n_jobs, progress=bool(progress)),
         )
         self._refuse_huge_costs()
-        self.points = kept_points(given, checked, options.metric)
+        self.points = self._kept(given, checked)
         del X, checked
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
@@ -125,6 +124,16 @@ class TransportProblem:
         if self.cost.identical:
             msg = "All points of `X` are identical: all weights are equal."
             warnings.warn(msg, UserWarning, stacklevel=3)
+
+    def _masses(self, X: Any, mass: Any) -> FloatArray:
+        """Masses of all points, checked."""
+        # A point that may hold mass back can be as heavy as it likes, like one with a self-loop.
+        keeps = self.options.self_loops or self.options.outlier_cost is not None
+        return check_mass(mass, X.shape[0], self_loops=keeps)
+
+    def _kept(self, given: Any, X: Any) -> Any:
+        """What the graph keeps of the points."""
+        return kept_points(given, X, self.options.metric)
 
     def _refuse_huge_costs(self) -> None:
         """The solver squares costs."""
@@ -151,7 +160,7 @@ class TransportProblem:
             self.wish = self._wish(DEFAULT_MIN_DEGREE if chosen else 0)
             return self.finished(self.solve(eps, u0=u0)), {}
         if mean_degree is None:
-            mean_degree = min(DEFAULT_MEAN_DEGREE, self.cost.n - 1)
+            mean_degree = min(DEFAULT_MEAN_DEGREE, 2.0 * self.cost.n_pairs / self.cost.n)
         self.wish = self._wish(default_min_degree(mean_degree))
         return self.solve_for_degree(mean_degree), {"mean_degree": mean_degree}
 
@@ -172,8 +181,10 @@ class TransportProblem:
         if u0 is not None:
             u0 = self._checked_start(u0)[self.cost.order]
         require_room_for_solution(self.cost, goal)
-        if start is None:
-            k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.n - 1)
+        if start is None and u0 is None and not self.cost.nearest_are_partners:
+            start = start_between(self.screener, goal, eps=eps).state
+        elif start is None:
+            k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.most_partners)
             start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
         if self.options.outlier_cost != AUTO:
             return self._judged(solve(self.screener, goal, start))
@@ -194,18 +205,19 @@ class TransportProblem:
 
     def solve_for_degree(self, mean_degree: float) -> Solution:
         """The solution with a wanted mean degree."""
-        if mean_degree > self.cost.n - 1:
-            msg = f"must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
-            raise invalid("mean_degree", msg)
+        self._check_degree(mean_degree)
         enough = max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
         if self.wish.min_degree > mean_degree:
             msg = f"must be at most `mean_degree`={mean_degree:g}, got {self.wish.min_degree!r}."
             raise invalid("min_degree", msg)
         goal, n_candidates = self._goal(1.0), self.n_candidates or enough
+        start = None
+        if not self.cost.nearest_are_partners:
+            start = start_between(self.screener, goal, degree=mean_degree)
 
         def solved(goal: Goal) -> Solution:
             return solve_for_degree(
-                self.screener, mean_degree, goal, self.wish, n_candidates=n_candidates
+                self.screener, mean_degree, goal, self.wish, n_candidates=n_candidates, start=start
             )
 
         if self.options.outlier_cost == AUTO:
@@ -224,6 +236,11 @@ class TransportProblem:
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
         return self._judged(solution)
+
+    def _check_degree(self, mean_degree: float) -> None:
+        if mean_degree > self.cost.n - 1:
+            msg = f"must be at most n - 1 = {self.cost.n - 1}, got {mean_degree!r}."
+            raise invalid("mean_degree", msg)
 
     def _wish(self, default_degree: int) -> Wish:
         """The minimum flows that the options ask for."""

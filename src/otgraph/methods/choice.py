@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._labels import encode_labels
 from otgraph._validation import check_choice, check_count, check_points, check_positive, check_seed
 from otgraph.exceptions import invalid
 from otgraph.graphs import eps_path
@@ -25,7 +26,6 @@ from otgraph.graphs.copies import collapsed
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.splits import obstacle
-from otgraph.methods._labels import encode_labels
 from otgraph.methods.spreading import spread_labels
 
 if TYPE_CHECKING:

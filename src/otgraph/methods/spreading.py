@@ -25,18 +25,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from otgraph._blas import single_threaded_blas
+from otgraph._labels import decode_labels, encode_labels
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
 from otgraph.methods._block_cg import Stop, solve_columns
 from otgraph.methods._graphs import as_product_graph, spreading_matrix, transition_rows
-from otgraph.methods._labels import decode_labels, encode_labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from otgraph._labels import EncodedLabels
     from otgraph.graphs import Graph
     from otgraph.methods._graphs import SquareOperator
-    from otgraph.methods._labels import EncodedLabels
     from otgraph.typing import (
         Array,
         BoolArray,

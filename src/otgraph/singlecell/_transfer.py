@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._validation import check_choice
 from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import argument_error
+from otgraph.graphs.cross import transport_graph
 from otgraph.graphs.extension import metric_cost
 from otgraph.methods._graphs import transition_rows
 from otgraph.singlecell._adata import check_adata, entry, keys_of, target
@@ -32,6 +34,7 @@ COMPONENTS_RTOL = 1e-3
 # Distances are stored in float32, too. A few cells show whether the representation is another one.
 DISTANCES_RTOL = 1e-4
 CHECKED_CELLS = 20
+METHODS = ("rows", "plan")
 
 
 def transfer(
@@ -40,6 +43,7 @@ def transfer(
     obs: str | Sequence[str] = (),
     *,
     obsm: str | Sequence[str] = (),
+    method: Literal["rows", "plan"] = "rows",
     use_rep: str | None = None,
     unknown: Label | Iterable[Label] = (),
     neighbors_key: str | None = None,
@@ -48,9 +52,12 @@ def transfer(
 ) -> AnnData | None:
     """Labels and coordinates for new cells, from a reference with a graph.
 
-    Every new cell gets the row that it would have in the graph of the reference, whose potentials
-    stay fixed (:meth:`otgraph.Graph.extend`). Labels and coordinates are means over this row. The
-    reference does not change. Like ``sc.tl.ingest``, it does not correct batch effects.
+    By default every new cell gets the row that it would have in the graph of the reference, whose
+    potentials stay fixed (:meth:`otgraph.Graph.extend`). Each cell is treated by itself, and like
+    ``sc.tl.ingest`` this does not correct batch effects. With ``method="plan"`` a transport plan
+    between all new cells and the reference takes the place of the rows
+    (:func:`otgraph.transport_graph`). It ignores a shift between the two, and needs the same
+    composition in both. Labels and coordinates are means over a row. The reference does not change.
 
     Parameters
     ----------
@@ -62,6 +69,10 @@ def transfer(
         One or several columns of ``adata_ref.obs`` with labels; missing values do not count.
     obsm
         One or several keys of ``adata_ref.obsm``, such as ``"X_umap"``.
+    method
+        ``"rows"`` or ``"plan"``. Choose the plan for another batch of the same tissue, and rows
+        for cells of which some types are missing or much rarer than in the reference. The plan has
+        the mean degree, the metric and the power of the reference's graph.
     use_rep
         Representation of the new cells: ``"X"`` or a key of ``adata_new.obsm``, in the same
         coordinates as the reference. By default that of the graph. Principal components are then
@@ -87,7 +98,7 @@ def transfer(
     ``obsm[name]``
         coordinates, for every name in `obsm`;
     ``obsm[f"{key_added}_weights"]``
-        rows of the graph: a sparse matrix, new cells × cells of the reference;
+        rows of the graph or of the plan: a sparse matrix, new cells × cells of the reference;
     ``uns[key_added]``
         ``params``.
 
@@ -104,6 +115,7 @@ def transfer(
     True
     """
     check_adata(adata_ref)
+    check_choice(method, "method", METHODS)
     adata_new = target(adata_new, copy=copy)
     obs, obsm = ([each] if isinstance(each, str) else list(each) for each in (obs, obsm))
     labels = {name: CellLabels.of(adata_ref, name, unknown) for name in obs}
@@ -113,7 +125,7 @@ def transfer(
     _check_distances(adata_ref, graph, neighbors_key)
     rows_key = f"{key_added}_weights"
     with logged(f"transferring to {adata_new.n_obs} cells", f"`.obsm[{rows_key!r}]`"):
-        rows = graph.extend(points)
+        rows = graph.extend(points) if method == "rows" else _plan_rows(points, graph)
         P, _ = transition_rows(rows, graph.n)
         for name, known in labels.items():
             codes, probability = _most_probable(P, known)
@@ -129,9 +141,19 @@ def transfer(
                 "n_reference": graph.n,
                 "use_rep": use_rep or str(graph.params["use_rep"]),
                 "neighbors_key": neighbors_key or "neighbors",
+                "method": method,
             }
         }
     return adata_new if copy else None
+
+
+def _plan_rows(points: Points, graph: Graph) -> SparseMatrix:
+    """The transport plan from new cells to those of a graph, with its metric and mean degree."""
+    assert graph.points is not None  # `_new_points` has checked it
+    n, m = points.shape[0], graph.n
+    keywords = {name: graph.params[name] for name in ("metric", "power") if name in graph.params}
+    degree = min(graph.mean_degree, 2.0 * n * m / (n + m))
+    return transport_graph(points, graph.points, mean_degree=degree, **keywords).weights  # type: ignore[arg-type]
 
 
 def _most_probable(P: SparseMatrix, labels: CellLabels) -> tuple[LongArray, FloatArray]:

@@ -7,6 +7,7 @@ from otgraph.solvers.degree import solve_for_degree
 from otgraph.solvers.floors import Floors, Wish, finished
 from otgraph.solvers.room import near_pairs, require_room_for_solution
 from otgraph.solvers.rounds import approach, solve
+from otgraph.solvers.scales import start_between
 from otgraph.solvers.screening import Screener
 from otgraph.solvers.state import Effort, Goal, Solution, State, first_state
 from otgraph.solvers.verification import Verification
@@ -30,4 +31,5 @@ __all__ = [
     "require_room_for_solution",
     "solve",
     "solve_for_degree",
+    "start_between",
 ]

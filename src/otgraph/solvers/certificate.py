@@ -143,7 +143,12 @@ class Certificate:
             raise ValueError(msg)
 
     def verify(
-        self, X: PointsLike, *, metric: Metric | None = None, random_state: int = 0
+        self,
+        X: PointsLike,
+        Y: PointsLike | None = None,
+        *,
+        metric: Metric | None = None,
+        random_state: int = 0,
     ) -> Verification:
         """Check the graph of this certificate against its points, with independent code.
 
@@ -155,6 +160,8 @@ class Certificate:
         ----------
         X
             The points, or costs, that the graph was built from.
+        Y
+            The second cloud, for a graph between two.
         metric
             The metric function, if the graph was built with one; files cannot store it.
         random_state
@@ -170,7 +177,7 @@ class Certificate:
         >>> bool(graph.certificate.verify(X + 0.01 * X**2))
         False
         """
-        return verify(self, X, metric=metric, seed=random_state)
+        return verify(self, X, Y, metric=metric, seed=random_state)
 
     def record(self) -> dict[str, Any]:
         """The numbers as plain values, by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,26 +55,47 @@ TRIAL_TOL = 0.01
 EDGES_PER_MISSING = 1.2
 
 
+@dataclass(frozen=True)
+class Guess:
+    """An eps with about its solution on some candidates.
+
+    ``slope`` is d log degree / d log eps, as far as it is known.
+    """
+
+    state: State
+    eps: float
+    slope: float
+
+
 def solve_for_degree(
-    screener: Screener, degree: float, goal: Goal, wish: Wish, *, n_candidates: int
+    screener: Screener,
+    degree: float,
+    goal: Goal,
+    wish: Wish,
+    *,
+    n_candidates: int,
+    start: Guess | None = None,
 ) -> Solution:
     """The solution whose mean degree is within two percent of ``degree``, or the nearest.
 
     ``goal.eps`` is ignored. A rough search uses only the first candidates and takes a few loose
     solves. Warm-started solves among all pairs then correct the result. Only the last solve
     goes to the tolerance. Minimum flows add edges. If these are too many, a smaller eps makes
-    room for them.
+    room for them. ``start`` replaces the rough search, if it is given.
     """
     cost, k = screener.cost, n_candidates
     few = cost.n <= FEW_POINTS
-    while True:
+    if start is not None:
+        eps, slope, plain = start.eps, start.slope, start.state
+        limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
+    while start is None:
         pairs = near_pairs(cost, k)
         eps, slope = row_law(cost, pairs, degree, goal.mass)
         plain = first_state(cost, pairs, goal.at(eps), k=k)
         del pairs
         limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
         eps = min(max(eps, limits[0]), limits[1])
-        eps, plain = _search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
+        eps, plain = search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
         if not too_few_neighbors(cost, goal.at(eps), plain):
             break
         k = more_neighbors(cost, k)
@@ -178,7 +199,7 @@ def eps_limits(cost: Cost, mass: FloatArray, row_costs: FloatArray) -> tuple[flo
     return min(SMALLEST_EPS * smallest / lightest, ceiling), ceiling
 
 
-def _search_on_candidates(
+def search_on_candidates(
     state: State, goal: Goal, eps: float, search: DegreeSearch
 ) -> tuple[float, State]:
     """Loose solves on fixed candidates; returns eps and the last state.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._memory import format_bytes
-from otgraph.costs.blocks import MatrixCost
 from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.newton import newton
 from otgraph.solvers.state import first_state
@@ -57,14 +56,11 @@ def require_room_for_solution(cost: Cost, goal: Goal) -> None:
     """
     if not cost.has_other_pairs or _all_fit(cost):
         return
-    rows = np.linspace(0, cost.n - 1, FEW_POINTS).astype(np.int64)
-    mass = goal.mass[rows]
+    few, mass, share = cost.few(FEW_POINTS, goal.mass)
     if not goal.self_loops and mass.max() > 0.5 * mass.sum():
         return  # infeasible by themselves
-    few = MatrixCost(cost.among(rows), workers=cost.workers)
-    share = (FEW_POINTS - 1) / (cost.n - 1)
     small = replace(goal, eps=share * goal.eps, mass=mass, floors=None)
-    state = first_state(few, few.neighbors(FEW_POINTS - 1), small)
+    state = first_state(few, few.neighbors(few.most_partners), small)
     found = newton(state.problem, small.target, state.u, tol=FEW_TOL, max_iter=FEW_STEPS)
     state = replace(state, u=found.u)
     if state.mean_degree >= FEWEST_NEIGHBORS:
@@ -73,7 +69,7 @@ def require_room_for_solution(cost: Cost, goal: Goal) -> None:
 
         degrees = state.problem.hessian(state.u).degrees
         upper = state.u + 0.5 * SLACK * small.target / np.maximum(degrees, 1.0)
-        _require(cost, few.predict_pairs(upper, FEW_POINTS) / few.n_pairs * cost.n_pairs)
+        _require(cost, few.predict_pairs(upper, few.n) / few.n_pairs * cost.n_pairs)
 
 
 def _all_fit(cost: Cost) -> bool:

@@ -198,9 +198,14 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
 
 def too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
     """Whether a screen at these potentials would return a large part of all pairs."""
-    if state.k is None or state.k >= min(most_neighbors(cost), cost.n - 1):
+    return state.k is not None and too_high(cost, goal, state.u, state.k)
+
+
+def too_high(cost: Cost, goal: Goal, u: FloatArray, k: int) -> bool:
+    """Whether potentials on k candidates per point are too high for a screen, and k can grow."""
+    if k >= min(most_neighbors(cost), cost.most_partners):
         return False
-    return excess_ratio(cost, state.u, goal.target) > TOLERATED_EXCESS
+    return excess_ratio(cost, u, goal.target) > TOLERATED_EXCESS
 
 
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
@@ -211,7 +216,7 @@ def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
 
 def more_neighbors(cost: Cost, k: int) -> int:
     """The next larger number of first candidates per point."""
-    return min(MORE_NEIGHBORS * k, most_neighbors(cost), cost.n - 1)
+    return min(MORE_NEIGHBORS * k, most_neighbors(cost), cost.most_partners)
 
 
 def _with_higher_price(goal: Goal, state: State) -> State:
@@ -243,6 +248,8 @@ def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> S
     As eps tends to zero, the plan tends to a matching and the active pairs to a forest. Newton
     steps from a distant start are poor there. Larger eps have more neighbors and are easier.
     """
+    if failed.base is not None:  # it was of no use
+        failed = replace(failed, base=None, reach=failed.problem.largest_costs())
     far = min(float(np.quantile(failed.reach, FAR_QUANTILE)), screener.cost.largest)
     rises = int(np.ceil(np.log(max(far / goal.eps, 1.0)) / np.log(DESCENT_RATIO)))
     rises = min(max(rises, 1), MAX_RISES)

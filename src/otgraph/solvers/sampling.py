@@ -60,8 +60,7 @@ def missing_pairs(
     total = float(lacking.sum())
     correction = _skewness(lacking) * (2.0 * NORMAL_95**2 + 1.0) / (6.0 * np.sqrt(len(rows)))
     bound = total + (NORMAL_95 + correction) * spread + RULE_OF_THREE
-    looked_at = len(rows) * n - len(rows) * (len(rows) + 1) // 2  # each pair once
-    return Missing(pairs_per_row * total, pairs_per_row * bound, looked_at)
+    return Missing(pairs_per_row * total, pairs_per_row * bound, cost.pairs_of(rows))
 
 
 def _skewness(values: FloatArray) -> float:

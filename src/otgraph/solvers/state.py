@@ -107,6 +107,9 @@ class State:
         The pass over all pairs that the candidates come from, None for first candidates.
     k
         Number of nearest neighbors, if these are first candidates, else None.
+    base
+        Potentials that are already known to about ``reach``, if there are any. The price of
+        unplaced mass then keeps ``u`` near them, while pairs are missing.
     """
 
     problem: Restricted
@@ -114,12 +117,14 @@ class State:
     reach: FloatArray
     screen: Screen | None = None
     k: int | None = None
+    base: FloatArray | None = None
 
     def priced(self, goal: Goal) -> State:
         """The same candidates with the diagonal that belongs to a goal."""
         diagonal = np.zeros(self.problem.n)
         if not goal.self_loops:
-            diagonal = OVERFLOW_PRICE * (self.reach + goal.target)
+            above = goal.target if self.base is None else self.base
+            diagonal = OVERFLOW_PRICE * (self.reach + above)
             if goal.soft:
                 diagonal = np.full_like(diagonal, np.inf)
         return replace(self, problem=goal.softened(self.problem.with_diagonal(diagonal)))
@@ -127,6 +132,16 @@ class State:
     def on(self, other: State) -> State:
         """The same potentials and prices on the pairs of another state, with nothing evaluated."""
         return replace(self, problem=other.problem.with_diagonal(self.problem.diagonal))
+
+    def moved(self, by: FloatArray) -> State:
+        """The same candidates, prices and bounds for potentials that are moved."""
+        return replace(
+            self,
+            problem=self.problem.with_diagonal(self.problem.diagonal + 2.0 * by),
+            u=self.u + by,
+            screen=self.screen and replace(self.screen, upper=self.screen.upper + by),
+            base=None if self.base is None else self.base + by,
+        )
 
     @property
     def covered(self) -> bool:

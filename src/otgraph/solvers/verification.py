@@ -38,15 +38,23 @@ class Verifiable(Protocol):
     """What a certificate describes: a plan, or a graph that is made of plans."""
 
     def compared(
-        self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+        self,
+        certificate: Certificate,
+        X: PointsLike,
+        metric: Metric | None,
+        seed: int,
+        Y: PointsLike | None = None,
     ) -> Verification:
-        """The comparison with the points."""
+        """The comparison with the points; ``Y`` are those of the second cloud."""
         ...
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The plan that a certificate describes, its potentials, and how costs are computed."""
+    """The plan that a certificate describes, its potentials, and how costs are computed.
+
+    Between two clouds the columns have potentials and masses of their own.
+    """
 
     method: str
     weights: SparseMatrix
@@ -58,12 +66,24 @@ class Evidence:
     scale: float
     normalize: bool
     self_loops: bool
+    column_potentials: FloatArray | None = None
+    column_mass: FloatArray | None = None
+
+    @property
+    def across(self) -> bool:
+        """Whether the plan is between two clouds."""
+        return self.column_potentials is not None
 
     def compared(
-        self, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+        self,
+        certificate: Certificate,
+        X: PointsLike,
+        metric: Metric | None,
+        seed: int,
+        Y: PointsLike | None = None,
     ) -> Verification:
-        """The comparison with the points."""
-        return _compared(self, certificate, X, metric, seed)
+        """The comparison with the points; ``Y`` are those of the second cloud."""
+        return _compared(self, certificate, X, Y, metric, seed)
 
 
 @dataclass(frozen=True)
@@ -110,23 +130,33 @@ class Verification:
 
 
 def verify(
-    certificate: Certificate, X: PointsLike, *, metric: Metric | None = None, seed: int = 0
+    certificate: Certificate,
+    X: PointsLike,
+    Y: PointsLike | None = None,
+    *,
+    metric: Metric | None = None,
+    seed: int = 0,
 ) -> Verification:
     """Compare a graph with its points; see `Certificate.verify`."""
     evidence = certificate.evidence
     if evidence is None:
         msg = "This certificate does not belong to a graph; use that of `graph.certificate`."
         raise ValueError(msg)
-    return evidence.compared(certificate, X, metric, seed)
+    return evidence.compared(certificate, X, metric, seed, Y)
 
 
 def _compared(
-    evidence: Evidence, certificate: Certificate, X: PointsLike, metric: Metric | None, seed: int
+    evidence: Evidence,
+    certificate: Certificate,
+    X: PointsLike,
+    Y: PointsLike | None,
+    metric: Metric | None,
+    seed: int,
 ) -> Verification:
-    costs = _Costs(X, evidence, metric)
-    n = costs.n
+    costs = _Costs(X, Y, evidence, metric)
+    n, n_columns = evidence.weights.shape
     rows = np.arange(n)
-    if n > MOST_POINTS:
+    if n * n_columns > MOST_POINTS**2 and n > SAMPLE_ROWS:
         rows = np.sort(np.random.default_rng(seed).choice(n, SAMPLE_ROWS, replace=False))
     wrong = missing = checked = 0
     total = dropped = 0.0
@@ -144,13 +174,9 @@ def _compared(
         finite = np.isfinite(cost)
         checked += int(np.count_nonzero(finite))
         total += float(np.sum(cost, where=finite))
-    row_sums = np.asarray(evidence.weights.sum(axis=1)).ravel()
-    # What a point holds back is not in the graph: m_i u_i over half the outlier cost, for u_i > 0.
-    held_back = np.maximum(evidence.potentials, 0.0) / (0.5 * certificate.outlier_cost)
-    row_sums = row_sums + evidence.mass * held_back
-    error = float(np.max(np.abs(row_sums - evidence.mass) / evidence.mass))
+    error = _marginal_error(evidence, certificate.outlier_cost)
     problems = []
-    if (evidence.weights != evidence.weights.T).nnz:
+    if not evidence.across and (evidence.weights != evidence.weights.T).nnz:
         problems.append("The weights are not symmetric.")
     if abs(error - certificate.marginal_error) > SUM_RTOL + 0.01 * certificate.marginal_error:
         problems.append(
@@ -159,28 +185,46 @@ def _compared(
         )
     if wrong:
         problems.append(f"{wrong:,} weights differ from those that the potentials give.")
-    problems += _about_missing(certificate, missing, len(rows), n)
+    # Within one cloud each missing pair is found in both of its rows.
+    everywhere = missing * n / len(rows) * (1.0 if evidence.across else 0.5)
+    problems += _about_missing(certificate, missing, everywhere, len(rows))
     if dropped > certificate.dropped_share * (1.0 + SUM_RTOL):
         problems.append(
             f"Pairs that were left out have {dropped:.1e} of the mass of a row; the certificate "
             f"says {certificate.dropped_share:.1e}."
         )
-    if len(rows) == n and evidence.normalize and costs.complete and total > 0.0:
-        mean = total / n**2
+    all_pairs = n * n_columns <= MOST_POINTS**2
+    if all_pairs and evidence.normalize and costs.complete and total > 0.0:
+        mean = total / (n * n_columns)
         if abs(mean - 1.0) > SCALE_RTOL:
             problems.append(f"The mean cost is {mean:.6g} and not 1: `normalize` does not hold.")
-    # A pair of two checked rows was counted twice.
-    pairs = checked - len(rows) * (len(rows) - 1) // 2
+    pairs = checked
+    if not evidence.across:  # a pair of two checked rows was counted twice
+        pairs -= len(rows) * (len(rows) - 1) // 2
     return Verification(len(rows), pairs, error, wrong, missing, tuple(problems))
 
 
-def _about_missing(certificate: Certificate, missing: int, rows: int, n: int) -> list[str]:
+def _marginal_error(evidence: Evidence, outlier_cost: float) -> float:
+    """Largest relative error of a row sum, or of a column sum between two clouds.
+
+    What a point holds back is not in the graph: m_i u_i over half the outlier cost, for u_i > 0.
+    """
+    masses = [evidence.mass]
+    if evidence.column_mass is not None:
+        masses.append(evidence.column_mass)
+    sums = [np.asarray(evidence.weights.sum(axis=1 - axis)).ravel() for axis in range(len(masses))]
+    sums[0] = sums[0] + evidence.mass * np.maximum(evidence.potentials, 0.0) / (0.5 * outlier_cost)
+    errors = [np.abs(sum_ - mass) / mass for sum_, mass in zip(sums, masses, strict=True)]
+    return float(max(np.max(each) for each in errors))
+
+
+def _about_missing(
+    certificate: Certificate, missing: int, everywhere: float, rows: int
+) -> list[str]:
     """A sentence, if more pairs are missing than the certificate allows."""
     if certificate.status == "not_converged":
         return []
-    share = n / rows if rows < n else 0.5  # if all rows are checked, each pair is found twice
-    allowed = np.nan_to_num(certificate.missing_pairs_bound)
-    if missing * (0.5 * share if rows < n else share) <= MISSING_MARGIN * allowed:
+    if everywhere <= MISSING_MARGIN * np.nan_to_num(certificate.missing_pairs_bound):
         return []
     return [f"{missing:,} pairs of {rows:,} rows are worth using and have no weight."]
 
@@ -189,11 +233,12 @@ def _expected(
     evidence: Evidence, eps: float, rows: LongArray, cost: FloatArray, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Weights that the potentials give, and bounds of their rounding errors."""
-    u = evidence.potentials
-    size = np.abs(u[rows])[:, None] + np.abs(u)
+    u = evidence.potentials[rows][:, None]
+    v = evidence.potentials if evidence.column_potentials is None else evidence.column_potentials
+    size = np.abs(u) + np.abs(v)
     finite = np.where(np.isfinite(cost), cost, 0.0)
     noise = (ROUNDING * (size + finite) + slack) / eps
-    excess = (u[rows][:, None] + u - cost) / eps
+    excess = (u + v - cost) / eps
     if evidence.method == "entropic":
         with np.errstate(under="ignore"):
             weights = np.exp(excess)
@@ -205,21 +250,31 @@ def _expected(
 class _Costs:
     """Scaled costs of rows against all points, with bounds of their rounding errors."""
 
-    def __init__(self, X: PointsLike, evidence: Evidence, metric: Metric | None) -> None:
+    def __init__(
+        self, X: PointsLike, Y: PointsLike | None, evidence: Evidence, metric: Metric | None
+    ) -> None:
         self._evidence = evidence
         self._metric = self._metric_of(metric)
         self._precomputed = self._metric == "precomputed"
         self._sparse = sp.issparse(X)
-        self._X: Any = sp.csr_matrix(X) if self._sparse else np.asarray(X, dtype=np.float64)
-        if self._sparse and self._precomputed:
-            self._X = _both_directions(self._X)
-        self.n = len(evidence.potentials)
+        self._X = _numbers(X)
+        self.n, n_columns = evidence.weights.shape
         self.complete = not (self._sparse and self._precomputed)
         if self._X.ndim != 2 or self._X.shape[0] != self.n:
             msg = f"`X` must have {self.n} rows, one per point, got shape {self._X.shape}."
             raise argument_error(ValueError, "X", msg)
+        wanted = evidence.across and not self._precomputed
+        if wanted != (Y is not None):
+            wants = "the points of the second cloud" if wanted else "None: `X` is enough"
+            raise argument_error(TypeError, "Y", f"`Y` must be {wants}, got {type(Y).__name__}.")
+        self._Y = self._X if Y is None else _numbers(Y)
+        if wanted and (self._Y.ndim != 2 or self._Y.shape[0] != n_columns):
+            msg = f"`Y` must have {n_columns} rows, one per point, got shape {self._Y.shape}."
+            raise argument_error(ValueError, "Y", msg)
+        if self._sparse and self._precomputed and not evidence.across:
+            self._X = _both_directions(self._X)
         if not self._precomputed:
-            self._spread = 2.0 * float(abs(self._X).max())
+            self._spread = 2.0 * max(float(abs(part).max()) for part in (self._X, self._Y))
 
     def _metric_of(self, given: object) -> Any:
         recorded = self._evidence.metric
@@ -234,12 +289,13 @@ class _Costs:
 
     def blocks(self, rows: LongArray) -> Iterator[tuple[LongArray, FloatArray, FloatArray]]:
         """Rows, their costs to all points, and bounds of the rounding errors."""
-        size = max(1, BLOCK_ENTRIES // self.n)
+        size = max(1, BLOCK_ENTRIES // self._evidence.weights.shape[1])
         for first in range(0, len(rows), size):
             some = rows[first : first + size]
             cost, slack = self._of_rows(some)
-            diagonal = np.arange(len(some))
-            cost[diagonal, some] = 0.0 if self._evidence.self_loops else np.inf
+            if not self._evidence.across:
+                diagonal = np.arange(len(some))
+                cost[diagonal, some] = 0.0 if self._evidence.self_loops else np.inf
             yield some, cost, slack
 
     def _of_rows(self, rows: LongArray) -> tuple[FloatArray, FloatArray]:
@@ -266,24 +322,33 @@ class _Costs:
         return cost / scale, np.maximum(above, below) / scale + ROUNDING * cost / scale
 
     def _distances(self, rows: LongArray) -> FloatArray:
-        points = self._X.toarray() if self._sparse else self._X
+        some, others = _dense(self._X[rows]), _dense(self._Y)
         if self._metric == "cosine":
             # Half the squared chord; 1 - cos would lose all digits for similar directions.
-            unit = points / np.linalg.norm(points, axis=1, keepdims=True)
-            return 0.5 * cdist(unit[rows], unit, "sqeuclidean")
+            some, others = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (some, others))
+            return 0.5 * cdist(some, others, "sqeuclidean")
         keywords: dict[str, Any] = {}
-        if self._metric == "seuclidean":
-            keywords["V"] = np.var(points, axis=0, ddof=1)
-        if self._metric == "mahalanobis":
-            keywords["VI"] = np.linalg.inv(np.atleast_2d(np.cov(points.T))).T
+        if self._metric in ("seuclidean", "mahalanobis"):
+            parts = [self._X, self._Y] if self._evidence.across else [self._X]
+            points = np.vstack([_dense(part) for part in parts])
+            if self._metric == "seuclidean":
+                keywords["V"] = np.var(points, axis=0, ddof=1)
+            else:
+                keywords["VI"] = np.linalg.inv(np.atleast_2d(np.cov(points.T))).T
         # scipy squares differences, so points are scaled to values near 1 first.
         unit = 1.0
         if self._metric in ("euclidean", "sqeuclidean"):
             unit = float(2.0 ** np.floor(np.log2(self._spread))) if self._spread else 1.0
             unit = unit if self._metric == "euclidean" else 1.0
-        return np.asarray(
-            cdist(points[rows] / unit, points / unit, self._metric, **keywords) * unit
-        )
+        return np.asarray(cdist(some / unit, others / unit, self._metric, **keywords) * unit)
+
+
+def _numbers(X: PointsLike) -> Any:
+    return sp.csr_matrix(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else X
 
 
 def _both_directions(matrix: SparseMatrix) -> SparseMatrix:
