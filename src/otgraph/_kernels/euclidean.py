@@ -16,10 +16,9 @@ import numpy as np
 
 from otgraph._numba import njit
 
-# Entries that one vectorized test compares with the limit. Most chunks have no entry above it.
-CHUNK = 64
-# The same for nearest neighbors, where entries above the limit are frequent: one float32 vector.
-NEAREST_CHUNK = 16
+CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
+SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
+BISECTIONS = 24  # as many as a float32 has digits
 # Relative increase of reaches before they are rounded to float32, to cover rounding errors of
 # their sums.
 REACH_MARGIN = 8 * 2.0**-24
@@ -91,6 +90,30 @@ def _square_sum(x):
 
 
 @njit
+def _above(row, first, limit):
+    """The entries of a chunk that are above the limit, as bits.
+
+    The compiler makes a few vector instructions of the loop because its length is a constant.
+    """
+    chunk = row[first : first + CHUNK]
+    mask = np.uint64(0)
+    if len(chunk) == CHUNK:
+        for s in range(CHUNK):
+            mask |= np.uint64(chunk[s] > limit) << np.uint64(s)
+    else:
+        for s in range(len(chunk)):
+            mask |= np.uint64(chunk[s] > limit) << np.uint64(s)
+    return mask
+
+
+@njit
+def _lowest(mask):
+    """The lowest bit of a mask that is not zero, and its place."""
+    bit = mask & (~mask + np.uint64(1))
+    return bit, np.int64(np.log2(np.float64(bit)))
+
+
+@njit
 def collect(
     product, limits, rows, first_column, ordered, X, upper, factor, half_power,
     i_out, j_out, c_out, first_row,
@@ -109,24 +132,21 @@ def collect(
         i = rows[r]
         limit = limits[r]
         begin = max(0, i + 1 - first_column) if ordered else 0
+        row = product[r]
         for chunk in range(begin, n_columns, CHUNK):
-            end = min(chunk + CHUNK, n_columns)
-            hits = 0
-            for s in range(chunk, end):
-                hits += product[r, s] > limit
-            if hits == 0:
-                continue
-            for s in range(chunk, end):
-                if product[r, s] > limit:
-                    j = first_column + s
-                    if j == i:
-                        continue
-                    cost = power(squared_distance(X, i, j), factor, half_power)
-                    if upper[i] + upper[j] > cost:
-                        i_out[count] = i
-                        j_out[count] = j
-                        c_out[count] = cost
-                        count += 1
+            mask = _above(row, chunk, limit)
+            while mask != 0:
+                bit, place = _lowest(mask)
+                mask ^= bit
+                j = first_column + chunk + place
+                if j == i:
+                    continue
+                cost = power(squared_distance(X, i, j), factor, half_power)
+                if upper[i] + upper[j] > cost:
+                    i_out[count] = i
+                    j_out[count] = j
+                    c_out[count] = cost
+                    count += 1
     return n_rows, count
 
 
@@ -135,28 +155,82 @@ def nearest(product, first_row, columns, k, out):
     """The k points with the largest products in each row, without the point of the row.
 
     Row r is point ``first_row + r``, and column s is point ``columns[s]``. If there are fewer than
-    k points, the rest of ``out`` is -1. A min-heap holds the k largest so far.
+    k points, the rest of ``out`` is -1. A sample of the row gives a limit that a little more than k
+    products exceed. Among these, bisection finds one that exactly k exceed. Where it finds none,
+    because products are equal, a min-heap holds the k largest so far.
     """
     n_rows, n_columns = product.shape
-    values = np.empty(k, dtype=np.float32)
-    points = np.empty(k, dtype=np.int32)
+    share = (k + 1) / SAMPLE_STEP  # of the sample, if it is as large as on average
+    rank = int(share + 2.0 * np.sqrt(share)) + 1
+    sampled = n_columns > 2 * SAMPLE_STEP * rank
+    largest = np.empty(rank, dtype=np.float32)
+    values = np.empty(n_columns, dtype=np.float32)
+    points = np.empty(n_columns, dtype=np.int32)
+    heap = np.empty(k, dtype=np.float32)
     for r in range(n_rows):
-        own = first_row + r
-        values[:] = -np.inf
-        points[:] = -1
-        for chunk in range(0, n_columns, NEAREST_CHUNK):
-            end = min(chunk + NEAREST_CHUNK, n_columns)
-            hits = 0
-            limit = values[0]
-            for s in range(chunk, end):
-                hits += product[r, s] > limit
-            if hits == 0:
-                continue
-            for s in range(chunk, end):
-                value = product[r, s]
-                if value > values[0] and columns[s] != own:
-                    _replace_smallest(values, points, value, columns[s])
-        out[r] = points
+        own, row, found = first_row + r, product[r], out[r]
+        limit = np.float32(-np.inf)
+        if sampled:
+            largest[:] = limit  # sorted
+            for s in range(0, n_columns, SAMPLE_STEP):
+                value = row[s]
+                if value > largest[0]:
+                    q = 1
+                    while q < rank and largest[q] < value:
+                        largest[q - 1] = largest[q]
+                        q += 1
+                    largest[q - 1] = value
+            limit = largest[0]
+        while True:
+            count = 0
+            for chunk in range(0, n_columns, CHUNK):
+                mask = _above(row, chunk, limit)
+                while mask != 0:
+                    bit, place = _lowest(mask)
+                    mask ^= bit
+                    values[count] = row[chunk + place]
+                    points[count] = columns[chunk + place]
+                    count += columns[chunk + place] != own
+            if count >= k or limit == -np.inf:
+                break
+            limit = np.float32(-np.inf)
+        limit, above = _exceeded_by(values[:count], k)
+        if above == k:
+            q = 0
+            for p in range(count):
+                if values[p] > limit:
+                    found[q] = points[p]
+                    q += 1
+            continue
+        heap[:] = -np.inf
+        found[:] = -1
+        for p in range(count):
+            if values[p] > heap[0]:
+                _replace_smallest(heap, found, values[p], points[p])
+
+
+@njit
+def _exceeded_by(values, k):
+    """A number that k values exceed, and how many do: not k if values are equal, or too few."""
+    low = np.float32(np.inf)
+    high = np.float32(-np.inf)
+    for p in range(len(values)):
+        low = min(low, values[p])
+        high = max(high, values[p])
+    low -= abs(low) * np.float32(1e-6)  # below all values
+    middle, above = low, len(values)
+    for _ in range(BISECTIONS):
+        if above == k:
+            break
+        middle = np.float32(0.5) * (low + high)
+        above = 0
+        for p in range(len(values)):
+            above += values[p] > middle
+        if above > k:
+            low = middle
+        else:
+            high = middle
+    return middle, above
 
 
 @njit
@@ -203,13 +277,9 @@ def assign(product, out):
         best = product[r, 0]
         column = 0
         for chunk in range(0, n_columns, CHUNK):
-            end = min(chunk + CHUNK, n_columns)
-            hits = 0
-            for b in range(chunk, end):
-                hits += product[r, b] > best
-            if hits == 0:
+            if _above(product[r], chunk, best) == 0:
                 continue
-            for b in range(chunk, end):
+            for b in range(chunk, min(chunk + CHUNK, n_columns)):
                 if product[r, b] > best:
                     best = product[r, b]
                     column = b
@@ -236,20 +306,37 @@ def surviving_cells(
         base = np.float32(squares[r] - slack[r])
         mine = np.float32(reach[r] + REACH_MARGIN * abs(reach[r]))
         for chunk in range(own_cell[r], n_cells, CHUNK):
-            end = min(chunk + CHUNK, n_cells)
-            hits = 0
-            for b in range(chunk, end):
-                distance = base + center_squares[b] - np.float32(2.0) * product[r, b]
-                bound = radii[b] + np.sqrt(max(mine + cell_reach[b], np.float32(0.0)))
-                hits += distance < bound * bound
-            if hits == 0:
-                continue
-            for b in range(chunk, end):
-                distance = base + center_squares[b] - np.float32(2.0) * product[r, b]
-                both = mine + cell_reach[b]
-                bound = radii[b] + np.sqrt(max(both, np.float32(0.0)))
-                if distance < bound * bound and both > 0.0:
-                    rows[count] = r
-                    cells[count] = b
-                    count += 1
+            mask = _within_reach(
+                product[r, chunk : chunk + CHUNK], center_squares[chunk : chunk + CHUNK],
+                radii[chunk : chunk + CHUNK], cell_reach[chunk : chunk + CHUNK], base, mine,
+            )  # fmt: skip
+            while mask != 0:
+                bit, place = _lowest(mask)
+                mask ^= bit
+                rows[count] = r
+                cells[count] = chunk + place
+                count += 1
     return n_rows, count
+
+
+@njit
+def _within_reach(product, center_squares, radii, cell_reach, base, mine):
+    """The cells of a chunk that are not excluded, as bits; see `_above`."""
+    mask = np.uint64(0)
+    if len(product) == CHUNK:
+        for b in range(CHUNK):
+            hit = _is_near(product[b], center_squares[b], radii[b], cell_reach[b], base, mine)
+            mask |= np.uint64(hit) << np.uint64(b)
+    else:
+        for b in range(len(product)):
+            hit = _is_near(product[b], center_squares[b], radii[b], cell_reach[b], base, mine)
+            mask |= np.uint64(hit) << np.uint64(b)
+    return mask
+
+
+@njit
+def _is_near(product, center_square, radius, cell_reach, base, mine):
+    distance = base + center_square - np.float32(2.0) * product
+    both = mine + cell_reach
+    bound = radius + np.sqrt(max(both, np.float32(0.0)))
+    return (distance < bound * bound) & (both > np.float32(0.0))
