@@ -197,9 +197,11 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
 
 def too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
     """Whether a screen at these potentials would return a large part of all pairs."""
-    if state.k is None or state.k >= min(most_neighbors(cost), cost.n - 1):
+    if state.k is None or state.k >= cost.n - 1:
         return False
-    return excess_ratio(cost, state.u, goal.target) > TOLERATED_EXCESS
+    if excess_ratio(cost, state.u, goal.target) <= TOLERATED_EXCESS:
+        return False
+    return state.k < most_neighbors(cost)
 
 
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
