@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_positive
 from otgraph.exceptions import argument_error
 from otgraph.graphs.choice import resolved_eps
@@ -140,9 +141,10 @@ def quadratic_ot_graph(
         random_state=random_state,
     )  # fmt: skip
     value, choice = resolved_eps(eps, X, options, mass=mass, n_jobs=n_jobs)
-    problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
-    solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
-    graph = problem.graph(solution, **found, **choice)
+    with single_threaded_blas():  # once, not in every step: it takes as long as a small step
+        problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
+        solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
+        graph = problem.graph(solution, **found, **choice)
     problem.report_components(graph)
     return graph
 
