@@ -19,6 +19,8 @@ from otgraph._numba import njit
 CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
 SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
 BISECTIONS = 24  # as many as a float32 has digits
+LAST_DIGIT = np.float32(2.0**-22)  # more than the relative distance of two float32 numbers
+SMALL = np.float32(1e-30)  # more than the distance of those near zero
 # Relative increase of reaches before they are rounded to float32, to cover rounding errors of
 # their sums.
 REACH_MARGIN = 8 * 2.0**-24
@@ -70,23 +72,16 @@ def gather(X, rows, center, scale, out, squares):
             differences[k] = X[i, k] - center[k]
         for k in range(d):
             out[r, k] = scale * differences[k]
-        squares[r] = _square_sum(differences)
-
-
-@njit
-def _square_sum(x):
-    s0 = s1 = s2 = s3 = 0.0
-    k = 0
-    while k + 4 <= len(x):
-        s0 += x[k] * x[k]
-        s1 += x[k + 1] * x[k + 1]
-        s2 += x[k + 2] * x[k + 2]
-        s3 += x[k + 3] * x[k + 3]
-        k += 4
-    while k < len(x):
-        s0 += x[k] * x[k]
-        k += 1
-    return (s0 + s1) + (s2 + s3)
+        # Four partial sums, as in `squared_distance`.
+        s0 = s1 = s2 = s3 = 0.0
+        for k in range(0, d - 3, 4):
+            s0 += differences[k] * differences[k]
+            s1 += differences[k + 1] * differences[k + 1]
+            s2 += differences[k + 2] * differences[k + 2]
+            s3 += differences[k + 3] * differences[k + 3]
+        for k in range(d - d % 4, d):
+            s0 += differences[k] * differences[k]
+        squares[r] = (s0 + s1) + (s2 + s3)
 
 
 @njit
@@ -129,7 +124,7 @@ def collect(
     for r in range(first_row, n_rows):
         if count + n_columns > len(i_out):
             return r, count
-        i = rows[r]
+        i = np.int64(rows[r])  # one type: `squared_distance` is compiled for each
         limit = limits[r]
         begin = max(0, i + 1 - first_column) if ordered else 0
         row = product[r]
@@ -156,8 +151,8 @@ def nearest(product, first_row, columns, k, out):
 
     Row r is point ``first_row + r``, and column s is point ``columns[s]``. If there are fewer than
     k points, the rest of ``out`` is -1. A sample of the row gives a limit that a little more than k
-    products exceed. Among these, bisection finds one that exactly k exceed. Where it finds none,
-    because products are equal, a min-heap holds the k largest so far.
+    products exceed. Among these, bisection finds one that exactly k exceed; of products that are
+    equal, the first ones are taken.
     """
     n_rows, n_columns = product.shape
     share = (k + 1) / SAMPLE_STEP  # of the sample, if it is as large as on average
@@ -166,7 +161,6 @@ def nearest(product, first_row, columns, k, out):
     largest = np.empty(rank, dtype=np.float32)
     values = np.empty(n_columns, dtype=np.float32)
     points = np.empty(n_columns, dtype=np.int32)
-    heap = np.empty(k, dtype=np.float32)
     for r in range(n_rows):
         own, row, found = first_row + r, product[r], out[r]
         limit = np.float32(-np.inf)
@@ -194,63 +188,42 @@ def nearest(product, first_row, columns, k, out):
             if count >= k or limit == -np.inf:
                 break
             limit = np.float32(-np.inf)
-        limit, above = _exceeded_by(values[:count], k)
-        if above == k:
-            q = 0
-            for p in range(count):
-                if values[p] > limit:
-                    found[q] = points[p]
-                    q += 1
-            continue
-        heap[:] = -np.inf
-        found[:] = -1
+        low, high = _largest_exceed(values, np.int64(count), np.int64(k))
+        q = 0
         for p in range(count):
-            if values[p] > heap[0]:
-                _replace_smallest(heap, found, values[p], points[p])
+            if values[p] > high:
+                found[q] = points[p]
+                q += 1
+        for p in range(count):  # equal to float32, if they are more than wanted
+            if q < k and low < values[p] <= high:
+                found[q] = points[p]
+                q += 1
+        for p in range(q, k):
+            found[p] = -1
 
 
 @njit
-def _exceeded_by(values, k):
-    """A number that k values exceed, and how many do: not k if values are equal, or too few."""
-    low = np.float32(np.inf)
-    high = np.float32(-np.inf)
-    for p in range(len(values)):
+def _largest_exceed(values, count, k):
+    """Two numbers: at most k values exceed the second, and at least k the first, if there are."""
+    low = high = values[0]
+    for p in range(count):
         low = min(low, values[p])
         high = max(high, values[p])
-    low -= abs(low) * np.float32(1e-6)  # below all values
-    middle, above = low, len(values)
+    if count <= k:
+        return np.float32(-np.inf), np.float32(-np.inf)
+    low -= abs(low) * LAST_DIGIT + SMALL  # below all values
     for _ in range(BISECTIONS):
-        if above == k:
-            break
         middle = np.float32(0.5) * (low + high)
         above = 0
-        for p in range(len(values)):
+        for p in range(count):
             above += values[p] > middle
-        if above > k:
+        if above >= k:
             low = middle
-        else:
+        if above <= k:
             high = middle
-    return middle, above
-
-
-@njit
-def _replace_smallest(values, points, value, point):
-    """Replace the root of the min-heap and restore its order."""
-    k = len(values)
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= k:
+        if above == k:
             break
-        if child + 1 < k and values[child + 1] < values[child]:
-            child += 1
-        if values[child] >= value:
-            break
-        values[parent] = values[child]
-        points[parent] = points[child]
-        parent = child
-    values[parent] = value
-    points[parent] = point
+    return low, high
 
 
 @njit
@@ -260,7 +233,7 @@ def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
     for r in range(neighbors.shape[0]):
         i = first_row + r
         for s in range(neighbors.shape[1]):
-            j = neighbors[r, s]
+            j = np.int64(neighbors[r, s])
             if j >= 0:
                 i_out[count] = i
                 j_out[count] = j
