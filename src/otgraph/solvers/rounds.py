@@ -164,6 +164,7 @@ EXTRA_SLACK = 4.0
 # If sampled rows sum to more than this multiple of their targets, potentials are far too high for
 # a screen. Candidates with more neighbors (by the factor below) come first.
 TOLERATED_EXCESS = 4.0
+FEW_POINTS = 512  # up to this many, a screen that returns all pairs takes no longer than the check
 MORE_NEIGHBORS = 3
 # Factor on the price of unplaced mass, if mass is left over although no pair is missing.
 OVERFLOW_GROWTH = 8.0
@@ -197,7 +198,7 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
 
 def too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
     """Whether a screen at these potentials would return a large part of all pairs."""
-    if state.k is None or state.k >= cost.n - 1:
+    if state.k is None or state.k >= cost.n - 1 or cost.n <= FEW_POINTS:
         return False
     if excess_ratio(cost, state.u, goal.target) <= TOLERATED_EXCESS:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,12 +104,12 @@ class State:
         """The same potentials and prices on the pairs of another state, with nothing evaluated."""
         return replace(self, problem=other.problem.with_diagonal(self.problem.diagonal))
 
-    @property
+    @cached_property
     def covered(self) -> bool:
         """Whether no pair outside the candidates is worth using at these potentials."""
         return self.screen is not None and bool(np.all(self.u <= self.screen.upper))
 
-    @property
+    @cached_property
     def mean_degree(self) -> float:
         """Mean number of neighbors at these potentials."""
         return self.problem.hessian(self.u).n_active / self.problem.n
