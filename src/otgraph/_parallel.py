@@ -15,14 +15,13 @@ from contextvars import copy_context
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from joblib import cpu_count
-from tqdm.auto import tqdm
-
 from otgraph._blas import limit_this_thread
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from tqdm import tqdm
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -36,7 +35,14 @@ FEWEST_ROWS = 8  # with fewer rows, matrix products are as slow as products with
 def thread_count(n_jobs: int | None) -> int:
     """Number of threads as in scikit-learn: -1 means all cores, None means 1."""
     number = check_n_jobs(n_jobs)
-    return max(1, int(cpu_count()) + 1 + number) if number < 0 else min(number, MOST_THREADS)
+    return max(1, cpu_count() + 1 + number) if number < 0 else min(number, MOST_THREADS)
+
+
+def cpu_count() -> int:
+    """Cores that this process may use, with the limits of containers."""
+    import joblib  # when many points need threads: it takes a tenth of a second
+
+    return int(joblib.cpu_count())
 
 
 def check_n_jobs(n_jobs: int | None) -> int:
@@ -103,6 +109,8 @@ class Workers:
         results = self._map(function, items)
         if label is None or not self.progress:
             return results
+        from tqdm.auto import tqdm
+
         return iter(tqdm(results, desc=label, total=len(items), leave=False))
 
     def _map(self, function: Callable[[S], T], items: list[S]) -> Iterator[T]:
@@ -179,6 +187,8 @@ class ErrorBar:
     def __init__(self, label: str, goal: float, *, shown: bool) -> None:
         self._bar: tqdm | None = None
         if shown:  # even a disabled bar would start the monitor thread of tqdm
+            from tqdm.auto import tqdm
+
             digits = max(1.0, -math.log10(goal)) if goal > 0 else 16.0
             self._bar = tqdm(
                 desc=label,

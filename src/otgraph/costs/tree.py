@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from otgraph._kernels import tree as kernels
 from otgraph._parallel import row_blocks
@@ -43,6 +42,8 @@ class TreeCost(DistancePowers):
         n, d = scaled.points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF_POINTS))))
         # The tree halves the points repeatedly; the offsets do the same.
+        from scipy.spatial import KDTree
+
         order = KDTree(scaled.points, leafsize=LEAF_POINTS, copy_data=False).indices
         super().__init__(scaled, workers, order)
         self._offsets = (np.arange(2**depth + 1) * n) >> depth
@@ -63,6 +64,8 @@ class TreeCost(DistancePowers):
 
     def _neighbor_costs(self, rank: int) -> FloatArray:
         """Cost of every point's neighbor of that rank."""
+        from scipy.spatial import KDTree
+
         tree = KDTree(self.own, leafsize=LEAF_POINTS, copy_data=False)
         distance = np.empty(self.n)
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from otgraph.exceptions import argument_error
 
@@ -232,6 +231,8 @@ class _Costs:
         return cost / scale, np.maximum(above, below) / scale + ROUNDING * cost / scale
 
     def _distances(self, rows: LongArray) -> FloatArray:
+        from scipy.spatial.distance import cdist
+
         points = self._X.toarray() if self._sparse else self._X
         if self._metric == "cosine":
             # Half the squared chord; 1 - cos would lose all digits for similar directions.
