@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks import data
+from benchmarks import data, small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,6 +155,7 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "regot": regot_plan,
     "pot": pot_plan,
     "torchdr": torchdr_plan,
+    "small": small.all_sizes,
 }
 # Peers that compile, or load libraries, on their first call.
 WARM_UP = {
