@@ -19,7 +19,7 @@ from otgraph._blas import limit_this_thread
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tqdm import tqdm
 
@@ -99,19 +99,32 @@ class Workers:
         return thread_count(self._n_jobs)
 
     def map(
-        self, function: Callable[[S], T], items: Iterable[S], label: str | None = None
+        self,
+        function: Callable[[S], T],
+        items: Iterable[S],
+        label: str | None = None,
+        sizes: Sequence[float] | None = None,
     ) -> Iterator[T]:
         """Results in the order of ``items``; an exception or Ctrl-C cancels calls not yet begun.
 
-        With a label, a progress bar is shown if the user asked for progress.
+        With a label, a progress bar is shown if the user asked for progress. ``sizes`` are the
+        shares of the items in the work, from which the time to go is estimated.
         """
         items = list(items)
         results = self._map(function, items)
         if label is None or not self.progress:
             return results
+        return self._shown(results, label, sizes or [1.0] * len(items))
+
+    @staticmethod
+    def _shown(results: Iterator[T], label: str, sizes: Sequence[float]) -> Iterator[T]:
         from tqdm.auto import tqdm
 
-        return iter(tqdm(results, desc=label, total=len(items), leave=False))
+        style = "{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]"
+        with tqdm(desc=label, total=sum(sizes), leave=False, bar_format=style) as bar:
+            for result, size in zip(results, sizes, strict=True):
+                bar.update(size)
+                yield result
 
     def _map(self, function: Callable[[S], T], items: list[S]) -> Iterator[T]:
         if len(items) < 2 or self.n_threads == 1:

@@ -127,7 +127,9 @@ class EuclideanCost(DistancePowers):
         reach = self._reach(upper)
         way = self._choose_blocks(reach, rows)
         check = partial(self._screen_batch, way, upper, reach, rows is None)
-        return Work(way.batches, check, complete=self.exact is not False)
+        # Pairs are looked at once, in the later cell: later batches have more rows.
+        sizes = [float(last) for _, last in way.batches] if rows is None else None
+        return Work(way.batches, check, complete=self.exact is not False, sizes=sizes)
 
     # Neighbors -------------------------------------------------------------------------
 
