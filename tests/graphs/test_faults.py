@@ -654,7 +654,7 @@ def test_fault_32_interruption(X, monkeypatch, error, n_jobs, kernel):
 
     def interrupted(*arguments):
         calls.append(kernel)
-        if len(calls) > (0 if kernel == "lift_rows" else 1):
+        if len(calls) > (1 if kernel == "evaluate" else 0):
             raise error
         return original(*arguments)
 
