@@ -15,8 +15,9 @@ def make(name: str, n: int, *, dim: int | None = None) -> Any:
 
 
 def manifold(n: int, dim: int | None) -> Any:
-    """A noisy 5-dimensional manifold with uneven noise, in 50 dimensions."""
-    return datasets.noisy_manifold(n, dim=dim or 50, dtype=np.float32).X
+    """A noisy manifold with uneven noise: 5-dimensional in 50 dimensions, 2-dimensional in 10."""
+    d = dim or 50
+    return datasets.noisy_manifold(n, dim=d, intrinsic_dim=min(5, d // 4), dtype=np.float32).X
 
 
 def gaussian(n: int, dim: int | None) -> Any:

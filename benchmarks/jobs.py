@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks import data, methods
+from benchmarks import data, methods, small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,6 +202,7 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "extend": extend,
     "kneighbors": kneighbors,
     **methods.JOBS,
+    "small": small.all_sizes,
 }
 # Peers that compile, or load libraries, on their first call.
 WARM_UP = {

@@ -51,7 +51,7 @@ def _small(eps: float) -> Line:
         title=f"n = 5000, d = 50, eps = {eps:g}, exact, against dense solvers",
         ours=ours,
         peers=peers,
-        at_most=1 / 30,
+        at_most=1 / 100,
     )
 
 

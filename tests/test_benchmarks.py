@@ -33,13 +33,16 @@ OPTIONS = {
     "denoise": {"genes": 20},
     "scipy_products": {"genes": 20},
     "magic_impute": {"genes": 80},
+    "small": {},
 }
 MARKS = {"nn_descent": pytest.mark.slow}  # pynndescent compiles for most of a minute
 
 
 @pytest.mark.filterwarnings("ignore")  # as in the benchmarks: peers warn of what they use
 @pytest.mark.parametrize("name", [pytest.param(job, marks=MARKS.get(job, ())) for job in jobs.JOBS])
-def test_job(name):
+def test_job(name, monkeypatch):
+    monkeypatch.setattr("benchmarks.small.SIZES", (50, 100))
+    monkeypatch.setattr("benchmarks.small.MOST_TURNS", 2)
     if name in PACKAGES:
         pytest.importorskip(PACKAGES[name])
     found = jobs.JOBS[name](data.make("manifold", 200), **OPTIONS[name])

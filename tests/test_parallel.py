@@ -75,6 +75,16 @@ def test_pickle_leaves_the_threads_behind():
     assert list(copy.map(abs, [-1, -2])) == [1, 2]
 
 
+def test_progress_follows_the_sizes_of_the_items(capsys):
+    """Later parts of a screen have more rows; equal shares would promise too early an end."""
+    workers, items = Workers(1, progress=True), [0.2, 0.2, 0.2]
+    for _ in workers.map(time.sleep, items, label="screen", sizes=[1.0, 3.0, 6.0]):
+        pass
+    shown = capsys.readouterr().err
+    assert "10%" in shown
+    assert "40%" in shown
+
+
 def test_progress_bar_has_a_label(capsys):
     assert list(Workers(1, progress=True).map(abs, [-1, -2], label="screen")) == [1, 2]
     assert "screen" in capsys.readouterr().err

@@ -23,11 +23,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def njit(function: F) -> F:
     """Compile ``function`` lazily, without the GIL, cached on disk where that is possible."""
+    # No entry for C code, which nobody calls, and no checks for divisions by zero: less to compile.
+    options = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError as error:  # numba found no directory it may write its cache to
         logger.debug("kernel cache is off: %s", error)
-        return numba.njit(nogil=True)(function)
+        return numba.njit(**options)(function)
 
 
 @contextlib.contextmanager

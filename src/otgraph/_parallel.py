@@ -12,17 +12,16 @@ import operator
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
-
-from joblib import cpu_count
-from tqdm.auto import tqdm
 
 from otgraph._blas import limit_this_thread
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tqdm import tqdm
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -35,6 +34,19 @@ FEWEST_ROWS = 8  # with fewer rows, matrix products are as slow as products with
 
 def thread_count(n_jobs: int | None) -> int:
     """Number of threads as in scikit-learn: -1 means all cores, None means 1."""
+    number = check_n_jobs(n_jobs)
+    return max(1, cpu_count() + 1 + number) if number < 0 else min(number, MOST_THREADS)
+
+
+def cpu_count() -> int:
+    """Cores that this process may use, with the limits of containers."""
+    import joblib  # when many points need threads: it takes a tenth of a second
+
+    return int(joblib.cpu_count())
+
+
+def check_n_jobs(n_jobs: int | None) -> int:
+    """A positive or negative number of threads; None means 1."""
     if n_jobs is None:
         return 1
     try:
@@ -44,7 +56,7 @@ def thread_count(n_jobs: int | None) -> int:
     if number is None or number == 0 or isinstance(n_jobs, bool):
         msg = f"`n_jobs` must be None, a positive or a negative integer, got {n_jobs!r}."
         raise argument_error(ValueError if number == 0 else TypeError, "n_jobs", msg)
-    return max(1, int(cpu_count()) + 1 + number) if number < 0 else min(number, MOST_THREADS)
+    return number
 
 
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
@@ -72,29 +84,50 @@ class Workers:
     """A pool of threads for one call of a public function."""
 
     def __init__(self, n_jobs: int | None = -1, *, progress: bool = False) -> None:
-        self.n_threads = thread_count(n_jobs)
+        check_n_jobs(n_jobs)
+        self._n_jobs = n_jobs
         self.progress = progress
         self._pool: ThreadPoolExecutor | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """Threads are not pickled; a copy starts its own when it needs them."""
-        return {"n_threads": self.n_threads, "progress": self.progress, "_pool": None}
+        return {"_n_jobs": self.n_threads, "progress": self.progress, "_pool": None}
+
+    @cached_property
+    def n_threads(self) -> int:
+        """Number of threads; small problems never ask for it, which takes a while."""
+        return thread_count(self._n_jobs)
 
     def map(
-        self, function: Callable[[S], T], items: Iterable[S], label: str | None = None
+        self,
+        function: Callable[[S], T],
+        items: Iterable[S],
+        label: str | None = None,
+        sizes: Sequence[float] | None = None,
     ) -> Iterator[T]:
         """Results in the order of ``items``; an exception or Ctrl-C cancels calls not yet begun.
 
-        With a label, a progress bar is shown if the user asked for progress.
+        With a label, a progress bar is shown if the user asked for progress. ``sizes`` are the
+        shares of the items in the work, from which the time to go is estimated.
         """
         items = list(items)
         results = self._map(function, items)
         if label is None or not self.progress:
             return results
-        return iter(tqdm(results, desc=label, total=len(items), leave=False))
+        return self._shown(results, label, sizes or [1.0] * len(items))
+
+    @staticmethod
+    def _shown(results: Iterator[T], label: str, sizes: Sequence[float]) -> Iterator[T]:
+        from tqdm.auto import tqdm
+
+        style = "{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]"
+        with tqdm(desc=label, total=sum(sizes), leave=False, bar_format=style) as bar:
+            for result, size in zip(results, sizes, strict=True):
+                bar.update(size)
+                yield result
 
     def _map(self, function: Callable[[S], T], items: list[S]) -> Iterator[T]:
-        if self.n_threads == 1 or len(items) < 2:
+        if len(items) < 2 or self.n_threads == 1:
             yield from map(function, items)
             return
         threads = self._threads()
@@ -118,7 +151,11 @@ class Workers:
     ) -> None:
         """Call the function for every item, in any order, for its side effects."""
         work = deque(items)
-        if label is not None or self.n_threads == 1 or len(work) < 2:
+        if len(work) < 2 and not self.progress:
+            for item in work:
+                function(item)
+            return
+        if label is not None or self.n_threads == 1:
             for _ in self.map(function, work, label):
                 pass
             return
@@ -163,6 +200,8 @@ class ErrorBar:
     def __init__(self, label: str, goal: float, *, shown: bool) -> None:
         self._bar: tqdm | None = None
         if shown:  # even a disabled bar would start the monitor thread of tqdm
+            from tqdm.auto import tqdm
+
             digits = max(1.0, -math.log10(goal)) if goal > 0 else 16.0
             self._bar = tqdm(
                 desc=label,

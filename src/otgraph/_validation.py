@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
 
 from otgraph.exceptions import InfeasibleError, argument_error, invalid
 
@@ -38,9 +37,15 @@ MOST_SEED = 2**31 - 1  # numpy's legacy generators take no larger seed
 
 def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any:
     """Points as a finite C-ordered float64 array, or as canonical float64 CSR if sparse."""
+    if _is_plain(X, min_samples):  # by far the most frequent, and scikit-learn takes a while
+        plain = np.ascontiguousarray(X, dtype=np.float64)
+        check_finite(plain, name)
+        return plain
     if sp.issparse(X):
         X = check_csr(X, name=name)
     check_kind(X, name)
+    from sklearn.utils import check_array  # not needed for most points, and loading takes a second
+
     try:
         checked = check_array(
             X,
@@ -57,6 +62,13 @@ def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any
         raise argument_error(kind, name, msg) from error
     check_finite(checked, name)
     return checked
+
+
+def _is_plain(X: object, min_samples: int) -> bool:
+    """Whether X is a table of numbers that scikit-learn would leave as it is."""
+    if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or X.ndim != 2:
+        return False
+    return X.shape[0] >= min_samples and X.shape[1] > 0
 
 
 def check_kind(X: object, name: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from sklearn.exceptions import ConvergenceWarning
+if TYPE_CHECKING:
+    from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
     "ClusterError",
@@ -21,6 +22,16 @@ __all__ = [
 ]
 
 Kind = TypeVar("Kind", bound=Exception)
+
+
+def __getattr__(name: str) -> object:
+    """scikit-learn's warning when it is asked for: a graph needs nothing else of that package."""
+    if name == "ConvergenceWarning":
+        from sklearn.exceptions import ConvergenceWarning
+
+        return ConvergenceWarning
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 def argument_error(kind: type[Kind], argument: str, message: str) -> Kind:

@@ -645,7 +645,7 @@ print(otgraph.__file__, solve_row(np.array([0.0, 1.0]), 2.0))
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("kernel", ["evaluate", "start_rows", "hessian_product"])
+@pytest.mark.parametrize("kernel", ["evaluate", "lift_rows", "hessian_product"])
 def test_fault_32_interruption(X, monkeypatch, error, n_jobs, kernel):
     """It comes through, the input is as it was, and the next call is as if nothing had been."""
     expected = digest(quadratic_ot_graph(X, 0.5))
@@ -654,7 +654,7 @@ def test_fault_32_interruption(X, monkeypatch, error, n_jobs, kernel):
 
     def interrupted(*arguments):
         calls.append(kernel)
-        if len(calls) > (0 if kernel == "start_rows" else 1):
+        if len(calls) > (1 if kernel == "evaluate" else 0):
             raise error
         return original(*arguments)
 

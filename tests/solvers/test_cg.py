@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
-from otgraph.solvers.cg import conjugate_gradients
+import problems
+from otgraph.solvers.cg import conjugate_gradients, residual_weights
 
 
 def signless_laplacian(rng, n, *, bipartite=False):
@@ -78,3 +79,19 @@ def test_units_make_a_small_row_count(rng):
     assert np.linalg.norm(residual) <= 1.01e-3 * np.linalg.norm(b / units)
     assert np.abs(A @ plain - b)[7] / units[7] > residual[7]
     assert more > few
+
+
+@pytest.mark.parametrize("rtol", [0.1, 1e-8])
+def test_one_call_gives_the_same_bits(rng, rtol):
+    """Small problems are solved in one call, large ones step by step, with the same result."""
+    cost = problems.cost_of(rng.normal(size=(70, 4)))
+    problem = cost.restrict(cost.neighbors(12), np.full(70, np.inf))
+    hessian = problem.hessian(np.full(70, 0.3))
+    rhs, units, shift = rng.normal(size=70), rng.uniform(0.1, 1.0, size=70), np.full(70, 0.01)
+    x, products = conjugate_gradients(
+        lambda v: hessian.product(v) + shift * v,
+        hessian.diagonal + shift, rhs, rtol=rtol, max_products=99, units=units,
+    )  # fmt: skip
+    again, count = hessian.solve(shift, rhs, residual_weights(units), rtol, 99)
+    assert count == products > 0
+    np.testing.assert_array_equal(again, x)

@@ -9,7 +9,7 @@ import problems
 import reference
 from otgraph.costs import base
 from otgraph.exceptions import MemoryLimitError
-from otgraph.solvers import Screener
+from otgraph.solvers import Screener, room
 
 N = 200
 
@@ -114,6 +114,7 @@ def test_a_cost_that_looks_further_is_asked_again(cost):
 def test_memory_is_asked_for_before_it_is_taken(cost, monkeypatch):
     """The prediction says what is needed, and the error what to do."""
     monkeypatch.setattr(base, "available_bytes", lambda: 100_000)
+    monkeypatch.setattr(room, "FEW_BYTES", 0)
     screener = Screener(cost)
     screener.screen(np.full(N, 0.005), np.zeros(N))  # few pairs fit
     with pytest.raises(MemoryLimitError, match=r"199 candidates per point.*Lower `eps`"):

@@ -16,10 +16,11 @@ import numpy as np
 
 from otgraph._numba import njit
 
-# Entries that one vectorized test compares with the limit. Most chunks have no entry above it.
-CHUNK = 64
-# The same for nearest neighbors, where entries above the limit are frequent: one float32 vector.
-NEAREST_CHUNK = 16
+CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
+SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
+BISECTIONS = 24  # as many as a float32 has digits
+LAST_DIGIT = np.float32(2.0**-22)  # more than the relative distance of two float32 numbers
+SMALL = np.float32(1e-30)  # more than the distance of those near zero
 # Relative increase of reaches before they are rounded to float32, to cover rounding errors of
 # their sums.
 REACH_MARGIN = 8 * 2.0**-24
@@ -77,23 +78,40 @@ def gather(X, rows, center, scale, out, squares):
             differences[k] = X[i, k] - center[k]
         for k in range(d):
             out[r, k] = scale * differences[k]
-        squares[r] = _square_sum(differences)
+        # Four partial sums, as in `squared_distance`.
+        s0 = s1 = s2 = s3 = 0.0
+        for k in range(0, d - 3, 4):
+            s0 += differences[k] * differences[k]
+            s1 += differences[k + 1] * differences[k + 1]
+            s2 += differences[k + 2] * differences[k + 2]
+            s3 += differences[k + 3] * differences[k + 3]
+        for k in range(d - d % 4, d):
+            s0 += differences[k] * differences[k]
+        squares[r] = (s0 + s1) + (s2 + s3)
 
 
 @njit
-def _square_sum(x):
-    s0 = s1 = s2 = s3 = 0.0
-    k = 0
-    while k + 4 <= len(x):
-        s0 += x[k] * x[k]
-        s1 += x[k + 1] * x[k + 1]
-        s2 += x[k + 2] * x[k + 2]
-        s3 += x[k + 3] * x[k + 3]
-        k += 4
-    while k < len(x):
-        s0 += x[k] * x[k]
-        k += 1
-    return (s0 + s1) + (s2 + s3)
+def _above(row, first, limit):
+    """The entries of a chunk that are above the limit, as bits.
+
+    The compiler makes a few vector instructions of the loop because its length is a constant.
+    """
+    chunk = row[first : first + CHUNK]
+    mask = np.uint64(0)
+    if len(chunk) == CHUNK:
+        for s in range(CHUNK):
+            mask |= np.uint64(chunk[s] > limit) << np.uint64(s)
+    else:
+        for s in range(len(chunk)):
+            mask |= np.uint64(chunk[s] > limit) << np.uint64(s)
+    return mask
+
+
+@njit
+def _lowest(mask):
+    """The lowest bit of a mask that is not zero, and its place."""
+    bit = mask & (~mask + np.uint64(1))
+    return bit, np.int64(np.log2(np.float64(bit)))
 
 
 @njit
@@ -112,27 +130,24 @@ def collect(
     for r in range(first_row, n_rows):
         if count + n_columns > len(i_out):
             return r, count
-        i = rows[r]
+        i = np.int64(rows[r])  # one type: `squared_distance` is compiled for each
         limit = limits[r]
         begin = max(0, i + 1 - first_column) if ordered else 0
+        row = product[r]
         for chunk in range(begin, n_columns, CHUNK):
-            end = min(chunk + CHUNK, n_columns)
-            hits = 0
-            for s in range(chunk, end):
-                hits += product[r, s] > limit
-            if hits == 0:
-                continue
-            for s in range(chunk, end):
-                if product[r, s] > limit:
-                    j = first_column + s
-                    if j == i:
-                        continue
-                    cost = power(squared_distance(X, i, j), factor, half_power)
-                    if upper[i] + upper[j] > cost:
-                        i_out[count] = i
-                        j_out[count] = j
-                        c_out[count] = cost
-                        count += 1
+            mask = _above(row, chunk, limit)
+            while mask != 0:
+                bit, place = _lowest(mask)
+                mask ^= bit
+                j = first_column + chunk + place
+                if j == i:
+                    continue
+                cost = power(squared_distance(X, i, j), factor, half_power)
+                if upper[i] + upper[j] > cost:
+                    i_out[count] = i
+                    j_out[count] = j
+                    c_out[count] = cost
+                    count += 1
     return n_rows, count
 
 
@@ -141,48 +156,80 @@ def nearest(product, first_row, columns, k, out):
     """The k points with the largest products in each row, without the point of the row.
 
     Row r is point ``first_row + r``, and column s is point ``columns[s]``. If there are fewer than
-    k points, the rest of ``out`` is -1. A min-heap holds the k largest so far.
+    k points, the rest of ``out`` is -1. A sample of the row gives a limit that a little more than k
+    products exceed. Among these, bisection finds one that exactly k exceed; of products that are
+    equal, the first ones are taken.
     """
     n_rows, n_columns = product.shape
-    values = np.empty(k, dtype=np.float32)
-    points = np.empty(k, dtype=np.int32)
+    share = (k + 1) / SAMPLE_STEP  # of the sample, if it is as large as on average
+    rank = int(share + 2.0 * np.sqrt(share)) + 1
+    sampled = n_columns > 2 * SAMPLE_STEP * rank
+    largest = np.empty(rank, dtype=np.float32)
+    values = np.empty(n_columns, dtype=np.float32)
+    points = np.empty(n_columns, dtype=np.int32)
     for r in range(n_rows):
-        own = first_row + r
-        values[:] = -np.inf
-        points[:] = -1
-        for chunk in range(0, n_columns, NEAREST_CHUNK):
-            end = min(chunk + NEAREST_CHUNK, n_columns)
-            hits = 0
-            limit = values[0]
-            for s in range(chunk, end):
-                hits += product[r, s] > limit
-            if hits == 0:
-                continue
-            for s in range(chunk, end):
-                value = product[r, s]
-                if value > values[0] and columns[s] != own:
-                    _replace_smallest(values, points, value, columns[s])
-        out[r] = points
+        own, row, found = first_row + r, product[r], out[r]
+        limit = np.float32(-np.inf)
+        if sampled:
+            largest[:] = limit  # sorted
+            for s in range(0, n_columns, SAMPLE_STEP):
+                value = row[s]
+                if value > largest[0]:
+                    q = 1
+                    while q < rank and largest[q] < value:
+                        largest[q - 1] = largest[q]
+                        q += 1
+                    largest[q - 1] = value
+            limit = largest[0]
+        while True:
+            count = 0
+            for chunk in range(0, n_columns, CHUNK):
+                mask = _above(row, chunk, limit)
+                while mask != 0:
+                    bit, place = _lowest(mask)
+                    mask ^= bit
+                    values[count] = row[chunk + place]
+                    points[count] = columns[chunk + place]
+                    count += columns[chunk + place] != own
+            if count >= k or limit == -np.inf:
+                break
+            limit = np.float32(-np.inf)
+        low, high = _largest_exceed(values, np.int64(count), np.int64(k))
+        q = 0
+        for p in range(count):
+            if values[p] > high:
+                found[q] = points[p]
+                q += 1
+        for p in range(count):  # equal to float32, if they are more than wanted
+            if q < k and low < values[p] <= high:
+                found[q] = points[p]
+                q += 1
+        for p in range(q, k):
+            found[p] = -1
 
 
 @njit
-def _replace_smallest(values, points, value, point):
-    """Replace the root of the min-heap and restore its order."""
-    k = len(values)
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= k:
+def _largest_exceed(values, count, k):
+    """Two numbers: at most k values exceed the second, and at least k the first, if there are."""
+    low = high = values[0]
+    for p in range(count):
+        low = min(low, values[p])
+        high = max(high, values[p])
+    if count <= k:
+        return np.float32(-np.inf), np.float32(-np.inf)
+    low -= abs(low) * LAST_DIGIT + SMALL  # below all values
+    for _ in range(BISECTIONS):
+        middle = np.float32(0.5) * (low + high)
+        above = 0
+        for p in range(count):
+            above += values[p] > middle
+        if above >= k:
+            low = middle
+        if above <= k:
+            high = middle
+        if above == k:
             break
-        if child + 1 < k and values[child + 1] < values[child]:
-            child += 1
-        if values[child] >= value:
-            break
-        values[parent] = values[child]
-        points[parent] = points[child]
-        parent = child
-    values[parent] = value
-    points[parent] = point
+    return low, high
 
 
 @njit
@@ -192,7 +239,7 @@ def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
     for r in range(neighbors.shape[0]):
         i = first_row + r
         for s in range(neighbors.shape[1]):
-            j = neighbors[r, s]
+            j = np.int64(neighbors[r, s])
             if j >= 0:
                 i_out[count] = i
                 j_out[count] = j
@@ -209,13 +256,9 @@ def assign(product, out):
         best = product[r, 0]
         column = 0
         for chunk in range(0, n_columns, CHUNK):
-            end = min(chunk + CHUNK, n_columns)
-            hits = 0
-            for b in range(chunk, end):
-                hits += product[r, b] > best
-            if hits == 0:
+            if _above(product[r], chunk, best) == 0:
                 continue
-            for b in range(chunk, end):
+            for b in range(chunk, min(chunk + CHUNK, n_columns)):
                 if product[r, b] > best:
                     best = product[r, b]
                     column = b
@@ -242,20 +285,37 @@ def surviving_cells(
         base = np.float32(squares[r] - slack[r])
         mine = np.float32(reach[r] + REACH_MARGIN * abs(reach[r]))
         for chunk in range(own_cell[r], n_cells, CHUNK):
-            end = min(chunk + CHUNK, n_cells)
-            hits = 0
-            for b in range(chunk, end):
-                distance = base + center_squares[b] - np.float32(2.0) * product[r, b]
-                bound = radii[b] + np.sqrt(max(mine + cell_reach[b], np.float32(0.0)))
-                hits += distance < bound * bound
-            if hits == 0:
-                continue
-            for b in range(chunk, end):
-                distance = base + center_squares[b] - np.float32(2.0) * product[r, b]
-                both = mine + cell_reach[b]
-                bound = radii[b] + np.sqrt(max(both, np.float32(0.0)))
-                if distance < bound * bound and both > 0.0:
-                    rows[count] = r
-                    cells[count] = b
-                    count += 1
+            mask = _within_reach(
+                product[r, chunk : chunk + CHUNK], center_squares[chunk : chunk + CHUNK],
+                radii[chunk : chunk + CHUNK], cell_reach[chunk : chunk + CHUNK], base, mine,
+            )  # fmt: skip
+            while mask != 0:
+                bit, place = _lowest(mask)
+                mask ^= bit
+                rows[count] = r
+                cells[count] = chunk + place
+                count += 1
     return n_rows, count
+
+
+@njit
+def _within_reach(product, center_squares, radii, cell_reach, base, mine):
+    """The cells of a chunk that are not excluded, as bits; see `_above`."""
+    mask = np.uint64(0)
+    if len(product) == CHUNK:
+        for b in range(CHUNK):
+            hit = _is_near(product[b], center_squares[b], radii[b], cell_reach[b], base, mine)
+            mask |= np.uint64(hit) << np.uint64(b)
+    else:
+        for b in range(len(product)):
+            hit = _is_near(product[b], center_squares[b], radii[b], cell_reach[b], base, mine)
+            mask |= np.uint64(hit) << np.uint64(b)
+    return mask
+
+
+@njit
+def _is_near(product, center_square, radius, cell_reach, base, mine):
+    distance = base + center_square - np.float32(2.0) * product
+    both = mine + cell_reach
+    bound = radius + np.sqrt(max(both, np.float32(0.0)))
+    return (distance < bound * bound) & (both > np.float32(0.0))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 
 from otgraph._kernels.euclidean import power, squared_distance
-from otgraph._kernels.pairs import INSERTION_SORT_LENGTH
 from otgraph._numba import njit
 
 NEAREST, TRANSPORT, SHARE = 0, 1, 2
@@ -24,6 +23,8 @@ NEAREST, TRANSPORT, SHARE = 0, 1, 2
 BOUND_MARGIN = 1e-12
 # A list is shortened again when it has grown by a half, and by at least this many entries.
 FEWEST_NEW = 8
+# Up to this length, insertion sort is faster than numpy's sort, which takes longer to begin.
+INSERTION_SORT_LENGTH = 128
 
 
 @njit

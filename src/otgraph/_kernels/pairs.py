@@ -6,9 +6,6 @@ import numpy as np
 
 from otgraph._numba import njit
 
-# Up to this length, insertion sort is faster than numpy's sort, which takes longer to begin.
-INSERTION_SORT_LENGTH = 128
-
 
 @njit
 def count_rows(i, counts):
@@ -53,23 +50,30 @@ def fill_both(i, j, costs, cursor, indices, out):
 
 @njit
 def sort_rows(indptr, indices, costs, start, stop, counts):
-    """Sort rows by column, drop repeated columns, and write the new row lengths to ``counts``."""
+    """Sort rows by column, drop repeated columns, and write the new row lengths to ``counts``.
+
+    Shellsort with the gaps of Gonnet. Rows are short, or sorted already, and it is compiled in a
+    fraction of the time that numpy's sort takes.
+    """
     for row in range(start, stop):
         first, last = indptr[row], indptr[row + 1]
-        if last - first <= INSERTION_SORT_LENGTH:
-            for p in range(first + 1, last):
-                column, cost = indices[p], costs[p]
-                q = p - 1
-                while q >= first and indices[q] > column:
-                    indices[q + 1] = indices[q]
-                    costs[q + 1] = costs[q]
-                    q -= 1
-                indices[q + 1] = column
-                costs[q + 1] = cost
+        gap = last - first
+        for p in range(first + 1, last):
+            if indices[p] < indices[p - 1]:
+                break
         else:
-            order = np.argsort(indices[first:last])
-            indices[first:last] = indices[first:last][order]
-            costs[first:last] = costs[first:last][order]
+            gap = 1  # sorted already
+        while gap > 1:
+            gap = max(1, (5 * gap - 1) // 11)
+            for p in range(first + gap, last):
+                column, cost = indices[p], costs[p]
+                q = p
+                while q >= first + gap and indices[q - gap] > column:
+                    indices[q] = indices[q - gap]
+                    costs[q] = costs[q - gap]
+                    q -= gap
+                indices[q] = column
+                costs[q] = cost
         kept = first
         for p in range(first, last):
             if p == first or indices[p] != indices[p - 1]:

@@ -126,7 +126,7 @@ def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, s
         square[i] = b
 
 
-FEW = 40  # entries of a row up to which insertion is the fastest sort
+FEW = 40  # entries of most rows
 PLACE_BITS = 31  # of a sort key, for the place of an entry in its row
 PLACE_MASK = (1 << PLACE_BITS) - 1
 
@@ -150,17 +150,19 @@ def reordered(
             keys[s] = (np.int64(order[indices[first + s]]) << PLACE_BITS) | s
         keys[degree] = (np.int64(r) << PLACE_BITS) | degree
         row = keys[: degree + (loops[place[r]] > 0.0)]
-        if len(row) > FEW:
-            row.sort()
-        else:
-            for s in range(1, len(row)):
+        gap = len(row)
+        while gap > 1:  # as in `pairs.sort_rows`
+            gap = max(1, (5 * gap - 1) // 11)
+            for s in range(gap, len(row)):
                 key = row[s]
-                while s > 0 and row[s - 1] > key:
-                    row[s] = row[s - 1]
-                    s -= 1
-                row[s] = key
+                t = s
+                while t >= gap and row[t - gap] > key:
+                    row[t] = row[t - gap]
+                    t -= gap
+                row[t] = key
         q = out_indptr[r]
-        for key in row:
+        for s in range(len(row)):
+            key = row[s]
             p = key & PLACE_MASK
             out_indices[q] = key >> PLACE_BITS
             out_weights[q] = weights[first + p] if p < degree else loops[place[r]]
@@ -189,14 +191,6 @@ def solve_row(costs, target):
             return t
         before = count
         t = total / count
-
-
-@njit
-def start_rows(indptr, cost, diagonal, target, start, stop, out):
-    """Solve sum_j (2 u_i - c_ij)_+ = target_i in every row by itself."""
-    for i in range(start, stop):
-        row = np.append(cost[indptr[i] : indptr[i + 1]], diagonal[i])
-        out[i] = 0.5 * solve_row(row, target[i])
 
 
 @njit

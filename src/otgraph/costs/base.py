@@ -28,7 +28,7 @@ import numpy as np
 
 from otgraph._kernels import pairs as kernels
 from otgraph._memory import available_bytes
-from otgraph._parallel import row_blocks
+from otgraph._parallel import CACHE_ENTRIES, row_blocks
 from otgraph.costs.pairs import symmetric_pairs
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import PairSet, Restricted
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
-# Sampled rows whose costs to all points are in memory at once: 64 MB for a million points.
+# Sampled rows whose costs to all points are in memory at once: 64 MB for a million points. Where
+# more rows fit into the cache, sums over rows take more.
 SAMPLE_ROWS = 8
 # Points of a group from which short pairs to the rest are looked for first, and how often both ends
 # of the pairs are then replaced by nearer points.
@@ -231,7 +232,7 @@ class Cost(ABC):
 
     def _gaps(self, rows: LongArray, u: FloatArray) -> Iterator[FloatArray]:
         """Blocks of u_i + u_j - c_ij, zero for a point with itself."""
-        for a, b in row_blocks(len(rows), SAMPLE_ROWS):
+        for a, b in row_blocks(len(rows), max(SAMPLE_ROWS, CACHE_ENTRIES // self.n)):
             some = rows[a:b]
             gap = u[some, None] + u - self.sample(some)
             gap[np.arange(len(some)), some] = 0.0

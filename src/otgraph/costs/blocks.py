@@ -11,8 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.metrics import pairwise_distances
-from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
 from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers, row_blocks
@@ -194,6 +192,8 @@ class MetricCost(BlockCost):
             return self._powered(distances)
 
     def _distances(self, queries: Points, points: Points) -> Any:
+        from sklearn.metrics import pairwise_distances
+
         return pairwise_distances(queries, points, metric=self._metric, n_jobs=1, **self.keywords)
 
     def _length_unit(self) -> float:
@@ -231,6 +231,8 @@ class MetricCost(BlockCost):
 
 
 def _for_metric(points: Points, metric: Metric) -> Any:
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
     return points.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else points
 
 

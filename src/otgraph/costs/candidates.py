@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
-from scipy.sparse.csgraph import connected_components
 
 from otgraph.costs.base import Cost, Screen
 from otgraph.costs.pairs import Pairs, symmetric_pairs
@@ -66,6 +64,9 @@ class CandidateCost(Cost):
         A linear program finds the plan with the largest total mass. If mass is left over, its
         dual variables are 0 at the points that have too few partners.
         """
+        from scipy.optimize import linprog
+        from scipy.sparse.csgraph import connected_components
+
         rows = np.repeat(np.arange(self.n), np.diff(self._pairs.indptr))
         once = rows < self._pairs.indices
         i, j = rows[once], self._pairs.indices[once]

@@ -123,6 +123,15 @@ class Curvature(ABC):
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
 
+    def solve(
+        self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
+    ) -> tuple[FloatArray, int] | None:
+        """What conjugate gradients find with at most ``most`` products, and how many they took.
+
+        None where this cannot be done in one call; callers then do it step by step.
+        """
+        return None
+
 
 class TransportPlan(ABC):
     """Positive entries of a transport plan, and the mass that each point keeps."""

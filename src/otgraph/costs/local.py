@@ -15,6 +15,7 @@ from otgraph.costs.restricted import RestrictedProblem
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
     from otgraph.costs.interface import Restricted
+    from otgraph.costs.restricted import Hessian
     from otgraph.typing import FloatArray, LongArray
 
 
@@ -84,7 +85,7 @@ class LocalProblem(Marginals):
 class _OwnCurvature(Curvature):
     """The Hessian of a local problem; fixed potentials do not move."""
 
-    whole: Curvature
+    whole: Hessian
     degrees: FloatArray
     diagonal: FloatArray
     rest: FloatArray
@@ -97,3 +98,9 @@ class _OwnCurvature(Curvature):
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
         return self.whole.product(np.concatenate((v, self.rest)))
+
+    def solve(
+        self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
+    ) -> tuple[FloatArray, int] | None:
+        """Conjugate gradients in one call, for few rows."""
+        return self.whole.solve(shift, rhs, weights, rtol, most, len(self.rest))

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics.pairwise import _VALID_METRICS
-from sklearn.neighbors import BallTree
 
 from otgraph._blas import single_threaded_blas
 from otgraph._validation import SYMMETRY_RTOL
@@ -36,7 +34,7 @@ def is_euclidean(metric: object) -> TypeGuard[str]:
 
 def check_metric(metric: object) -> None:
     """Accept names of scikit-learn's metrics and functions of two points."""
-    if not callable(metric) and (not isinstance(metric, str) or metric not in _VALID_METRICS):
+    if not callable(metric) and (not isinstance(metric, str) or not _is_known(metric)):
         msg = (
             "`metric` must be 'euclidean', 'cosine', another metric of scikit-learn, 'precomputed' "
             f"or a function of two points, got {metric!r}."
@@ -51,7 +49,16 @@ def metric_name(metric: Metric) -> str:
 
 def is_metric_name(name: str) -> bool:
     """Whether a recorded metric is a name that can be used again, not that of a function."""
-    return name == "precomputed" or name in _VALID_METRICS
+    return is_precomputed(name) or _is_known(name)
+
+
+def _is_known(name: str) -> bool:
+    """Whether scikit-learn has the metric, which is loaded only if it must be asked."""
+    if is_euclidean(name):
+        return True
+    from sklearn.metrics.pairwise import _VALID_METRICS
+
+    return name in _VALID_METRICS
 
 
 def metric_keywords(points: Any, metric: Metric) -> dict[str, Any]:
@@ -67,6 +74,8 @@ def metric_keywords(points: Any, metric: Metric) -> dict[str, Any]:
 
 def has_tree_search(metric: Any) -> bool:
     """Whether a tree finds the nearest points: not by a function, nor by a formula that divides."""
+    from sklearn.neighbors import BallTree
+
     return isinstance(metric, str) and metric in BallTree.valid_metrics
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from otgraph._blas import single_threaded_blas
 from otgraph._parallel import cache_blocks, in_own_thread
@@ -39,6 +38,8 @@ def nearest(
 def _searched(
     cost: DirectCost, queries: Points, k: int, own: LongArray | None
 ) -> tuple[LongArray, FloatArray]:
+    from sklearn.neighbors import NearestNeighbors
+
     search = NearestNeighbors(
         metric=cost.search_metric,
         metric_params=cost.keywords or None,

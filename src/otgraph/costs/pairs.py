@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 SORT_BLOCK_ROWS = 2048  # rows per task
-FILL_GROUPS = 4  # tasks that fill rows in parallel, each with its own counters
+FILL_GROUPS = 4  # most tasks that fill rows in parallel, each with its own counters
 BUFFER_PAIRS = 1 << 16  # size of the buffer for the pairs of a block
 
 PairChunk = tuple["IntArray", "IntArray", "FloatArray"]
@@ -128,15 +128,16 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     # Each group counts its own entries, which gives it its own range in every row. Chunks of a
     # screen come in the order of their points. Kept in it, rows are nearly sorted when they are
     # filled, and insertion sort is fast.
-    groups = _equal_parts(chunks, FILL_GROUPS)
+    n_groups = min(FILL_GROUPS, max(1, len(chunks)))
+    groups = _equal_parts(chunks, n_groups)
     chunks.clear()
-    cursors = np.zeros((FILL_GROUPS, n), dtype=np.int64)
+    cursors = np.zeros((n_groups, n), dtype=np.int64)
 
     def count(g: int) -> None:
         for i, j, _ in groups[g]:
             kernels.count_both(i, j, cursors[g])
 
-    workers.run(count, range(FILL_GROUPS))
+    workers.run(count, range(n_groups))
     counts = cursors.sum(axis=0)
     indptr = np.concatenate(([0], np.cumsum(counts)))
     indices, costs = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
@@ -146,7 +147,7 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
         while groups[g]:  # frees each chunk after it was copied
             kernels.fill_both(*groups[g].popleft(), cursors[g], indices, costs)
 
-    workers.run(fill, range(FILL_GROUPS))
+    workers.run(fill, range(n_groups))
     blocks = row_blocks(n, SORT_BLOCK_ROWS)
     source = (indptr, indices, costs)
     workers.run(lambda block: kernels.sort_rows(*source, *block, counts), blocks)

@@ -133,7 +133,9 @@ class EuclideanCost(DistancePowers):
         reach = self._reach(upper)
         way = self._choose_blocks(reach, rows)
         check = partial(self._screen_batch, way, upper, reach, rows is None)
-        return Work(way.batches, check, complete=self.exact is not False)
+        # Pairs are looked at once, in the later cell: later batches have more rows.
+        sizes = [_last(batch) for batch in way.batches] if rows is None else None
+        return Work(way.batches, check, complete=self.exact is not False, sizes=sizes)
 
     # Neighbors -------------------------------------------------------------------------
 
@@ -287,3 +289,9 @@ class EuclideanCost(DistancePowers):
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
         kernels.gather(self.own, rows, center, scale, out, squares)
         return out, squares
+
+
+def _last(batch: Any) -> float:
+    """The last row or cell of a batch; between clouds it comes with the way to divide them."""
+    last = batch[1]
+    return float(last[1] if isinstance(last, tuple) else last)

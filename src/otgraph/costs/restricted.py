@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._kernels import restricted as kernels
+from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.components import component_labels
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.interface import Curvature, Evaluation, Restricted, TransportPlan
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # must be small enough for two cores to share a few thousand points.
 BLOCK_ROWS = 2048
 MOST_BLOCKS = 64  # with more points, blocks have more rows
+FEW_ROWS = 4096  # up to so many, one thread is as fast as two
 
 
 class RestrictedProblem(Restricted):
@@ -53,6 +55,7 @@ class RestrictedProblem(Restricted):
         self._rows = SharedRows.of(self.n, workers)
         self._active: IntArray | None = None
         self._evaluated: tuple[FloatArray, Evaluation, LongArray] | None = None
+        self._hessian: Hessian | None = None  # at the same potentials
 
     @property
     def n_pairs(self) -> int:
@@ -65,14 +68,10 @@ class RestrictedProblem(Restricted):
 
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
-        u = np.empty(self.n)
-        pairs = self.pairs
-        self._rows.run(
-            lambda a, b: kernels.start_rows(
-                pairs.indptr, pairs.costs, self.diagonal, target, a, b, u
-            )
-        )
-        return u
+        # With 2 u_i in the place of u_i, neighbors at 0 and a diagonal of twice the size, these are
+        # the equations of `lift`.
+        twice = RestrictedProblem(self.pairs, 2.0 * self.diagonal, self._workers)
+        return 0.5 * twice.lift(np.zeros(self.n), np.arange(self.n), target)
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
@@ -116,11 +115,15 @@ class RestrictedProblem(Restricted):
     def hessian(self, u: FloatArray) -> Hessian:
         """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next evaluation."""
         _, _, ends = self._at(u)
-        starts = self.pairs.indptr[:-1]
-        loops = 2.0 * u[: self.n] > self.diagonal
-        degrees = np.subtract(ends, starts, dtype=np.float64) + loops
-        assert self._active is not None  # computed together with the evaluation
-        return Hessian(starts, ends, self._active, degrees, degrees + loops, self._rows)
+        if self._hessian is None:
+            starts = self.pairs.indptr[:-1]
+            loops = 2.0 * u[: self.n] > self.diagonal
+            degrees = np.subtract(ends, starts, dtype=np.float64) + loops
+            assert self._active is not None  # computed together with the evaluation
+            self._hessian = Hessian(
+                starts, ends, self._active, degrees, degrees + loops, self._rows
+            )
+        return self._hessian
 
     def _at(self, u: FloatArray) -> tuple[FloatArray, Evaluation, LongArray]:
         """Sums and active pairs at ``u``, found in one pass.
@@ -138,7 +141,7 @@ class RestrictedProblem(Restricted):
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
         target = (row_sums, square_sums, ends, self._active)
         self._rows.run(lambda a, b: kernels.evaluate(*source, a, b, *target))
-        self._evaluated = u, Evaluation(row_sums, square_sums), ends
+        self._evaluated, self._hessian = (u, Evaluation(row_sums, square_sums), ends), None
         return self._evaluated
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
@@ -166,10 +169,14 @@ class SharedRows:
     @classmethod
     def of(cls, n: int, workers: Workers) -> SharedRows:
         """Blocks of rows; they depend only on the number of rows."""
-        return cls(row_blocks(n, max(BLOCK_ROWS, n // MOST_BLOCKS)), workers)
+        size = n if n <= FEW_ROWS else max(BLOCK_ROWS, n // MOST_BLOCKS)
+        return cls(row_blocks(n, max(size, 1)), workers)
 
     def run(self, kernel: Callable[[int, int], None]) -> None:
         """Call a kernel for every block of rows."""
+        if len(self.blocks) == 1:
+            kernel(*self.blocks[0])
+            return
         self.workers.run(lambda block: kernel(*block), self.blocks)
 
 
@@ -198,6 +205,27 @@ class Hessian(Curvature):
         source = (self.starts, self.ends, self.indices, self.diagonal, v)
         self.rows.run(lambda a, b: kernels.hessian_product(*source, a, b, out))
         return out
+
+    def solve(
+        self,
+        shift: FloatArray,
+        rhs: FloatArray,
+        weights: FloatArray,
+        rtol: float,
+        most: int,
+        n_fixed: int = 0,
+    ) -> tuple[FloatArray, int] | None:
+        """Conjugate gradients in one call, if there is one block of rows, nothing to share.
+
+        The last ``n_fixed`` columns belong to points that do not move.
+        """
+        if len(self.rows.blocks) > 1:
+            return None
+        x, residual, z, q = np.empty((4, len(rhs)))
+        p = np.zeros(len(rhs) + n_fixed)
+        source = (self.starts, self.ends, self.indices, self.diagonal)
+        count = solve_cg(*source, shift, rhs, weights, rtol, most, x, residual, z, p, q)
+        return x, count
 
 
 @dataclass(frozen=True)

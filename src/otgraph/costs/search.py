@@ -36,12 +36,15 @@ class Work:
         Whether the parts cover all pairs.
     whole_rows
         Whether the parts return complete, sorted rows in order, with both (i, j) and (j, i).
+    sizes
+        Shares of the parts in the work, if they differ much; for progress bars.
     """
 
     parts: Sequence[Any]
     find: Callable[[Any], tuple[int, list[PairChunk]]]
     complete: bool = False
     whole_rows: bool = False
+    sizes: Sequence[float] | None = None
 
 
 class SearchedCost(DirectCost):
@@ -70,7 +73,7 @@ class SearchedCost(DirectCost):
 
     def _found(self, work: Work, label: str) -> tuple[int, Pairs]:
         checked, chunks = 0, []
-        for n_pairs, found in self.workers.map(work.find, work.parts, label=label):
+        for n_pairs, found in self.workers.map(work.find, work.parts, label, work.sizes):
             checked += n_pairs
             chunks.extend(found)
         join = joined_rows if work.whole_rows else symmetric_pairs

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray, Points, PointsLike
@@ -37,6 +36,8 @@ def square_distances(
     close = squares <= sums
     share = np.count_nonzero(close) / max(close.size, 1)
     if share > NEAR_SHARE and not sp.issparse(x):
+        from scipy.spatial.distance import cdist
+
         return cdist(x, y, "sqeuclidean")
     if share:
         rows, columns = np.nonzero(close)

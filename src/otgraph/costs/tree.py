@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from otgraph._kernels import tree as kernels
 from otgraph._parallel import row_blocks
@@ -79,6 +78,8 @@ class BoxTree:
 
 def tree_order(points: FloatArray) -> LongArray:
     """The points in the order of the leaves of a k-d tree."""
+    from scipy.spatial import KDTree
+
     return np.asarray(KDTree(points, leafsize=LEAF_POINTS, copy_data=False).indices)
 
 
@@ -109,6 +110,8 @@ class TreeCost(DistancePowers):
 
     def _neighbor_costs(self, rank: int) -> FloatArray:
         """Cost of every point's neighbor of that rank."""
+        from scipy.spatial import KDTree
+
         tree = KDTree(self.own, leafsize=LEAF_POINTS, copy_data=False)
         distance = np.empty(self.n)
 

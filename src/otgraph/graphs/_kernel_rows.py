@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.decomposition import PCA
 
 from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count
@@ -16,6 +15,8 @@ from otgraph.exceptions import invalid
 from otgraph.graphs._canonical import with_small_indices
 
 if TYPE_CHECKING:
+    from sklearn.decomposition import PCA
+
     from otgraph.typing import FloatArray, LongArray, Metric, Points, SparseMatrix
 
 
@@ -97,6 +98,8 @@ def _fitted_pca(
             "Pass None to compute distances between the points themselves."
         )
         raise invalid("n_pca", msg)
+    from sklearn.decomposition import PCA
+
     solver = "arpack" if sp.issparse(points) else "randomized"
     pca = PCA(n_pca, svd_solver=solver, random_state=random_state)
     # Not fit_transform, whose last digits differ: a point passed again must be at distance zero.

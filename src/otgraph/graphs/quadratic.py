@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._blas import single_threaded_blas
 from otgraph._kernels import lists as list_kernels
 from otgraph._validation import check_positive
 from otgraph.costs.near import transport_below
@@ -159,9 +160,10 @@ def quadratic_ot_graph(
         on_failure=on_failure, random_state=random_state,
     )  # fmt: skip
     value, choice = resolved_eps(eps, X, options, mass=mass, n_jobs=n_jobs)
-    problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
-    solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
-    graph = problem.graph(solution, **found, **choice)
+    with single_threaded_blas():  # once, not in every step: it takes as long as a small step
+        problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
+        solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
+        graph = problem.graph(solution, **found, **choice)
     problem.report_components(graph)
     return graph
 

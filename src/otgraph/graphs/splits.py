@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.fft import dct
 
 from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_points
@@ -113,6 +112,8 @@ def _dense_if_small(X: Points, dense_entries: int = DENSE_ENTRIES) -> Points:
 def _rotated(X: Points, rng: np.random.Generator) -> FloatArray:
     """Random signs and a cosine transform: a rotation that takes d log d steps per point."""
     signs = rng.choice([-1.0, 1.0], X.shape[1])
+    from scipy.fft import dct
+
     return np.asarray(dct((X - X.mean(axis=0)) * signs, norm="ortho", axis=1))
 
 

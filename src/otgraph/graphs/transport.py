@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph import exceptions
 from otgraph._kernels import restricted as plan_kernels
 from otgraph._parallel import Workers
 from otgraph._validation import (
@@ -21,7 +22,6 @@ from otgraph.costs import as_cost, check_input, kept_points
 from otgraph.costs.restricted import Plan
 from otgraph.exceptions import (
     ConvergenceError,
-    ConvergenceWarning,
     DisconnectedWarning,
     MissingPairsWarning,
     invalid,
@@ -234,7 +234,7 @@ class TransportProblem:
                 f"has {solution.mean_degree:.2f}. The degree jumps where many costs are equal or "
                 "points are few, and uneven masses limit it."
             )
-            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+            warnings.warn(msg, exceptions.ConvergenceWarning, stacklevel=4)
         return self._judged(solution)
 
     def _check_degree(self, mean_degree: float) -> None:
@@ -354,7 +354,7 @@ class TransportProblem:
             )
             if self.options.on_failure == "raise":
                 raise ConvergenceError(msg)
-            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+            warnings.warn(msg, exceptions.ConvergenceWarning, stacklevel=4)
         if certificate.missing_share > MISSING_WARNING:
             msg = (
                 f"After an approximate search {certificate.missing_text}. Lower `max_missing`, "
@@ -388,8 +388,9 @@ def plan_weights(
     plan.rows.run(lambda a, b: plan_kernels.reordered(*source, a, b, *target))
     if len(columns) < np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
-    matrix = sp.csr_matrix((weights, columns, indptr), shape=(n, n))
-    matrix.has_sorted_indices = True
+    matrix = sp.csr_matrix((n, n))  # the arrays are known to be right; scipy would check them
+    matrix.data, matrix.indices, matrix.indptr = weights, columns, indptr
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
     if not weights.all():  # entries that underflow to zero
         costs = costs[weights != 0.0]
         matrix.eliminate_zeros()

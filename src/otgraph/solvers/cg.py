@@ -33,7 +33,7 @@ def conjugate_gradients(
     Returns the solution and the number of products.
     """
     preconditioner = 1.0 / diagonal
-    weights = np.ones_like(rhs) if units is None else np.square(np.mean(units) / units)
+    weights = np.ones_like(rhs) if units is None else residual_weights(units)
     x = np.zeros_like(rhs)
     residual = rhs.copy()
     z, p = np.empty_like(rhs), np.empty_like(rhs)
@@ -52,3 +52,8 @@ def conjugate_gradients(
         )
         kernels.next_direction(rz / previous, z, p)
     return x, max_products
+
+
+def residual_weights(units: FloatArray) -> FloatArray:
+    """Weights of squared residuals that are measured in units of the rows."""
+    return np.asarray(np.square(np.mean(units) / units))

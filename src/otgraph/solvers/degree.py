@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,7 @@ def solve_for_degree(
         eps = min(max(eps, limits[0]), limits[1])
         eps, plain = search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
         if not too_few_neighbors(cost, goal.at(eps), plain):
+            plain = replace(plain, k=None)  # found to be enough, not to be looked at again
             break
         k = more_neighbors(cost, k)
 
@@ -280,8 +282,7 @@ class DegreeSearch:
         self._misses: dict[float, float] = {}  # of the trials, by eps
         self._confirmed: set[float] = set()
         self._last_miss, self._equal = np.inf, 0
-        with np.errstate(divide="ignore"):
-            self._limits = float(np.log(limits[0])), float(np.log(limits[1]))
+        self._limits = _log(limits[0]), _log(limits[1])
         self._below = -np.inf  # largest log eps so far whose degree is too small
         self._above = np.inf
         self._last: tuple[float, float] | None = None
@@ -385,6 +386,10 @@ class DegreeSearch:
         if self._below < following < self._above and self.n_trials % 3:
             return following
         return 0.5 * (self._below + self._above)
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf
 
 
 def _log_degree(degree: float) -> float:

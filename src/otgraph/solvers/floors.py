@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from otgraph.costs.local import LocalProblem
 from otgraph.exceptions import InfeasibleError
@@ -356,6 +355,8 @@ def _joined(labels: LongArray, floors: Floors) -> LongArray:
     """Components after the floors are added."""
     if not len(floors):
         return labels
+    from scipy.sparse.csgraph import connected_components
+
     n = int(labels.max()) + 1
     links = sp.coo_matrix((np.ones(len(floors)), (labels[floors.i], labels[floors.j])), (n, n))
     return connected_components(links, directed=False)[1][labels]

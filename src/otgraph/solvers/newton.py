@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph.solvers.certificate import Reason
-from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.cg import conjugate_gradients, residual_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,7 +151,10 @@ def _direction(
     empty = np.flatnonzero(hessian.degrees == 0)
     shift = ridge * np.maximum(hessian.diagonal, 1.0)
     rhs[empty] = 0.0  # these rows have no active pair; they are solved one by one below
-    direction, count = conjugate_gradients(
+    weights = residual_weights(target)
+    direction, count = hessian.solve(
+        shift, rhs, weights, cg_tol, MAX_PRODUCTS
+    ) or conjugate_gradients(
         lambda v: hessian.product(v) + shift * v,
         hessian.diagonal + shift,
         rhs,

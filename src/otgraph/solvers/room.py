@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 # and plan together take 2·12 + 2·4 + 2·20.
 BYTES_PER_PAIR = 80
 MEMORY_SHARE = 0.7  # share of the free memory that pairs may use
+# Pairs that need less than this are not asked about: the libraries hold several times as much, and
+# the answer takes longer than a graph of a hundred points.
+FEW_BYTES = 1 << 26
 # Points of the small problem that shows how dense a graph will be, and how exactly it is solved.
 # If they have at least this many neighbors each, the share of pairs is known to a few percent.
 FEW_POINTS = 256
@@ -73,7 +76,12 @@ def require_room_for_solution(cost: Cost, goal: Goal) -> None:
 
 
 def _all_fit(cost: Cost) -> bool:
-    return cost.n_pairs * BYTES_PER_PAIR <= _usable_bytes(cost)
+    return _fit(cost, cost.n_pairs)
+
+
+def _fit(cost: Cost, n_pairs: float) -> bool:
+    need = n_pairs * BYTES_PER_PAIR
+    return need <= FEW_BYTES or need <= _usable_bytes(cost)
 
 
 def _usable_bytes(cost: Cost) -> float:
@@ -81,9 +89,9 @@ def _usable_bytes(cost: Cost) -> float:
 
 
 def _require(cost: Cost, n_pairs: float) -> None:
-    need, limit = n_pairs * BYTES_PER_PAIR, _usable_bytes(cost)
-    if need <= limit:
+    if _fit(cost, n_pairs):
         return
+    need, limit = n_pairs * BYTES_PER_PAIR, _usable_bytes(cost)
     msg = (
         f"The graph would have about {2.0 * n_pairs / cost.n:,.0f} candidates per point and need "
         f"{format_bytes(need)}, but {format_bytes(limit)} may be used. Lower `eps`, or ask for a "

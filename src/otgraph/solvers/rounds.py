@@ -164,6 +164,7 @@ EXTRA_SLACK = 4.0
 # If sampled rows sum to more than this multiple of their targets, potentials are far too high for
 # a screen. Candidates with more neighbors (by the factor below) come first.
 TOLERATED_EXCESS = 4.0
+FEW_POINTS = 512  # up to this many, a screen that returns all pairs takes no longer than the check
 MORE_NEIGHBORS = 3
 # Factor on the price of unplaced mass, if mass is left over although no pair is missing.
 OVERFLOW_GROWTH = 8.0
@@ -203,9 +204,11 @@ def too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
 
 def too_high(cost: Cost, goal: Goal, u: FloatArray, k: int) -> bool:
     """Whether potentials on k candidates per point are too high for a screen, and k can grow."""
-    if k >= min(most_neighbors(cost), cost.most_partners):
+    if k >= cost.most_partners or cost.n <= FEW_POINTS:
         return False
-    return excess_ratio(cost, u, goal.target) > TOLERATED_EXCESS
+    if excess_ratio(cost, u, goal.target) <= TOLERATED_EXCESS:
+        return False
+    return k < most_neighbors(cost)
 
 
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -143,12 +144,12 @@ class State:
             base=None if self.base is None else self.base + by,
         )
 
-    @property
+    @cached_property
     def covered(self) -> bool:
         """Whether no pair outside the candidates is worth using at these potentials."""
         return self.screen is not None and bool(np.all(self.u <= self.screen.upper))
 
-    @property
+    @cached_property
     def mean_degree(self) -> float:
         """Mean number of neighbors at these potentials."""
         return self.problem.hessian(self.u).n_active / self.problem.n

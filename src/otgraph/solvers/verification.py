@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from otgraph.exceptions import argument_error
 
@@ -322,6 +321,8 @@ class _Costs:
         return cost / scale, np.maximum(above, below) / scale + ROUNDING * cost / scale
 
     def _distances(self, rows: LongArray) -> FloatArray:
+        from scipy.spatial.distance import cdist
+
         some, others = _dense(self._X[rows]), _dense(self._Y)
         if self._metric == "cosine":
             # Half the squared chord; 1 - cos would lose all digits for similar directions.
