@@ -76,10 +76,14 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
                 costs[q] = cost
         kept = first
         for p in range(first, last):
-            if p == first or indices[p] != indices[p - 1]:
+            if p == first or indices[p] != indices[kept - 1]:
                 indices[kept] = indices[p]
                 costs[kept] = costs[p]
                 kept += 1
+            else:
+                # Found from both ends, whose costs may differ by rounding. The smaller one is kept
+                # in both rows, in whatever order the sort has left them.
+                costs[kept - 1] = min(costs[kept - 1], costs[p])
         counts[row] = kept - first
 
 
