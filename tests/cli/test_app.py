@@ -148,7 +148,7 @@ class TestOptions:
     def test_infeasible_mass_names_the_way_out(self, cli, points):
         np.save("mass.npy", np.r_[100.0, np.ones(39)])
         done = cli(*graph(points, "--eps", 1, "--mass", "mass.npy"))
-        assert_refused(done, r"--mass of point 0 .* or pass --self-loops\.")
+        assert_refused(done, r"--mass of point 0 .* or pass --self-loops or an --outlier-cost\.")
 
 
 @pytest.fixture

@@ -203,7 +203,7 @@ class TestCompletion:
     def test_options_and_their_values(self):
         assert self.complete("otgraph graph x.csv --mean") == ["--mean-degree"]
         assert self.complete("otgraph graph x.csv --method ") == [
-            "quadratic", "entropic", "knn", "gaussian", "magic",
+            "quadratic", "multiscale", "entropic", "knn", "gaussian", "magic",
         ]  # fmt: skip
 
     def test_script(self):

@@ -87,7 +87,7 @@ def test_versions(build, X, monkeypatch):
 
 def test_memory_for_the_points():
     facts = {"tcp://a": WorkerFacts("1", 1, 10**9)}
-    with pytest.raises(MemoryLimitError, match=r"take 400 MB as float64.* may use 700 MB"):
+    with pytest.raises(MemoryLimitError, match=r"take 400 MB as float64.* may use 620 MB"):
         _checks.check_memory(facts, 400_000_000, 1000)
 
 
@@ -96,7 +96,7 @@ def test_memory_for_a_block_names_the_size_that_fits():
     with pytest.raises(MemoryLimitError, match=r"Pass `block_rows=\d+` or less") as error:
         _checks.check_memory(facts, 10**8, 10**6)
     fits = int(str(error.value).split("block_rows=")[1].split("`")[0])
-    assert _checks.check_memory(facts, 10**8, fits) == 6 * 10**8
+    assert _checks.check_memory(facts, 10**8, fits) == 520 * 10**6
     with pytest.raises(MemoryLimitError):
         _checks.check_memory(facts, 10**8, fits + 1)
 
@@ -118,7 +118,7 @@ def test_memory_is_checked_before_anything_is_sent(build, X, monkeypatch, kind):
 
 def test_memory_that_a_worker_holds_already():
     facts = {"tcp://a": WorkerFacts("1", 1, 10**9, held=3 * 10**8)}
-    assert _checks.check_memory(facts, 10**8, 1000) == 3 * 10**8
+    assert _checks.check_memory(facts, 10**8, 1000) == 220 * 10**6
     facts = {"tcp://a": WorkerFacts("1", 1, 4 * 10**8, held=3 * 10**8)}
     with pytest.raises(MemoryLimitError, match=r"has 400 MB and .* holds 300 MB.*memory_limit"):
         _checks.check_memory(facts, 1000, 1000)

@@ -35,9 +35,12 @@ def judge_clouds(seed):
         n=problem.n,
         mean_degree=plan.mean_degree,
         floors=None,
+        mass_kept=np.ones(problem.n) if problem.mass is None else problem.mass,
     )
     # Other degrees that an eps gives are not looked for: that is a matter of the search alone.
-    return [_judge_graph(replace(problem, mode="eps"), _costs(problem, n), as_graph)]
+    return [
+        _judge_graph(replace(problem, mode="eps", outlier_cost=None), _costs(problem, n), as_graph)
+    ]
 
 
 def two_clouds(seed):

@@ -71,7 +71,8 @@ class RestrictedProblem(Restricted):
         # With 2 u_i in the place of u_i, neighbors at 0 and a diagonal of twice the size, these are
         # the equations of `lift`.
         twice = RestrictedProblem(self.pairs, 2.0 * self.diagonal, self._workers)
-        return 0.5 * twice.lift(np.zeros(self.n), np.arange(self.n), target)
+        n_columns = max(self.n, int(self.pairs.indices.max(initial=-1)) + 1)  # of a block of rows
+        return 0.5 * twice.lift(np.zeros(n_columns), np.arange(self.n), target)
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""

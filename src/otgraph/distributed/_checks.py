@@ -23,8 +23,9 @@ MOST_BLOCKS = 1024  # limit; more tasks would overload the scheduler
 USABLE_SHARE = 0.8  # usable share of a worker's memory; above it Dask pauses the worker
 # Copies of the points as float64 while a worker prepares them: given, centered, sorted by cell.
 COPIES_OF_POINTS = 3
-# What compiled kernels and the libraries of the solver add to a process: 98 MB, measured.
-KERNEL_BYTES = 100_000_000
+# What compiled kernels and the libraries of the solver, which load when they are needed, add to a
+# process: 176 MB, measured.
+KERNEL_BYTES = 180_000_000
 # Bytes per row of about 60 candidates: as found, as received, and sorted.
 ROW_BYTES = 60 * (16 + 16 + 12)
 

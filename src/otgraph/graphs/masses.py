@@ -41,8 +41,8 @@ def balanced_mass(groups: ArrayLike | PointsLike, strength: float = 1.0) -> Floa
     Examples
     --------
     >>> import otgraph
-    >>> otgraph.balanced_mass(["a", "a", "a", "b"])
-    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
+    >>> otgraph.balanced_mass(["a", "a", "a", "b"]).round(2)
+    array([0.67, 0.67, 0.67, 2.  ])
     >>> otgraph.balanced_mass([[0.0, 1.0], [0.0, 1.0], [5.0, 1.0]])
     array([0.75, 0.75, 1.5 ])
     """

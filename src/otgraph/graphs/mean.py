@@ -70,6 +70,8 @@ class MeanCertificate(Certificate):
         All parts together, as in :class:`otgraph.Certificate`.
     n_edges, floor_share, reason, evidence
         As in :class:`otgraph.Certificate`, for the mean.
+    dropped_share, outlier_cost
+        Zero and infinite: no part leaves pairs or mass out.
     parts
         The certificates of the parts, by increasing ``eps``.
     shares
