@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 class Both(NamedTuple):
     """One array for each of two clouds.
 
-    Attributes
+    Parameters
     ----------
-    x, y
-        The arrays of X and of Y.
+    x
+        The array of X.
+    y
+        The array of Y.
 
     Examples
     --------

@@ -51,9 +51,6 @@ class Embedding:
         Component of every point.
     correction
         How the density was divided out, for new points; None if it was kept.
-    laplacian_eigenvalues
-        If the density was divided out: estimates of the eigenvalues of Laplace-Beltrami, in units
-        of the points; None otherwise.
 
     Examples
     --------
@@ -73,7 +70,10 @@ class Embedding:
 
     @property
     def laplacian_eigenvalues(self) -> FloatArray | None:
-        """Eigenvalues of Laplace-Beltrami in units of the points, if the density is divided out."""
+        """Estimates of the eigenvalues of Laplace-Beltrami, in units of the points.
+
+        None if the density was not divided out.
+        """
         return None if self.correction is None else self.correction.rate * (1.0 - self.eigenvalues)
 
     def extend(self, rows: PointsLike) -> FloatArray:
