@@ -13,6 +13,7 @@ import otgraph
 import reference
 from otgraph import eps_path, quadratic_ot_graph
 from otgraph.exceptions import DisconnectedWarning, InfeasibleError
+from otgraph.solvers import degree
 from otgraph.solvers.floors import FLOOR_SHARE, SMALL_SHARE
 from soak import oracle
 
@@ -118,6 +119,39 @@ def test_nothing_changes_if_nothing_is_missing(rng):
     assert wished.certificate.n_floors == 0
     assert (wished.weights != plain.weights).nnz == 0
     assert np.array_equal(wished.potentials, plain.potentials)
+
+
+@pytest.fixture
+def noisy():
+    """Points of which many are lonely, too many for the search that takes all digits at once."""
+    return otgraph.datasets.noisy_manifold(3000, dim=20, intrinsic_dim=3).X
+
+
+def test_lonely_for_sure_needs_no_plain_solution_first(noisy, monkeypatch):
+    rough = []
+    finished = degree.finished
+
+    def watched(*arguments, **options):
+        rough.append(options["rough"])
+        return finished(*arguments, **options)
+
+    monkeypatch.setattr(degree, "finished", watched)
+    graph = quadratic_ot_graph(noisy, min_degree=7)
+    assert any(rough)
+    assert graph.degrees.min() >= 7
+    assert_optimal(graph, noisy)
+    monkeypatch.setattr(degree, "surely_lonely", lambda *_: False)
+    careful = quadratic_ot_graph(noisy, min_degree=7)
+    assert not rough[-1]
+    assert abs(graph.floors - careful.floors).sum() <= 0.02 * careful.floors.sum()
+
+
+def test_almost_lonely_is_not_for_sure(noisy):
+    plain = quadratic_ot_graph(noisy, min_degree=0)
+    few = int(plain.degrees.min())
+    graph = quadratic_ot_graph(noisy, min_degree=few)
+    assert graph.floors is None
+    assert np.array_equal(graph.weights.data, plain.weights.data)
 
 
 @pytest.mark.filterwarnings("ignore::otgraph.exceptions.DisconnectedWarning")

@@ -71,11 +71,19 @@ class Partition:
     def nearest(self, count: int, n_points: int = 1) -> list[LongArray]:
         """For each cell the nearest cells, itself included: ``count``, or enough for n_points.
 
-        The result is remembered, because a graph needs it for several searches.
+        The result is remembered, because a graph needs it for several searches. Cells that were
+        enough for more points begin with those that are enough for fewer.
         """
-        if (count, n_points) not in self._near:
-            self._near[count, n_points] = self._nearest(count, n_points)
+        for (known, points), near_cells in self._near.items():
+            if known == count and points >= n_points:
+                return [near[: max(count, self._enough(near, n_points))] for near in near_cells]
+        self._near[count, n_points] = self._nearest(count, n_points)
         return self._near[count, n_points]
+
+    def _enough(self, near: LongArray, n_points: int) -> int:
+        """How many of these cells have together that many points."""
+        sizes = self.offsets[near + 1] - self.offsets[near]
+        return int(np.searchsorted(np.cumsum(sizes), n_points)) + 1
 
     def partners(self, count: int) -> list[LongArray]:
         """For each cell itself, its nearest cells, and those that have it among their nearest."""
@@ -104,8 +112,8 @@ class Partition:
             few = min(sorted_part, last - first)
             near = np.argpartition(distance, few - 1)[:few]
             near = near[np.lexsort((near, distance[near]))]
-            enough = int(np.searchsorted(np.cumsum(sizes[first + near]), n_points)) + 1
-            near_cells.append(first + near[: max(count, enough)])
+            near += first
+            near_cells.append(near[: max(count, self._enough(near, n_points))])
         return near_cells
 
 

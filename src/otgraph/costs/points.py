@@ -14,10 +14,11 @@ import numpy as np
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks
+from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
-from otgraph.costs.powers import DistancePowers
+from otgraph.costs.powers import DistancePowers, raised
 from otgraph.costs.search import Work
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
@@ -186,15 +187,31 @@ class EuclideanCost(DistancePowers):
         count = kernels.costs_of(self.own, first, found, self.factor, self._half_power, i, j, c)
         return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
 
+    def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs of each of some points, sorted by point and cost.
+
+        An approximate search looks only where first candidates come from.
+        """
+        if self.exact is not False or self._cells.n_cells == 1:
+            return super().nearest_pairs(rows, k)
+        partners, costs = self._partners_in_near_cells(rows, k)
+        return cheapest_of_each(
+            np.repeat(rows, k), np.repeat(rows, k), partners.ravel(), costs.ravel(), k
+        )
+
     def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
         """A cost that at least k partners of each point do not exceed, from near cells."""
-        cells = self._cells
-        if cells.n_cells == 1:
+        if self._cells.n_cells == 1:
             return super()._partner_bounds(rows, k)
+        return raised(self._partners_in_near_cells(rows, k)[1].max(axis=1))
+
+    def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[IntArray, FloatArray]:
+        """The k nearest points of some points in the cells near to theirs, and their costs."""
+        cells = self._cells
         near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
         order = np.argsort(rows, kind="stable")
         cuts = np.searchsorted(rows[order], cells.offsets)
-        bounds = np.empty(len(rows))
+        partners, costs = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
 
         def fill(cell: int) -> None:
             here = order[cuts[cell] : cuts[cell + 1]]
@@ -203,12 +220,15 @@ class EuclideanCost(DistancePowers):
                 self.own[some], self._squares[some],
                 self.own[columns], self._squares[columns], near=False,
             )  # fmt: skip
-            nearest = np.argpartition(squares, k, axis=1)[:, : k + 1]  # the point itself is one
-            bounds[here] = self._bounds_among(some, columns[nearest], k)
+            near = columns[np.argpartition(squares, k, axis=1)[:, : k + 1]]
+            found = self._costs_among(some, near)  # the point itself is one, at an infinite cost
+            nearest = np.argpartition(found, k - 1, axis=1)[:, :k]
+            partners[here] = np.take_along_axis(near, nearest, axis=1)
+            costs[here] = np.take_along_axis(found, nearest, axis=1)
 
         with single_threaded_blas():
             self.workers.run(fill, np.flatnonzero(np.diff(cuts)).tolist())
-        return bounds
+        return partners, costs
 
     # Screening -------------------------------------------------------------------------
 

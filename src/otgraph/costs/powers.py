@@ -211,16 +211,16 @@ class DistancePowers(SearchedCost):
         """
         width = min(NEAR_IN_MEMORY + k, self.n)
         first = np.clip(rows - width // 2, 0, self.n - width)
-        return self._bounds_among(rows, first[:, None] + np.arange(width), k)
+        costs = self._costs_among(rows, first[:, None] + np.arange(width))
+        rank = min(k, width - 1) - 1
+        return raised(np.partition(costs, rank, axis=1)[:, rank])
 
-    def _bounds_among(self, rows: LongArray, columns: IndexArray, k: int) -> FloatArray:
-        """The cost of the k-th nearest of some columns, a little increased."""
+    def _costs_among(self, rows: LongArray, columns: IndexArray) -> FloatArray:
+        """Costs of each of some points with its columns; infinite with itself."""
         costs = self.listed(np.repeat(rows, columns.shape[1]), columns.ravel())
         costs = costs.reshape(columns.shape)
         costs[columns == rows[:, None]] = np.inf
-        rank = min(k, columns.shape[1] - 1) - 1
-        bound = np.partition(costs, rank, axis=1)[:, rank]
-        return np.asarray(bound * ABOVE + np.finfo(np.float64).tiny)
+        return costs
 
     def among(self, rows: LongArray) -> FloatArray:
         """Costs of a few points with each other."""
@@ -259,6 +259,11 @@ class DistancePowers(SearchedCost):
         exponent = 1.0 / self._half_power
         convexity = max(1.0, 2.0 ** (exponent - 1.0))
         return convexity * (np.maximum(upper, 0.0) / self.factor) ** exponent
+
+
+def raised(costs: FloatArray) -> FloatArray:
+    """Bounds that these costs are below, in spite of rounding."""
+    return np.asarray(costs * ABOVE + np.finfo(np.float64).tiny)
 
 
 def can_list(cost: object) -> TypeGuard[DistancePowers]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.certificate import Status
-from otgraph.solvers.floors import Wish, finished
+from otgraph.solvers.floors import Wish, finished, surely_lonely
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import near_pairs
 from otgraph.solvers.rounds import (
@@ -102,16 +102,26 @@ def solve_for_degree(
             break
         k = more_neighbors(cost, k)
 
-    def reached_by(state: State, wish: Wish, effort: Effort) -> State:
-        """Search among all pairs; the last solve goes to the tolerance."""
-        nonlocal eps
+    rough = False  # whether there will be floors, so that a plain solution is not needed
+
+    def reached_by(state: State, counted: Wish, effort: Effort) -> State:
+        """Search among all pairs, counting the edges of some wish.
+
+        The last solve goes to the tolerance, unless floors will change its solution anyway.
+        """
+        nonlocal eps, rough
         for tol in (goal.tol,) if few else (max(goal.tol, TRIAL_TOL), goal.tol):
             search = DegreeSearch(degree, slope, limits, scan=few)
             level, last = replace(goal, tol=tol), Effort()
-            eps, state = _search_among_all(screener, level, eps, state, wish, search, effort)
+            eps, state = _search_among_all(screener, level, eps, state, counted, search, effort)
             found = search.best_miss <= DEGREE_TOL
+            here = level.at(eps)
+            rough = found and tol > goal.tol and state.solved(here)
+            if rough and surely_lonely(state, here, wish):
+                return state
+            rough = False
             state = approach(screener, goal.at(eps), state, last)
-            while search.correct(eps, reached := expected_degree(state, wish)):
+            while search.correct(eps, reached := expected_degree(state, counted)):
                 eps = search.best_eps or eps
                 state = approach(screener, goal.at(eps), state, last)
             effort.add(last)
@@ -123,11 +133,11 @@ def solve_for_degree(
         """The certified solution, from as few pairs as possible: floors need them twice."""
         nonlocal plain
         level = goal.at(eps)
-        if wish and plain.solved(level):
+        if wish and (rough or plain.solved(level)):
             plain = screened(screener, level, plain, prune=True)
             screener.keep(plain.screen)
         state, plain = plain, plain.on(plain)
-        return finished(screener, level, state, effort, wish, shift=shift)
+        return finished(screener, level, state, effort, wish, shift=shift, rough=rough)
 
     def attempt(again: State | None) -> Solution:
         nonlocal plain
@@ -153,7 +163,8 @@ def solve_for_degree(
         if following is None:
             break
         eps, effort, shift = following, Effort(), solution.u - plain.u
-        plain = approach(screener, goal.at(eps), plain, effort)
+        tol = max(goal.tol, TRIAL_TOL) if rough else goal.tol
+        plain = approach(screener, replace(goal.at(eps), tol=tol), plain, effort)
         solution = completed(effort, shift)
     return best
 

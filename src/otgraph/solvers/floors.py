@@ -30,7 +30,7 @@ from otgraph.solvers.state import Effort
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
-    from otgraph.costs.interface import PairSet, TransportPlan
+    from otgraph.costs.interface import Curvature, PairSet, TransportPlan
     from otgraph.solvers.screening import Screener
     from otgraph.solvers.state import Goal, Solution, State
     from otgraph.typing import BoolArray, FloatArray, LongArray
@@ -53,6 +53,9 @@ NEARBY_HOPS = 3
 FAR_OFF = 0.01  # marginal error of such points
 NEARBY_TOL = 1e-3  # their marginal error after the solve; the others are not accurate either
 NEARBY_STEPS = 100
+# Potentials of a point change by less than this multiple of its marginal error times eps m_i in the
+# last Newton steps: a point that would be lonely even then is lonely for sure.
+SURE_MARGIN = 10.0
 NEARBY_SWEEPS = 8  # repetitions, each around the points that the last one has put out
 
 
@@ -122,13 +125,20 @@ def finished(
     *,
     shift: FloatArray | None = None,
     certified: Solution | None = None,
+    rough: bool = False,
 ) -> Solution:
     """The certified solution from solved potentials, with the floors that a wish needs.
 
     ``shift`` is how floors have changed the potentials for a similar eps. ``certified`` is the
-    solution without floors, if it is known already.
+    solution without floors, if it is known already. ``rough`` potentials are not solved to the
+    tolerance, because it is known that there will be floors.
     """
-    if certified is None and not (wish and state.solved(goal)):
+
+    def without_floors() -> Solution:
+        solved = approach(screener, goal, plain, effort) if rough else plain
+        return certify(screener, goal, solved, effort)
+
+    if certified is None and not rough and not (wish and state.solved(goal)):
         return certify(screener, goal, state, effort)
     plain, problem = state.on(state), _WithFloors(screener, goal, NO_FLOORS)
     plan = state.problem.plan(state.u, goal.eps) if certified is None else certified.plan
@@ -137,7 +147,7 @@ def finished(
     core = _points_of_large_components(components)
     labels: LongArray | None = components
     del plan
-    settled = True  # whether the potentials of all points are solved
+    settled = not rough  # whether the potentials of all points are solved
     while certified is None or certified.certificate.status != Status.NOT_CONVERGED:
         pairs = _missing_floors(screener, degrees, labels, wish, problem.floors, core)
         if len(pairs) > len(problem.floors):
@@ -145,7 +155,7 @@ def finished(
             if floors is None:
                 if wish.strict or wish.connect:
                     raise InfeasibleError(NO_ROOM)
-                return certify(screener, goal, plain, effort)
+                return without_floors()
             logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
             if not len(problem.floors):
                 state = replace(state, u=state.u + (0.0 if shift is None else shift))
@@ -159,7 +169,7 @@ def finished(
             except InfeasibleError:  # given candidates cannot carry what the floors leave
                 if wish.strict or wish.connect:
                     raise
-                return certify(screener, goal, plain, effort)
+                return without_floors()
             degrees = problem.degrees(state)
         elif certified is None:
             # Components, and edges of almost no weight, are looked at once more in the end.
@@ -228,12 +238,11 @@ class _WithFloors:
     def degrees(self, state: State) -> LongArray:
         """Number of neighbors of every point in the plan of the potentials, with the floors."""
         floors, hessian = self.floors, state.problem.hessian(state.u)
-        loops = hessian.diagonal - hessian.degrees
         excess = state.u[floors.i] + state.u[floors.j] - floors.costs
         idle = excess <= self._goal.eps * floors.flows
         ends = np.concatenate([floors.i[idle], floors.j[idle]])
         counts = np.bincount(ends, minlength=self._cost.n)
-        return (hessian.degrees - loops).astype(np.int64) + counts
+        return _neighbor_counts(hessian) + counts
 
     def certify(self, state: State, effort: Effort) -> Solution:
         """The certified solution; an approximate search is widened if it must be."""
@@ -266,6 +275,23 @@ class _WithFloors:
 
     def _listed(self, values: FloatArray) -> PairSet:
         return self._cost.pair_set(self.floors.i, self.floors.j, values)
+
+
+def surely_lonely(state: State, goal: Goal, wish: Wish) -> bool:
+    """Whether a point has too few neighbors, however the last Newton steps change potentials."""
+    hessian = state.problem.hessian(state.u)
+    rows = np.flatnonzero(_neighbor_counts(hessian) < wish.min_degree)
+    counts, partners, costs = state.problem.entries_of(rows)
+    ends = np.repeat(np.arange(len(rows)), counts)
+    own = rows[ends]
+    margin = SURE_MARGIN * state.error(goal) * goal.target[own]
+    near = costs < state.u[own] + state.u[partners] + margin
+    return bool(np.any(np.bincount(ends[near], minlength=len(rows)) < wish.min_degree))
+
+
+def _neighbor_counts(hessian: Curvature) -> LongArray:
+    loops = hessian.diagonal - hessian.degrees
+    return (hessian.degrees - loops).astype(np.int64)
 
 
 def _affordable(pairs: Floors, goal: Goal) -> Floors | None:
