@@ -205,13 +205,13 @@ class EuclideanCost(DistancePowers):
             return super()._partner_bounds(rows, k)
         return raised(self._partners_in_near_cells(rows, k)[1].max(axis=1))
 
-    def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[IntArray, FloatArray]:
+    def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[LongArray, FloatArray]:
         """The k nearest points of some points in the cells near to theirs, and their costs."""
         cells = self._cells
         near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
         order = np.argsort(rows, kind="stable")
         cuts = np.searchsorted(rows[order], cells.offsets)
-        partners, costs = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+        partners, costs = np.empty((len(rows), k), np.int64), np.empty((len(rows), k))
 
         def fill(cell: int) -> None:
             here = order[cuts[cell] : cuts[cell + 1]]
