@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from otgraph._atomic import replacing
 from otgraph._optional import require
-from otgraph.exceptions import FormatError, argument_error
+from otgraph.exceptions import FormatError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +51,7 @@ def fetch(
     copy is downloaded again. A file that has changed at its source is an error.
     """
     if sha256 is not None and not CHECKSUM.fullmatch(str(sha256)):
-        msg = f"`sha256` must be 64 hexadecimal digits, got {sha256!r}."
-        raise argument_error(ValueError, "sha256", msg)
+        raise invalid("sha256", f"must be 64 hexadecimal digits, got {sha256!r}.")
     pooch = require("pooch", "data")
     url = REMOTE_FILES[name]
     folder = Path(cache or os.environ.get(CACHE_VARIABLE) or pooch.os_cache("otgraph"))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otgraph._validation import check_choice, check_count, check_kind
 from otgraph.costs.metrics import is_precomputed
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.distances import distances, new_distances
 from otgraph.graphs.options import CostOptions
@@ -82,10 +82,10 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             least = check_count(self.min_neighbors, "min_neighbors", minimum=0)
             if least and self.mode != "distance":
                 msg = (
-                    "`min_neighbors` must be 0 with mode='affinity', where a graph has the edges "
-                    f"that it has; got {least}."
+                    "must be 0 with mode='affinity', where a graph has the edges that it has; got "
+                    f"{least}."
                 )
-                raise argument_error(ValueError, "min_neighbors", msg)
+                raise invalid("min_neighbors", msg)
             params = self.get_params(deep=False)
             options = {name: params[name] for name in params if name not in OF_THE_OUTPUT}
             self.graph_ = CONSTRUCTIONS[self._construction].build(X, **options, **fit_options)

@@ -13,7 +13,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from otgraph._validation import check_count
 from otgraph.estimators._on_graph import OnGraph
 from otgraph.estimators._transformer import unchanged_by_failure
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.methods import denoise, diffusion_time
 from otgraph.methods._columns import ColumnReader
 from otgraph.methods._graphs import transition_rows
@@ -152,10 +152,10 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
             return X
         if y is None:
             msg = (
-                "`y` must hold the features to denoise with graph='precomputed', got None. "
-                "To denoise X itself, pass a transformer or a Graph as `graph`."
+                "must hold the features to denoise with graph='precomputed', got None. To denoise "
+                "X itself, pass a transformer or a Graph as `graph`."
             )
-            raise argument_error(ValueError, "y", msg)
+            raise invalid("y", msg)
         return y
 
     def _left_alone(self, X: Any, empty: NDArray[np.bool_]) -> Any:

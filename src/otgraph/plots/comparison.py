@@ -11,7 +11,7 @@ import numpy as np
 from otgraph._optional import require
 from otgraph._text import listed
 from otgraph._validation import check_count
-from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.exceptions import DisconnectedWarning, invalid
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.methods import perplexity
 from otgraph.plots._legends import set_plain
@@ -132,19 +132,16 @@ def _graphs(
 ) -> dict[str, Graph]:
     if isinstance(X, Mapping):
         if options or tuple(methods) != tuple(CONSTRUCTIONS):
-            msg = "`methods` and `options` are for points; finished graphs have theirs."
-            raise argument_error(ValueError, "methods", msg)
+            raise invalid("methods", "and `options` are for points; finished graphs have theirs.")
         graphs = {str(name): as_graph(graph, "X") for name, graph in X.items()}
         sizes = {graph.n for graph in graphs.values()}
         if len(sizes) != 1:
-            msg = f"`X` must hold graphs of the same points, got {sorted(sizes)} points."
-            raise argument_error(ValueError, "X", msg)
+            raise invalid("X", f"must hold graphs of the same points, got {sorted(sizes)} points.")
         return graphs
     methods = [methods] if isinstance(methods, str) else list(methods)
     unknown = [name for name in (*methods, *options) if name not in CONSTRUCTIONS]
     if unknown or not methods:
-        msg = f"`methods` must be some of {listed(CONSTRUCTIONS)}, got {listed(unknown)}."
-        raise argument_error(ValueError, "methods", msg)
+        raise invalid("methods", f"must be some of {listed(CONSTRUCTIONS)}, got {listed(unknown)}.")
     with warnings.catch_warnings():  # the pictures show the components
         warnings.simplefilter("ignore", DisconnectedWarning)
         return {
@@ -158,8 +155,7 @@ def _axes(ax: Sequence[Axes] | ObjectArray | None, n: int, columns: int) -> Obje
     if ax is not None:
         axes = np.asarray(ax, dtype=object).ravel()
         if len(axes) != n:
-            msg = f"`ax` must hold {n} axes, one for each graph, got {len(axes)}."
-            raise argument_error(ValueError, "ax", msg)
+            raise invalid("ax", f"must hold {n} axes, one for each graph, got {len(axes)}.")
         return axes
     columns = min(columns, n)
     rows = -(-n // columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._optional import require
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.choice import CLEAR, EpsChoice
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath
@@ -87,8 +87,8 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
 def _in_order_of_eps(path: object) -> list[Graph]:
     if not isinstance(path, EpsPath) or not len(path):
         came = "an empty one" if isinstance(path, EpsPath) else f"{type(path).__name__}"
-        msg = f"`path` must be a path of graphs, as `otgraph.eps_path` returns, got {came}."
-        raise argument_error(TypeError, "path", msg)
+        msg = f"must be a path of graphs, as `otgraph.eps_path` returns, got {came}."
+        raise invalid("path", msg, TypeError)
     return sorted(path, key=lambda graph: float(graph.params["eps"] or 0.0))
 
 
@@ -169,10 +169,10 @@ def _as_choice(choice: EpsChoice | Graph) -> EpsChoice:
     params = getattr(choice, "params", None)
     if params is None:
         msg = (
-            "`choice` must come from `otgraph.choose_eps`, or be a graph built with eps='auto', "
-            f"got {type(choice).__name__}."
+            "must come from `otgraph.choose_eps`, or be a graph built with eps='auto', got "
+            f"{type(choice).__name__}."
         )
-        raise argument_error(TypeError, "choice", msg)
+        raise invalid("choice", msg, TypeError)
     return EpsChoice.from_params(params)
 
 
@@ -232,10 +232,10 @@ def _certificate(item: object, name: str) -> Certificate:
     certificate = item if isinstance(item, Certificate) else getattr(item, "certificate", None)
     if certificate is None:
         msg = (
-            f"`graphs` must be optimal transport graphs or their certificates; {name!r} "
+            f"must be optimal transport graphs or their certificates; {name!r} "
             f"({type(item).__name__}) has none. Kernels are computed without iteration."
         )
-        raise argument_error(TypeError, "graphs", msg)
+        raise invalid("graphs", msg, TypeError)
     if not certificate.history:
         msg = f"The certificate of {name!r} holds no history: an older version made it."
         raise ValueError(msg)
@@ -285,10 +285,8 @@ def plot_eigenvalues(
     >>> ax = otgraph.plots.plot_eigenvalues(found)
     """
     if not isinstance(clustering, Clustering):
-        msg = (
-            f"`clustering` must be a result of `otgraph.cluster`, got {type(clustering).__name__}."
-        )
-        raise argument_error(TypeError, "clustering", msg)
+        msg = f"must be a result of `otgraph.cluster`, got {type(clustering).__name__}."
+        raise invalid("clustering", msg, TypeError)
     ax = new_axes(ax)
     k = clustering.n_clusters
     heights = np.sqrt(np.clip(1.0 - clustering.eigenvalues, 0.0, None))

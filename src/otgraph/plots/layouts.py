@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_choice, check_seed
-from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.exceptions import DisconnectedWarning, invalid
 from otgraph.graphs.graph import Graph
 from otgraph.methods import eigenmaps
 from otgraph.plots._forces import balanced
@@ -91,13 +91,11 @@ def positions_of(
     n = checked_weights(graph).shape[0]
     positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
     if positions.shape != (n, 2):
-        msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
-        raise argument_error(ValueError, "coordinates", msg)
+        raise invalid("coordinates", f"must have shape ({n}, 2), got {positions.shape}.")
     finite = np.isfinite(positions).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
-        msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
-        raise argument_error(ValueError, "coordinates", msg)
+        raise invalid("coordinates", f"must be finite, got {positions[row]} in row {row}.")
     return positions
 
 
@@ -154,10 +152,10 @@ def checked_weights(graph: object, name: str = "graph") -> SparseMatrix:
     shape = getattr(weights, "shape", ())
     if not sp.issparse(weights) or shape != shape[::-1]:
         msg = (
-            f"`{name}` must be a Graph or a square scipy sparse matrix, got "
-            f"{type(weights).__name__} of shape {shape}."
+            f"must be a Graph or a square scipy sparse matrix, got {type(weights).__name__} of "
+            f"shape {shape}."
         )
-        raise argument_error(TypeError, name, msg)
+        raise invalid(name, msg, TypeError)
     return weights
 
 
@@ -172,13 +170,12 @@ def points_of(graph: GraphLike, X: PointsLike | None) -> Points:
     points: Points | None = getattr(graph, "points", None) if X is None else _array_of(X)
     if points is None:
         msg = (
-            "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`, or a "
-            "`layout` that needs none, such as 'spectral'."
+            "holds no points to draw. Pass `coordinates`, or the points as `X`, or a `layout` "
+            "that needs none, such as 'spectral'."
         )
-        raise argument_error(ValueError, "graph", msg)
+        raise invalid("graph", msg)
     if points.shape[0] != n:
-        msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
-        raise argument_error(ValueError, "X", msg)
+        raise invalid("X", f"must hold the {n} points of the graph, got {points.shape[0]}.")
     return points
 
 

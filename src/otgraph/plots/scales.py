@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._optional import require
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.mean import MultiscaleGraph
 from otgraph.plots._axes import new_axes
 from otgraph.plots._density import line_strength, point_area, scale_of
@@ -82,8 +82,7 @@ def plot_scales(
     >>> ax = otgraph.plots.plot_scales(otgraph.multiscale_graph(X, mean_degree=20))
     """
     if not isinstance(graph, MultiscaleGraph):
-        msg = f"`graph` must be a MultiscaleGraph, got {type(graph).__name__}."
-        raise argument_error(TypeError, "graph", msg)
+        raise invalid("graph", f"must be a MultiscaleGraph, got {type(graph).__name__}.", TypeError)
     positions = positions_of(graph, coordinates, X, kind=layout)
     ax = new_axes(ax, None)
     scale = scale_of(ax, positions)

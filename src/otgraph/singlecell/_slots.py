@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from otgraph._validation import check_csr
 from otgraph.costs.metrics import is_metric_name
-from otgraph.exceptions import StaleGraphWarning, argument_error
+from otgraph.exceptions import StaleGraphWarning, argument_error, invalid
 from otgraph.graphs import Graph, MultiscaleGraph, TransportGraph
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._records import certificate_text, certificates_of_text
@@ -58,8 +58,7 @@ class Keys(NamedTuple):
     def of(cls, key_added: str | None) -> Keys:
         """As scanpy names them; its readers expect no prefix for ``"neighbors"``."""
         if key_added == "" or not isinstance(key_added, str | None):
-            msg = f"`key_added` must be a name or None, got {key_added!r}."
-            raise argument_error(TypeError, "key_added", msg)
+            raise invalid("key_added", f"must be a name or None, got {key_added!r}.", TypeError)
         if key_added is None or key_added == DEFAULT_KEY:
             return cls(DEFAULT_KEY, *cls._fields[1:])
         return cls(key_added, *(f"{key_added}_{kind}" for kind in cls._fields[1:]))
@@ -138,8 +137,7 @@ def write_slots(
     keys = Keys.of(key_added)
     check_key(keys.uns)
     if graph.n != adata.n_obs:
-        msg = f"`graph` has {graph.n} points, but `adata` has {adata.n_obs} cells."
-        raise argument_error(ValueError, "graph", msg)
+        raise invalid("graph", f"has {graph.n} points, but `adata` has {adata.n_obs} cells.")
     params = _params(graph, use_rep, n_pcs)
     # Everything that can fail comes first, so `adata` is changed completely or not at all.
     slots = {
@@ -215,10 +213,10 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None, *, points: bool
             k for k, v in adata.uns.items() if hasattr(v, "keys") and "connectivities_key" in v
         ]
         msg = (
-            f"`adata` has no neighborhood graph {key!r}; it has {keys_of(graphs)}. "
-            "Run `otgraph.singlecell.pp.neighbors` first."
+            f"has no neighborhood graph {key!r}; it has {keys_of(graphs)}. Run "
+            "`otgraph.singlecell.pp.neighbors` first."
         )
-        raise argument_error(KeyError, "adata", msg)
+        raise invalid("adata", msg, KeyError)
     record = adata.uns[key]
     name = record.get("weights_key") or record.get("connectivities_key", "connectivities")
     if name not in adata.obsp:

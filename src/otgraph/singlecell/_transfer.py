@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from otgraph._validation import check_choice
 from otgraph.costs.metrics import is_metric_name
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import argument_error, invalid
 from otgraph.graphs.cross import transport_graph
 from otgraph.graphs.extension import metric_cost
 from otgraph.methods._graphs import transition_rows
@@ -182,10 +182,10 @@ def _new_points(
     recorded, n_pcs = graph.params.get("use_rep"), graph.params.get("n_pcs")
     if graph.points is None:
         msg = (
-            "`adata_ref` must hold a graph of `otgraph.singlecell.pp.neighbors` and the "
-            f"representation that it was built on ({recorded!r}); run it again."
+            "must hold a graph of `otgraph.singlecell.pp.neighbors` and the representation that "
+            f"it was built on ({recorded!r}); run it again."
         )
-        raise argument_error(ValueError, "adata_ref", msg)
+        raise invalid("adata_ref", msg)
     if use_rep is None and recorded == "X":
         return representation(_same_genes(adata_ref, adata_new), "X").points
     if use_rep is None and recorded == "X_pca":
@@ -202,10 +202,10 @@ def _check_distances(adata_ref: AnnData, graph: Graph, neighbors_key: str | None
     found = cost.listed(stored.row, stored.col)
     if not np.allclose(found, stored.data, rtol=DISTANCES_RTOL):
         msg = (
-            f"`adata_ref` has other values of {graph.params['use_rep']!r} than those that its "
-            "graph was built on; run `otgraph.singlecell.pp.neighbors` again."
+            f"has other values of {graph.params['use_rep']!r} than those that its graph was built "
+            "on; run `otgraph.singlecell.pp.neighbors` again."
         )
-        raise argument_error(ValueError, "adata_ref", msg)
+        raise invalid("adata_ref", msg)
 
 
 def _projected(adata_ref: AnnData, adata_new: AnnData, components: Points) -> FloatArray:
@@ -233,7 +233,7 @@ def _same_genes(adata_ref: AnnData, adata_new: AnnData) -> AnnData:
     """The new cells with the genes of the reference in its order."""
     missing = adata_ref.var_names.difference(adata_new.var_names)
     if len(missing):
-        msg = f"`adata_new` must have all genes of `adata_ref`; {len(missing)} are missing: "
+        msg = f"must have all genes of `adata_ref`; {len(missing)} are missing: "
         msg += f"{keys_of(missing)}. Build the reference on the genes of both, or pass `use_rep`."
-        raise argument_error(ValueError, "adata_new", msg)
+        raise invalid("adata_new", msg)
     return adata_new[:, adata_ref.var_names]

@@ -11,7 +11,7 @@ from otgraph._atomic import replacing
 from otgraph._optional import require
 from otgraph._text import printable
 from otgraph._validation import check_count
-from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.exceptions import DisconnectedWarning, invalid
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
@@ -161,8 +161,8 @@ def _graphs(
 ) -> list[TransportGraph]:
     """Graphs in the order of eps, each value once."""
     if isinstance(path, TransportGraph):
-        msg = "`path` must be a path or points, got one graph. Pass its points, `graph.points`."
-        raise argument_error(TypeError, "path", msg)
+        msg = "must be a path or points, got one graph. Pass its points, `graph.points`."
+        raise invalid("path", msg, TypeError)
     if not isinstance(path, EpsPath):
         with warnings.catch_warnings():  # the page shows the number of components
             warnings.simplefilter("ignore", DisconnectedWarning)
@@ -173,10 +173,9 @@ def _graphs(
         msg = f"{names} cannot be chosen for a finished path; pass the points instead of a path."
         raise TypeError(msg)
     if not len(path):
-        msg = "`path` must hold at least one graph, got an empty path."
-        raise argument_error(ValueError, "path", msg)
+        raise invalid("path", "must hold at least one graph, got an empty path.")
     if any(graph.params.get("method") != METHOD for graph in path):
-        msg = "`path` must hold quadratic optimal transport graphs, as `otgraph.eps_path` returns."
-        raise argument_error(TypeError, "path", msg)
+        msg = "must hold quadratic optimal transport graphs, as `otgraph.eps_path` returns."
+        raise invalid("path", msg, TypeError)
     by_eps = {float(graph.params["eps"] or 0.0): graph for graph in path}
     return [by_eps[value] for value in sorted(by_eps)]

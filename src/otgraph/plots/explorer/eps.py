@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.choice import ALL_POINTS, EpsChoice
 from otgraph.graphs.quadratic import quadratic_ot_graph
 from otgraph.methods import choose_eps
@@ -59,8 +59,8 @@ def curve_of(graphs: Sequence[TransportGraph], choice: EpsChoice | str | None) -
     if choice is None or isinstance(choice, str):
         return {"text": choice or ""}
     if not isinstance(choice, EpsChoice):
-        msg = f"`choice` must come from `choose_eps`, or be 'auto' or None, got {choice!r}."
-        raise argument_error(TypeError, "choice", msg)
+        msg = f"must come from `choose_eps`, or be 'auto' or None, got {choice!r}."
+        raise invalid("choice", msg, TypeError)
     places = np.log([graph.certificate.eps for graph in graphs])
     if len(places) < 2:
         return {"text": f"Best prediction at ε = {choice.eps:.3g}."}
