@@ -24,9 +24,8 @@ that its random walk solves this problem.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,8 +47,8 @@ LARGEST_SPREAD = 300.0
 
 
 @dataclass(frozen=True, eq=False)
-class Neighborhoods(ABC):
-    """What the rows of a plan tell about the points around each point."""
+class Rows:
+    """What the rows of a plan have in common, however their weights fall with the distance."""
 
     power: float  # w: costs are powers of a Euclidean distance, locally
     scale: float  # of the costs
@@ -62,26 +61,6 @@ class Neighborhoods(ABC):
         """Points with a neighbor."""
         return np.flatnonzero(self.mass > 0.0)
 
-    @abstractmethod
-    def dimension(self) -> float:
-        """The dimension, from the mean cost of the rows."""
-
-    @abstractmethod
-    def log_relative_density(self, dim: float) -> FloatArray:
-        """Logarithm of the density up to a constant; -inf without neighbors."""
-
-    @abstractmethod
-    def log_constant(self, dim: float) -> float:
-        """The constant that makes it a probability density."""
-
-    @abstractmethod
-    def log_step(self) -> FloatArray:
-        """Logarithm of h, the squared radius of a neighborhood, up to a constant."""
-
-    @abstractmethod
-    def log_unit(self, dim: float) -> float:
-        """Logarithm of the ratio of λ to the eigenvalue of Laplace-Beltrami."""
-
     def log_mass(self) -> FloatArray:
         """Logarithm of the row sums."""
         with np.errstate(divide="ignore"):
@@ -89,23 +68,23 @@ class Neighborhoods(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Paraboloids(Neighborhoods):
+class Paraboloids(Rows):
     """Neighborhoods of quadratic OT."""
 
     level: FloatArray  # v
 
     def dimension(self) -> float:
-        """From d / (d + 2w), the mean cost over 2v."""
+        """The dimension from d / (d + 2w), the mean cost over 2v."""
         w, of = self.power, self.known
-        share = float(np.mean(self.mean_cost[of] / (2.0 * self.level[of])))  # d / (d + 2w)
+        share = float(np.mean(self.mean_cost[of] / (2.0 * self.level[of])))
         return 2.0 * w * share / (1.0 - share)
 
     def log_relative_density(self, dim: float) -> FloatArray:
-        """Rows sum to m ∝ p v^((w + d)/w)."""
+        """Logarithm of p up to a constant; -inf without neighbors. m ∝ p v^((w + d)/w)."""
         return self.log_mass() - (self.power + dim) / self.power * np.log(self.level)
 
     def log_constant(self, dim: float) -> float:
-        """The integral of the paraboloid."""
+        """That constant, from the integral of the paraboloid."""
         w = self.power
         weights = np.log(w / (w + dim)) + (w + dim) / w * np.log(2.0) - np.log(self.eps)
         return -float(
@@ -113,19 +92,19 @@ class Paraboloids(Neighborhoods):
         )
 
     def log_step(self) -> FloatArray:
-        """The squared radius (2v)^(2/w)."""
+        """Logarithm of h up to a constant: the squared radius is (2v)^(2/w)."""
         return np.asarray(2.0 / self.power * np.log(self.level))
 
     def log_unit(self, dim: float) -> float:
-        """Half the mean square step over d, in units of h."""
+        """Logarithm of λ over the eigenvalue of Laplace-Beltrami: half the mean square step."""
         w = self.power
         moment = (dim + w) / (2.0 * (dim + 2.0) * (dim + 2.0 + w))
         return float(np.log(moment) + 2.0 / w * np.log(2.0 * self.scale))
 
 
 @dataclass(frozen=True, eq=False)
-class Exponentials(Neighborhoods):
-    """Neighborhoods of entropic OT and of Gaussian kernels."""
+class Exponentials(Rows):
+    """Neighborhoods of entropic OT and of Gaussian kernels; methods as in `Paraboloids`."""
 
     potentials: FloatArray
 
@@ -152,6 +131,9 @@ class Exponentials(Neighborhoods):
         w = self.power
         moment = gammaln((dim + 2.0) / w) - gammaln(dim / w) - np.log(2.0 * dim)
         return float(moment + 2.0 / w * np.log(self.eps * self.scale))
+
+
+Neighborhoods: TypeAlias = Paraboloids | Exponentials
 
 
 def _log_ball(dim: float) -> float:

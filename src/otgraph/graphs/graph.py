@@ -534,14 +534,9 @@ class TransportGraph(Graph, BaseTransportGraph):
     Parameters
     ----------
     weights
-        The plan: CSR matrix, exactly symmetric, float64, sorted indices, no stored zeros.
-    params
-        What built the graph, a flat dictionary of plain values.
-    points
-        The points as they were given, needed by :meth:`extend`; None for precomputed costs.
-    edge_costs
-        Cost of every stored entry of ``weights``, in units of ``params["scale"]``. Only
-        quadratic graphs have them.
+        The plan, in the form of :class:`otgraph.Graph`.
+    params, points, edge_costs
+        As in :class:`otgraph.Graph`.
     certificate
         What was proved about the plan.
     potentials
