@@ -119,10 +119,8 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
         Parameters
         ----------
-        X
-            Points, one per row, or costs of all pairs with ``metric="precomputed"``.
-        y
-            Not used.
+        X, y
+            As in :meth:`fit`.
         """
         return self.fit(X)._fitted_matrix()
 

@@ -41,10 +41,8 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
     graph
         Where the graph comes from; see :class:`GraphEigenmaps`. With ``"precomputed"``, `y` holds
         the features to denoise.
-    columns
-        Features to denoise and return: numbers, a mask or a slice. All by default.
-    rescale
-        Restore the 99th percentile of each feature; for values >= 0 only.
+    columns, rescale
+        As in :func:`otgraph.denoise`.
 
     Attributes
     ----------
@@ -90,10 +88,8 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
 
         Parameters
         ----------
-        X
-            Points, one per row; the weights of the graph with ``graph="precomputed"``.
-        y
-            The features to denoise with ``graph="precomputed"``, not used otherwise.
+        X, y
+            As in :meth:`fit`.
         """
         with unchanged_by_failure(self):
             return self._smoothed(X, y)

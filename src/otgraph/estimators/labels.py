@@ -32,14 +32,10 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
 
     Parameters
     ----------
-    mu
-        Weight of the known labels; see :func:`otgraph.spread_labels`.
+    mu, tol, max_iter
+        As in :func:`otgraph.spread_labels`.
     graph
         Where the graph comes from; see :class:`GraphEigenmaps`.
-    tol
-        Largest error of a probability.
-    max_iter
-        Limit of iterations.
 
     Attributes
     ----------
@@ -111,7 +107,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         Parameters
         ----------
         X
-            New points; their rows of weights with ``graph="precomputed"``.
+            As in :meth:`predict`.
         """
         return self._extended(X).probabilities
 
@@ -121,7 +117,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         Parameters
         ----------
         X
-            New points; their rows of weights with ``graph="precomputed"``.
+            As in :meth:`predict`.
         y
             One label per point; those that :meth:`fit` takes for unknown are left out.
         sample_weight

@@ -113,10 +113,8 @@ def cluster(
         look at :func:`otgraph.plots.plot_eigenvalues` before you rely on it.
     max_clusters
         Largest number that None may give.
-    tol
-        Accuracy of the eigenvectors.
-    max_restarts
-        Limit of restarts of the eigenvalue solver.
+    tol, max_restarts
+        As in :func:`otgraph.eigenmaps`.
     random_state
         Seed of k-means, which takes the best of ten starts. Clear groups do not depend on it.
 

@@ -134,10 +134,8 @@ def diffusion_time(
 
     Parameters
     ----------
-    graph
-        A graph, or any symmetric sparse matrix.
-    X
-        Features, one row per point, dense or sparse.
+    graph, X
+        As in :func:`otgraph.denoise`.
     columns
         Features to look at: numbers, a mask or a slice. All by default.
     threshold

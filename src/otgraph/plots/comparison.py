@@ -70,28 +70,17 @@ def compare_graphs(
         Names of constructions, as in ``method=``; all by default.
     options
         Keywords for some of the methods, such as ``{"knn": {"n_neighbors": 9}}``.
-    coordinates
-        Where to draw the points, ``(n, 2)``. By default the `layout`.
     layout
-        ``"pca"``, ``"force"``, ``"spectral"`` or ``"umap"``, of the first graph; see
-        :func:`otgraph.plots.layout`.
-    labels
-        Group of each point, to color by; -1 and missing ones are gray.
-    color
-        One number or color per point, or ``"degree"``, ``"potential"`` or ``"component"`` of each
-        graph.
-    color_label
-        What the color bar or the legend says.
-    cmap
-        Color map for numbers.
+        As in :func:`otgraph.plots.draw_graph`, of the first graph.
+    coordinates, labels, color, color_label, cmap, point_size, edge_width, edge_color, \
+edge_strength, zoom, zoom_bounds
+        As in :func:`otgraph.plots.draw_graph`.
     columns
         Most pictures beside each other.
     ax
         Axes to draw in, one for each graph; a new figure by default.
     legend
         Show a legend of the groups, or a color bar, beside the last picture.
-    point_size, edge_width, edge_color, edge_strength, zoom, zoom_bounds
-        As in :func:`otgraph.plots.draw_graph`.
 
     Returns
     -------

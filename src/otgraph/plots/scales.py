@@ -53,23 +53,15 @@ def plot_scales(
     ----------
     graph
         A :class:`otgraph.MultiscaleGraph`.
-    coordinates
-        Where to draw the points, ``(n, 2)``. By default the `layout`.
-    X
-        The points, if the graph has none.
-    layout
+    coordinates, X, layout, point_size, ax, title
         As in :func:`otgraph.plots.draw_graph`.
     cmap
         Color map, from the smallest ``eps`` to the largest.
-    point_size
-        Area of a point in square points.
     edge_width
         Width of the lines of the smallest ``eps`` in points; others are thinner.
     legend
         List the values of ``eps`` beside the axes, with the mean degree that edges up to each of
         them give.
-    ax, title
-        Where to draw, a new figure by default, and the title of the axes.
 
     Returns
     -------

@@ -78,10 +78,8 @@ def transfer(
         coordinates as the reference. By default that of the graph. Principal components are then
         computed from the genes, with ``adata_ref.varm["PCs"]``, because components that were
         computed on the new cells alone have other axes.
-    unknown
-        Further labels that mean "not known"; one or several.
-    neighbors_key
-        The ``key_added`` of ``pp.neighbors``.
+    unknown, neighbors_key
+        As in :func:`otgraph.singlecell.tl.spread_labels`.
     key_added
         Suffix of the labels, and name of the rows.
     copy

@@ -87,11 +87,9 @@ def explore(
     names
         Name of each point, shown beside its row number.
     coordinates
-        Where to draw the points, shape (n, 2), or an ``Embedding`` of two columns. By default
-        the `layout`.
+        As in :func:`otgraph.plots.draw_graph`.
     layout
-        ``"pca"``, ``"force"``, ``"spectral"`` or ``"umap"``, of the graph that is shown first;
-        see :func:`otgraph.plots.layout`.
+        As in :func:`otgraph.plots.draw_graph`, of the graph that is shown first.
     choice
         Curve below the slider: from :func:`otgraph.choose_eps`, None for no curve. By default it is
         computed if the graphs hold their points.
@@ -104,12 +102,8 @@ def explore(
         numbers are always those of the whole graphs.
     max_edges
         Most edges per eps that are drawn.
-    mass
-        Wanted row sums, ones by default; like the keywords below, for points only.
-    progress
-        Show progress bars.
-    n_jobs
-        Number of threads; -1 means all cores and None means 1.
+    mass, progress, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`; like the keywords below, for points only.
     **options
 
     Returns
