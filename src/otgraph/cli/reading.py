@@ -195,6 +195,15 @@ def _sheet(path: str, name: str | None) -> bytes:
     return frame.to_csv(header=False, index=False).encode()
 
 
+def check_label_source(path: str | None, column: str | None) -> None:
+    """Raise unless labels come from one place, before anything is read."""
+    if (path is None) == (column is None):
+        came = "neither" if path is None else "both"
+        refuse(f"Give exactly one of --labels and --label-column, got {came}.")
+    if path is not None and path != STDIN:
+        check_file(path)
+
+
 def known_labels(path: str | None, points: Points | None, n: int) -> Array:
     """Labels from a file, or else from the column that was set aside."""
     if path is not None:
