@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from otgraph._validation import check_count
@@ -22,9 +21,9 @@ from otgraph.methods.diffusion import rescale_factors
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import Array, BoolArray, FloatArray, Points, PointsLike
 
 
 @dataclass(eq=False, repr=False)
@@ -110,7 +109,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
             smooth[empty] = self._left_alone(X, empty)
         return smooth
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Names of the denoised features.
 
         Parameters
@@ -154,11 +153,11 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
             raise invalid("y", msg)
         return y
 
-    def _left_alone(self, X: Any, empty: NDArray[np.bool_]) -> Any:
+    def _left_alone(self, X: Points, empty: BoolArray) -> Array | float:
         msg = f"{int(empty.sum())} new point(s) have no neighbor among the fitted ones and "
         if self._is_precomputed:
             warnings.warn(msg + "get zeros.", UserWarning, stacklevel=3)
             return 0.0
         warnings.warn(msg + "stay as they are.", UserWarning, stacklevel=3)
         own = X[empty][:, self.columns_]
-        return own.toarray() if sp.issparse(own) else own
+        return own if isinstance(own, np.ndarray) else own.toarray()

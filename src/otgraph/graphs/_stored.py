@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from otgraph._validation import check_csr
 from otgraph.graphs._records import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from otgraph.typing import Array, Points, SparseMatrix
 
@@ -50,7 +50,7 @@ def point_arrays(name: str, points: Points) -> Iterator[tuple[str, Array]]:
         yield name, float64(points)
 
 
-def points_of(name: str, shape: Any, arrays: Mapping[str, Array]) -> Points | None:
+def points_of(name: str, shape: Sequence[int] | None, arrays: Mapping[str, Array]) -> Points | None:
     """Points, dense or sparse; ``shape`` is that of sparse ones."""
     if shape is None:
         return arrays.get(name)

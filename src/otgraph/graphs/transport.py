@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.costs import Cost
-    from otgraph.graphs.graph import BaseGraph
+    from otgraph.graphs.base import BaseGraph
     from otgraph.graphs.options import QuadraticOptions
     from otgraph.typing import (
         BoolArray,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from otgraph._optional import require
 from otgraph._text import printable
@@ -41,7 +41,7 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = CURVES) -> A
 
 
 def finish(
-    ax: Axes, *, title: str | None = None, entries: int = 0, where: str = "best", **settings: Any
+    ax: Axes, *, title: str | None = None, entries: int = 0, where: str = "best", **settings: object
 ) -> Axes:
     """Set labels and other properties, add a legend, and hide the frame; returns the axes.
 

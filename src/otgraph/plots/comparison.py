@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from otgraph.plots.colors import Legend, PointColors
     from otgraph.plots.graph import DrawKeywords
     from otgraph.plots.layouts import GraphLike
-    from otgraph.typing import ObjectArray, PointsLike, SparseMatrix
+    from otgraph.typing import Keywords, ObjectArray, PointsLike, SparseMatrix
 
 PANEL = 3.0  # inches of the side of a picture
 COLUMNS = 3
@@ -44,7 +44,7 @@ def compare_graphs(
     X: PointsLike | Mapping[str, GraphLike],
     methods: Sequence[str] = tuple(CONSTRUCTIONS),
     *,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
+    options: Mapping[str, Keywords] | None = None,
     coordinates: ArrayLike | None = None,
     layout: str = "pca",
     labels: ArrayLike | None = None,
@@ -117,7 +117,7 @@ edge_strength, zoom, zoom_bounds
 def _graphs(
     X: PointsLike | Mapping[str, GraphLike],
     methods: Sequence[str],
-    options: Mapping[str, Mapping[str, Any]],
+    options: Mapping[str, Keywords],
 ) -> dict[str, Graph]:
     if isinstance(X, Mapping):
         if options or tuple(methods) != tuple(CONSTRUCTIONS):

@@ -10,7 +10,6 @@ import numpy as np
 from otgraph._optional import require
 from otgraph.exceptions import invalid
 from otgraph.graphs.choice import CLEAR, EpsChoice
-from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath
 from otgraph.methods import Clustering, perplexity
 from otgraph.plots._axes import EPS_AXIS, by_name, finish, new_axes
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from otgraph.graphs.graph import Graph
+    from otgraph.graphs.graph import Graph, TransportGraph
     from otgraph.plots._axes import Shown
     from otgraph.typing import FloatArray
 
@@ -63,7 +62,7 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     'regularization ε'
     """
     graphs = _in_order_of_eps(path)
-    eps = np.array([graph.params["eps"] for graph in graphs], dtype=np.float64)
+    eps = np.array([graph.eps for graph in graphs])
     ax = new_axes(ax)
     low, high = np.transpose([np.quantile(graph.degrees, DEGREE_QUANTILES) for graph in graphs])
     ax.fill_between(eps, low, high, color=GROUPS[0], alpha=BAND_OPACITY["degrees"], linewidth=0)
@@ -84,21 +83,19 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     )  # fmt: skip
 
 
-def _in_order_of_eps(path: object) -> list[Graph]:
+def _in_order_of_eps(path: object) -> list[TransportGraph]:
     if not isinstance(path, EpsPath) or not len(path):
         came = "an empty one" if isinstance(path, EpsPath) else f"{type(path).__name__}"
         msg = f"must be a path of graphs, as `otgraph.eps_path` returns, got {came}."
         raise invalid("path", msg, TypeError)
-    return sorted(path, key=lambda graph: float(graph.params["eps"] or 0.0))
+    return sorted(path, key=lambda graph: graph.eps)
 
 
-def _mark_failures(ax: Axes, graphs: list[Graph], eps: FloatArray, height: list[float]) -> None:
-    failed = np.array(
-        [
-            isinstance(graph, TransportGraph) and graph.certificate.status == Status.NOT_CONVERGED
-            for graph in graphs
-        ]
-    )
+def _mark_failures(
+    ax: Axes, graphs: list[TransportGraph], eps: FloatArray, height: list[float]
+) -> None:
+    statuses = [graph.certificate.status for graph in graphs]
+    failed = np.array([status == Status.NOT_CONVERGED for status in statuses])
     if failed.any():
         ax.plot(
             eps[failed], np.array(height)[failed],
@@ -133,14 +130,8 @@ def plot_choice(
     ax = new_axes(ax)
     grid, scores, spread = choice.grid, choice.scores, CLEAR * choice.standard_errors
     color = GROUPS[0]
-    ax.fill_between(
-        grid,
-        scores - spread,
-        scores + spread,
-        color=color,
-        alpha=BAND_OPACITY["errors"],
-        linewidth=0,
-    )
+    low, high, opacity = scores - spread, scores + spread, BAND_OPACITY["errors"]
+    ax.fill_between(grid, low, high, color=color, alpha=opacity, linewidth=0)
     ax.axhline(scores.min(), color=INK, linewidth=0.6, alpha=0.5)
     ax.plot(grid, scores, color=color, marker="o", markersize=4, label=choice.kind)
     ax.axvline(choice.eps, color=GROUPS[2], linestyle="--", linewidth=1.2, label="chosen")
@@ -215,7 +206,9 @@ def plot_convergence(
         )  # fmt: skip
         if certificate.status == Status.NOT_CONVERGED:
             ax.plot(steps[-1:], errors[-1:], "x", color=color, markersize=10, markeredgewidth=2)
-    for tol in sorted({tol for _, item, _ in named if (tol := _tolerance(item))}):
+    # Certificates do not know the tolerance, graphs do.
+    tolerances = {getattr(item, "params", {}).get("tol") for _, item, _ in named}
+    for tol in sorted(filter(None, tolerances)):
         ax.axhline(tol, color=INK, linewidth=0.8)
         ax.annotate(
             f"tolerance {tol:.0e}", (0.0, tol), (3, 2), color=INK, fontsize="small",
@@ -255,11 +248,6 @@ def _curve(certificate: Certificate) -> tuple[FloatArray, FloatArray]:
         errors += round_errors
         done += len(round_errors) - 1
     return np.array(steps), np.maximum(np.array(errors), SMALLEST)
-
-
-def _tolerance(item: object) -> float | None:
-    """The tolerance that a graph was built with; certificates do not know theirs."""
-    return getattr(item, "params", {}).get("tol")
 
 
 def plot_eigenvalues(

@@ -167,7 +167,9 @@ def as_graph(graph: object, name: str = "graph") -> Graph:
 def points_of(graph: GraphLike, X: PointsLike | None) -> Points:
     """The points of a graph, or those given."""
     n = checked_weights(graph).shape[0]
-    points: Points | None = getattr(graph, "points", None) if X is None else _array_of(X)
+    points: Points | None = getattr(graph, "points", None)
+    if X is not None:
+        points = X if sp.issparse(X) else np.asarray(X)
     if points is None:
         msg = (
             "holds no points to draw. Pass `coordinates`, or the points as `X`, or a `layout` "
@@ -177,10 +179,6 @@ def points_of(graph: GraphLike, X: PointsLike | None) -> Points:
     if points.shape[0] != n:
         raise invalid("X", f"must hold the {n} points of the graph, got {points.shape[0]}.")
     return points
-
-
-def _array_of(points: PointsLike) -> Points:
-    return points if sp.issparse(points) else np.asarray(points)
 
 
 def principal_plane(points: Points) -> FloatArray:

@@ -12,13 +12,12 @@ from otgraph.exceptions import invalid
 from otgraph.graphs.mean import MultiscaleGraph
 from otgraph.plots._axes import new_axes
 from otgraph.plots._density import line_strength, point_area, scale_of
-from otgraph.plots.graph import MAX_VECTOR_EDGES, RIM, Edges, draw_lines
+from otgraph.plots.graph import Edges, draw_lines, draw_points, hide_frame
 from otgraph.plots.layouts import positions_of
 from otgraph.plots.palette import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.typing import ColorType
     from numpy.typing import ArrayLike
 
     from otgraph.methods import Embedding
@@ -81,9 +80,10 @@ def plot_scales(
     found = graph.weights.copy()
     found.data = graph.edge_eps
     upper = sp.triu(found, k=1, format="coo")
-    colors = _colors(cmap, graph.n_parts)
+    colormap = require("matplotlib", "plots").colormaps[cmap]
+    colors = colormap(np.linspace(FIRST_COLOR, LAST_COLOR, graph.n_parts))
     depth = np.linspace(STRONGEST, FAINTEST, graph.n_parts)
-    handles = []
+    line, handles = require("matplotlib.lines", "plots").Line2D, []
     for k in reversed(range(graph.n_parts)):
         here = upper.data == graph.eps[k]
         edges = Edges(upper.row[here], upper.col[here], np.ones(np.count_nonzero(here)))
@@ -93,26 +93,13 @@ def plot_scales(
         draw_lines(ax, positions, edges, colors[k], width)
         degree = 2.0 * np.count_nonzero(upper.data <= graph.eps[k]) / graph.n
         label = f"ε = {graph.eps[k]:.2g}  ({degree:.1f} neighbors)"
-        line = require("matplotlib.lines", "plots").Line2D
         handles.append(line([], [], color=colors[k], linewidth=2.0, label=label))
     area = point_area(positions, scale) if point_size is None else point_size
-    ax.scatter(
-        positions[:, 0], positions[:, 1], s=area, color=INK, linewidths=RIM * area**0.5,
-        edgecolors="white", rasterized=graph.n > MAX_VECTOR_EDGES, zorder=2,
-    )  # fmt: skip
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
-    ax.set_aspect("equal")
-    if title is not None:
-        ax.set_title(title)
+    draw_points(ax, positions, area, INK)
+    hide_frame(ax, title)
     if legend:
         ax.legend(
             handles=handles[::-1], loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False,
             title="appears at",
         )  # fmt: skip
     return ax
-
-
-def _colors(cmap: str, count: int) -> list[ColorType]:
-    colors = require("matplotlib", "plots").colormaps[cmap]
-    return [colors(each) for each in np.linspace(FIRST_COLOR, LAST_COLOR, count)]

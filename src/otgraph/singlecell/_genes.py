@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from anndata import AnnData
     from numpy.typing import ArrayLike
 
-    from otgraph.typing import LongArray
+    from otgraph.typing import LongArray, Points
 
 SHOWN = 5  # unknown names listed in an error: enough to see the pattern
 
 
-def matrix_of(adata: AnnData, layer: str | None) -> Any:
+def matrix_of(adata: AnnData, layer: str | None) -> Points:
     """``adata.X`` or a layer, in memory or on disk."""
     if layer is None:
         if adata.X is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -104,7 +104,7 @@ def _compute_pca(adata: AnnData, n_pcs: int | None) -> None:
     scanpy.pp.pca(adata, n_comps=wanted)
 
 
-def _in_memory(values: Any) -> Points:
+def _in_memory(values: Points) -> Points:
     if hasattr(values, "to_memory"):  # a sparse matrix on disk
         values = values.to_memory()
     if hasattr(values, "to_numpy"):  # a data frame

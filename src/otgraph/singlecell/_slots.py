@@ -8,7 +8,7 @@ whole graph is read back, and new cells can be added to it.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,20 +19,20 @@ from otgraph.exceptions import StaleGraphWarning, argument_error, invalid
 from otgraph.graphs import Graph, MultiscaleGraph, TransportGraph
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._records import certificate_text, certificates_of_text
+from otgraph.graphs.base import wanted_sums
 from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.graphs.graph import wanted_sums
 from otgraph.graphs.mean import mean_certificate
 from otgraph.singlecell._adata import check_adata, check_key, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
 from otgraph.singlecell._representation import representation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from anndata import AnnData
 
     from otgraph.graphs._canonical import Param
-    from otgraph.typing import FloatArray, Points, SparseMatrix
+    from otgraph.typing import FloatArray, Keywords, Points, SparseMatrix
 
     Floors = SparseMatrix | tuple[SparseMatrix | None, ...] | None
 
@@ -238,15 +238,13 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None, *, points: bool
     return _with_plans(adata, record, graph, np.array(potentials, dtype=np.float64))
 
 
-def _with_plans(
-    adata: AnnData, record: Mapping[str, Any], graph: Graph, columns: FloatArray
-) -> Graph:
+def _with_plans(adata: AnnData, record: Keywords, graph: Graph, columns: FloatArray) -> Graph:
     """The graph with its potentials and what was proved."""
     copies = None
     if record.get("has_copies"):
         columns, copies = columns[:, :-1], columns[:, -1].astype(np.int64)
     certificates, shares = certificates_of_text(str(record["certificate"]))
-    parts: dict[str, Any] = {
+    parts: Keywords = {
         "weights": graph.weights,
         "params": graph.params,
         "points": graph.points,
@@ -279,7 +277,7 @@ def _stacked(floors: Floors) -> SparseMatrix | None:
     return sp.hstack([empty if each is None else each for each in floors], format="csr")
 
 
-def _unstacked(stacked: Any, count: int) -> tuple[SparseMatrix | None, ...]:
+def _unstacked(stacked: SparseMatrix | None, count: int) -> tuple[SparseMatrix | None, ...]:
     if stacked is None:
         return (None,) * count
     n, csc = stacked.shape[0], sp.csc_matrix(stacked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from otgraph._atomic import replacing
 from otgraph._optional import require
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from otgraph.graphs.choice import EpsChoice
     from otgraph.graphs.options import QuadraticKeywords
     from otgraph.methods import Embedding
-    from otgraph.typing import PointsLike
+    from otgraph.typing import Keywords, PointsLike
 
 __all__ = ["Page", "explore"]
 
@@ -123,7 +123,8 @@ def explore(
     max_points = check_count(max_points, "max_points")
     max_edges = check_count(max_edges, "max_edges")
     QuadraticOptions.of(explore, options)
-    graphs = _graphs(path, eps, {"mass": mass, **options}, progress=progress, n_jobs=n_jobs)
+    running = {"progress": progress, "n_jobs": n_jobs}
+    graphs = _graphs(path, eps, {"mass": mass, **options}, running)
     n = graphs[0].n
     scene = scene_of(
         graphs,
@@ -151,7 +152,7 @@ def explore(
 
 
 def _graphs(
-    path: EpsPath | PointsLike, eps: ArrayLike | None, options: dict[str, Any], **running: Any
+    path: EpsPath | PointsLike, eps: ArrayLike | None, options: Keywords, running: Keywords
 ) -> list[TransportGraph]:
     """Graphs in the order of eps, each value once."""
     if isinstance(path, TransportGraph):
@@ -160,7 +161,7 @@ def _graphs(
     if not isinstance(path, EpsPath):
         with warnings.catch_warnings():  # the page shows the number of components
             warnings.simplefilter("ignore", DisconnectedWarning)
-            values = chosen_eps(path, **options, **running) if eps is None else eps
+            values = chosen_eps(path, options | running) if eps is None else eps
             path = eps_path(path, values, **options, **running)
     elif given := [name for name, value in {"eps": eps, **options}.items() if value is not None]:
         names = ", ".join(f"`{name}`" for name in given)
