@@ -34,7 +34,7 @@ OF_THE_OUTPUT = ("mode", "min_neighbors")
 
 
 def checked_data(estimator: BaseEstimator, X: PointsLike, **options: Any) -> Any:
-    """What scikit-learn checks, but for finiteness: errors of our functions give count and row."""
+    """Scikit-learn's checks except for finiteness: our own error gives the count and the row."""
     check_kind(X, "X")
     return validate_data(
         estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32],

@@ -173,7 +173,7 @@ def collapsed(
     copies = Copies(group, check_mass(mass, n, self_loops=True))
     masses = copies.masses
     if len(masses) == 1:
-        msg = "must be False for points that are all identical: one point is no graph."
+        msg = "must be False for points that are all identical: a graph needs two points."
         raise invalid("collapse", msg)
     heaviest = int(masses.argmax())
     keeps = options.self_loops or options.outlier_cost is not None

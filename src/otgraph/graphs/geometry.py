@@ -9,7 +9,7 @@ On a manifold of dimension d, the weights of a point x are a function of the dis
 
 The n points have the probability density p. A row then sums to :math:`m = n p \int` weights, and
 this is solved for p. The mean cost of a row gives d. Entries on the diagonal say nothing about
-other points and are left out, and so are minimum flows that lie above the plan.
+other points and are left out. So are edges that exist only because of a minimum flow.
 
 The graph with the weights :math:`V_{ij} = a_i \pi_{ij} a_j` has the Dirichlet form
 :math:`\int p\, a^2 m h |\nabla f|^2`, up to a constant, where h is the squared radius of a

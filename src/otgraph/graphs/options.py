@@ -42,7 +42,7 @@ DEFAULT_MEAN_DEGREE = 15
 # Used for `min_degree` if the library chooses `eps`, at most half the mean degree: enough for
 # methods that need a few neighbors, and few enough that the degree can still adapt.
 DEFAULT_MIN_DEGREE = 4
-# Keywords that mean something within one cloud, and nothing between two.
+# Keywords that are used within one cloud only, not between two.
 WITHIN_ONE_CLOUD = (
     "self_loops", "collapse", "min_degree", "connect", "outlier_cost", "n_candidates"
 )  # fmt: skip

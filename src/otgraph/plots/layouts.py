@@ -101,7 +101,7 @@ def positions_of(
 
 def _umap(weights: SparseMatrix, start: FloatArray, seed: int) -> FloatArray:
     try:
-        with warnings.catch_warnings():  # about packages that umap does without
+        with warnings.catch_warnings():  # about optional packages of umap that are missing
             warnings.simplefilter("ignore")
             from umap import umap_
     except ModuleNotFoundError as error:

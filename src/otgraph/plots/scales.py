@@ -45,7 +45,7 @@ def plot_scales(
 ) -> Axes:
     """Axes with the edges of a multiscale graph, colored by the ``eps`` at which they appear.
 
-    Dark edges are there at every scale: they hold clusters and curves together. Light edges appear
+    Dark edges exist at every scale: they hold clusters and curves together. Light edges appear
     only where ``eps`` is large, and reach over gaps.
 
     Parameters
