@@ -25,7 +25,7 @@ CHECKSUM = re.compile("[0-9a-fA-F]{64}")
 PAGE_BYTES = 512  # a web page shows itself here
 CHUNK_BYTES = 1 << 20
 
-COMMIT = re.compile(r"(?<=/)[0-9a-f]{40}(?=/)")
+COMMIT = re.compile(r"(?<=/)[0-9a-f]{40}(?=/)")  # in an address; "main" is the newest version
 
 # The data of section 3.3, as the authors used them. Pinned to a commit whose own tests read the
 # file. No checksum and no mirror are known.
@@ -72,9 +72,9 @@ def fetch(
     except OSError as error:
         msg = (
             f"{path.name} could not be downloaded ({_reason(error)}). Get it on a machine with a "
-            f"network from {url}, or if that is gone from {_newest(url)}. Then either pass its "
-            f"path in place of {name!r} (on the command line: --data PATH), or put it into "
-            f"{folder}."
+            f"network from {url}, or if that is gone from {COMMIT.sub('main', url)}. Then either "
+            f"pass its path in place of {name!r} (on the command line: --data PATH), or put it "
+            f"into {folder}."
         )
         raise ConnectionError(msg) from error
     fault = _fault(path)
@@ -92,11 +92,6 @@ def fetch(
         with replacing(str(record)) as file:
             file.write(f"{pooch.file_hash(str(path))}  {path.name}\n".encode())
     return path
-
-
-def _newest(url: str) -> str:
-    """The same file where its publisher may still change it."""
-    return COMMIT.sub("main", url)
 
 
 def _recorded(record: Path) -> str | None:

@@ -320,11 +320,7 @@ def _arm_parameters(
     if spacing == "uniform":
         return np.sort(rng.uniform(*t_range, n))
     fractions = np.linspace(0, 1, n) if spacing == "even" else np.sort(rng.random(n))
-    return parameters_at(_arm_speed, t_range, fractions)
-
-
-def _arm_speed(t: FloatArray) -> FloatArray:
-    return np.sqrt(1 + t**2)
+    return parameters_at(lambda t: np.sqrt(1 + t**2), t_range, fractions)
 
 
 def _peanut(t: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ from otgraph._validation import check_mass
 from otgraph.costs import check_input
 from otgraph.costs.metrics import is_precomputed
 from otgraph.exceptions import InfeasibleError, invalid
-from otgraph.graphs._canonical import index_type
+from otgraph.graphs._canonical import entry_rows, index_type
 from otgraph.solvers.verification import verify
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ class Copies:
         part = sp.csr_matrix(matrix[self.first][:, self.first])
         part.sort_indices()
         shares = self.shares[self.first]
-        rows = np.repeat(np.arange(len(self.first)), np.diff(part.indptr))
-        part.data = part.data / (shares[rows] * shares[part.indices])
+        part.data = part.data / (shares[entry_rows(part)] * shares[part.indices])
         return part
 
     def spread(self, matrix: SparseMatrix) -> tuple[SparseMatrix, LongArray]:

@@ -33,6 +33,7 @@ from scipy.special import gammaln
 
 from otgraph._validation import check_choice, check_positive
 from otgraph.exceptions import invalid
+from otgraph.graphs._canonical import entry_rows
 
 if TYPE_CHECKING:
     from otgraph.graphs.graph import Graph
@@ -243,8 +244,7 @@ def corrected(graph: Graph, dim: float | None) -> tuple[SparseMatrix, Correction
     weights = graph.weights.copy()
     weights.setdiag(0.0)
     weights.eliminate_zeros()
-    rows = np.repeat(np.arange(graph.n), np.diff(weights.indptr))
-    weights.data *= factors[rows] * factors[weights.indices]
+    weights.data *= factors[entry_rows(weights)] * factors[weights.indices]
     middle = float(np.median(log_step))
     steps = np.exp(log_step - middle)
     sums, volumes = weights @ np.ones(graph.n), weights @ steps

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from otgraph._kernels.components import component_labels
 from otgraph._optional import require
 from otgraph.graphs import distances, extension, geometry
-from otgraph.graphs._canonical import canonical_weights, plain_params
+from otgraph.graphs._canonical import canonical_weights, plain_params, row_sums
 from otgraph.graphs.base import BaseGraph, BaseTransportGraph
 from otgraph.graphs.copies import CollapsedEvidence
 from otgraph.graphs.geometry import wants_correction
@@ -399,7 +399,7 @@ class Graph(BaseGraph):
         save_graph(self, path, include_points=include_points, overwrite=overwrite)
 
     def _row_sums(self) -> FloatArray:
-        return np.asarray(self.weights.sum(axis=1), dtype=np.float64).ravel()
+        return row_sums(self.weights)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph.exceptions import invalid
-from otgraph.graphs._canonical import with_small_indices
+from otgraph.graphs._canonical import entry_rows, row_sums, with_small_indices
 from otgraph.graphs.copies import Copies
 from otgraph.graphs.distances import edge_distances
 from otgraph.graphs.graph import Graph, TransportGraph
@@ -226,8 +226,7 @@ class MultiscaleGraph(Graph):
 
     @property
     def _ends(self) -> tuple[LongArray, LongArray]:
-        rows = np.repeat(np.arange(self.n), np.diff(self.weights.indptr))
-        return rows, self.weights.indices
+        return entry_rows(self.weights), self.weights.indices
 
     @cached_property
     def _costs(self) -> FloatArray:
@@ -366,8 +365,7 @@ def mean_certificate(
 
 
 def _marginal_error(weights: SparseMatrix, mass: FloatArray) -> float:
-    sums = np.asarray(weights.sum(axis=1)).ravel()
-    return float(np.max(np.abs(sums - mass) / mass))
+    return float(np.max(np.abs(row_sums(weights) - mass) / mass))
 
 
 def _params(widest: Keywords, certificates: Sequence[Certificate]) -> Keywords:

@@ -303,6 +303,7 @@ class TransportProblem:
     def params_of(self, solution: Solution, params: Keywords) -> Keywords:
         """The options and results that a graph records."""
         used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
+        price = solution.certificate.outlier_cost
         if solution.certificate.status == Status.EXACT:
             used = "exact"  # the search may have been widened for minimum flows
         return {
@@ -314,7 +315,7 @@ class TransportProblem:
             # The masses or the allowed pairs may leave no room for the default.
             "min_degree": min(self.wish.min_degree, int(np.min(solution.plan.degrees))),
             "connect": self.wish.connect,
-            "outlier_cost": _finite_or_none(solution.certificate.outlier_cost),
+            "outlier_cost": price if price < np.inf else None,
             **params,
         }
 
@@ -430,10 +431,6 @@ def _after(effort: Effort, solution: Solution) -> Solution:
         history=tuple(effort.history),
     )
     return replace(solution, certificate=certificate)
-
-
-def _finite_or_none(value: float) -> float | None:
-    return value if value < np.inf else None
 
 
 def report_duplicates(graph: HasComponents, elsewhere: BoolArray) -> None:

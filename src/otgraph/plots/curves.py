@@ -42,9 +42,8 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     """Axes with degree, perplexity and number of components against ``eps``.
 
     All three are counts on one logarithmic axis. The band holds the degrees of nine points in ten.
-    Perplexity is the effective number of neighbors: exp of the mean entropy of a row. It equals
-    the degree if all weights of a row are equal, and is smaller otherwise. A cross marks graphs
-    that did not converge.
+    :func:`otgraph.methods.perplexity` is the effective number of neighbors: the mean degree if all
+    weights of a row are equal, and less otherwise. A cross marks graphs that did not converge.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from otgraph._validation import check_choice, check_seed
 from otgraph.exceptions import DisconnectedWarning, invalid
+from otgraph.graphs._canonical import row_sums
 from otgraph.graphs.graph import Graph
 from otgraph.methods import eigenmaps
 from otgraph.plots._forces import balanced
@@ -127,9 +128,9 @@ def _start(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: 
     n = weights.shape[0]
     if X is None and getattr(graph, "points", None) is None:
         start = rng.normal(size=(n, 2))
-        row_sums = np.maximum(np.asarray(weights.sum(axis=1)).ravel(), np.finfo(float).tiny)
+        sums = np.maximum(row_sums(weights), np.finfo(float).tiny)
         for _ in range(SMOOTHING):
-            start = 0.5 * (start + (weights @ start) / row_sums[:, None])
+            start = 0.5 * (start + (weights @ start) / sums[:, None])
     else:
         start = principal_plane(points_of(graph, X))
     start = start - start.mean(axis=0)

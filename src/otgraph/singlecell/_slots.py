@@ -17,7 +17,7 @@ from otgraph._validation import check_csr
 from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import StaleGraphWarning, argument_error, invalid
 from otgraph.graphs import Graph, MultiscaleGraph, TransportGraph
-from otgraph.graphs._canonical import plain_params
+from otgraph.graphs._canonical import plain_params, row_sums
 from otgraph.graphs._records import certificate_text, certificates_of_text
 from otgraph.graphs.base import wanted_sums
 from otgraph.graphs.constructions import CONSTRUCTIONS
@@ -304,9 +304,8 @@ def _is_stale(
         return False
     mass = np.asarray(potentials[:, -2 if has_copies else -1])
     wanted = wanted_sums(mass, np.asarray(potentials[:, 0]), params)
-    sums = np.asarray(weights.sum(axis=1)).ravel()
     allowed = STALE_FACTOR * float(params.get("marginal_error") or 0.0) + STALE_ROUNDING
-    return bool(np.any(np.abs(sums - wanted) > allowed * mass))
+    return bool(np.any(np.abs(row_sums(weights) - wanted) > allowed * mass))
 
 
 def _stale_message(
