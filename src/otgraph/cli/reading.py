@@ -105,7 +105,7 @@ def read_points(
 
 
 def unprepared_points(path: str, options: ReadOptions, *, aside: str | None = None) -> Points:
-    """Points as they are in the file, with missing values, and beside columns of words."""
+    """Points as stored in the file: with missing values; columns of words are kept apart."""
     if is_graph_file(path):
         refuse(f"{path}: is a graph, and points are needed here.")
     suffix = ".csv" if path == STDIN else suffix_of(path, POINTS, what="a file of points")

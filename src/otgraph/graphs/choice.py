@@ -83,7 +83,7 @@ class Doubt(StrEnum):
     AT_THE_END = "the best value is the last that was tried, and others may be better"
 
 
-# With these doubts the chosen value means nothing.
+# With these doubts the chosen value must not be used.
 GRAVE = (Doubt.NO_SIGNAL, Doubt.AMBIGUOUS, Doubt.FLAT)
 
 

@@ -86,7 +86,7 @@ class QuadraticOptions(CostOptions):
     )
     outlier_cost: OutlierCost = option(
         None,
-        "Let outliers drop out: no edge costs more; auto chooses it.",
+        "Largest cost of an edge, beyond which points drop out; auto chooses it.",
         optional(or_word(positive, AUTO)),
         unset="no point drops out",
     )
@@ -156,9 +156,13 @@ class KNNGaussianOptions(CostOptions):
     """Keywords of :func:`otgraph.knn_gaussian_graph`."""
 
     n_neighbors: int = option(15, "Neighbors that every point has at least.", count())
-    eps: float | None = option(None, "Scale of the weights; none: equal.", optional(positive))
+    eps: float | None = option(
+        None, "Scale of the weights; none: equal weights.", optional(positive)
+    )
     include_self: bool = option(False, "A point is its own first neighbor.", flag)
-    symmetrize: Symmetrize = option("union", "Edges found from one side.", one_of(Symmetrize))
+    symmetrize: Symmetrize = option(
+        "union", "Weight of edges found from one side only.", one_of(Symmetrize)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -127,7 +127,7 @@ class TransportProblem:
 
     def _masses(self, X: Any, mass: Any) -> FloatArray:
         """Masses of all points, checked."""
-        # A point that may hold mass back can be as heavy as it likes, like one with a self-loop.
+        # A point that may hold mass back, or has a self-loop, can have any mass.
         keeps = self.options.self_loops or self.options.outlier_cost is not None
         return check_mass(mass, X.shape[0], self_loops=keeps)
 

@@ -126,7 +126,7 @@ def diffusion_time(
     max_columns: int = MAX_COLUMNS,
     random_state: RandomState = 0,
 ) -> int:
-    """Number of steps after which denoising hardly changes the features any more.
+    """Number of steps after which further denoising hardly changes the features.
 
     The change from one step to the next is measured as MAGIC does, by the Procrustes disparity:
     the squared distance of the two clouds, each centered and scaled to norm one, after the best

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Floors = SparseMatrix | tuple[SparseMatrix | None, ...] | None
 
 DEFAULT_KEY = "neighbors"
-# What stands of the certificate among the parameters, where users of scanpy look.
+# Fields of the certificate that are also in `params`, where users of scanpy look.
 OF_CERTIFICATE = (
     "status", "marginal_error", "duality_gap", "missing_pairs", "missing_pairs_bound",
     "missing_share", "n_floors", "floor_share",
