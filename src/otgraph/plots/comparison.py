@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from otgraph.plots.colors import Legend, PointColors
     from otgraph.plots.graph import DrawKeywords
     from otgraph.plots.layouts import GraphLike
-    from otgraph.typing import Keywords, ObjectArray, PointsLike, SparseMatrix
+    from otgraph.typing import ObjectArray, PointsLike, SparseMatrix
 
 PANEL = 3.0  # inches of the side of a picture
 COLUMNS = 3
@@ -44,7 +44,7 @@ def compare_graphs(
     X: PointsLike | Mapping[str, GraphLike],
     methods: Sequence[str] = tuple(CONSTRUCTIONS),
     *,
-    options: Mapping[str, Keywords] | None = None,
+    options: Mapping[str, Mapping[str, object]] | None = None,
     coordinates: ArrayLike | None = None,
     layout: str = "pca",
     labels: ArrayLike | None = None,
@@ -117,7 +117,7 @@ edge_strength, zoom, zoom_bounds
 def _graphs(
     X: PointsLike | Mapping[str, GraphLike],
     methods: Sequence[str],
-    options: Mapping[str, Keywords],
+    options: Mapping[str, Mapping[str, object]],
 ) -> dict[str, Graph]:
     if isinstance(X, Mapping):
         if options or tuple(methods) != tuple(CONSTRUCTIONS):
