@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from otgraph.cli import options
+from otgraph.cli.labels import check_label_source, known_labels
 from otgraph.cli.options import LabelColumn, Labels, PlanOptions, ReadOptions, argument, option
-from otgraph.cli.reading import TABLES, check_label_source, known_labels, read_points
+from otgraph.cli.reading import TABLES, read_points
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.terminal import compilation_noted, refuse
 from otgraph.cli.writing import target, write_labels

@@ -11,6 +11,7 @@ import typer
 
 from otgraph.cli import options
 from otgraph.cli.building import built_graph, choice_keywords, finished_graph, graph_from
+from otgraph.cli.labels import check_label_source, known_labels
 from otgraph.cli.options import (
     EigenTol,
     GraphOptions,
@@ -25,15 +26,7 @@ from otgraph.cli.options import (
     given,
     option,
 )
-from otgraph.cli.reading import (
-    TABLES,
-    check_label_source,
-    chosen,
-    known_labels,
-    pick,
-    read_points,
-    split_list,
-)
+from otgraph.cli.reading import TABLES, chosen, pick, read_points, split_list
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.terminal import refuse
 from otgraph.cli.writing import (
