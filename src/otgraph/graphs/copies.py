@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from otgraph.graphs.graph import TransportGraph
     from otgraph.graphs.options import QuadraticOptions
     from otgraph.solvers import Certificate, Verification
-    from otgraph.solvers.verification import Given
+    from otgraph.solvers.verification import Original
     from otgraph.typing import Array, FloatArray, LongArray, Points, SparseMatrix
 
 ENTRY_BYTES = 60  # of a weight, its cost and the indices on the way to them
@@ -220,17 +220,17 @@ class CollapsedEvidence:
 
     graph: TransportGraph
 
-    def compared(self, certificate: Certificate, given: Given) -> Verification:
+    def compared(self, certificate: Certificate, original: Original) -> Verification:
         """The plan between distinct points compared with them, and what every copy has of it."""
         graph = self.graph
         assert graph.copies is not None
         copies = Copies(graph.copies, graph.mass)
-        points = check_input(given.X, "euclidean")
+        points = check_input(original.X, "euclidean")
         if points.shape[0] != graph.n:
             msg = f"must have {graph.n} rows, one per point, got shape {points.shape}."
             raise invalid("X", msg)
         distinct = copies.distinct_graph(graph)
-        found = verify(distinct.certificate, given._replace(X=points[copies.first]))
+        found = verify(distinct.certificate, original._replace(X=points[copies.first]))
         problems = list(found.problems)
         if not np.array_equal(distinct_rows(points), copies.group):
             problems.append("Other rows are copies of each other than in the graph.")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from otgraph.solvers.verification import Given
+    from otgraph.solvers.verification import Original
     from otgraph.typing import FloatArray, Keywords, LongArray, SparseMatrix
 
 # From the strongest claim to none.
@@ -243,7 +243,7 @@ class MeanEvidence:
 
     graph: MultiscaleGraph
 
-    def compared(self, certificate: Certificate, given: Given) -> Verification:
+    def compared(self, certificate: Certificate, original: Original) -> Verification:
         """All parts compared with the points, and their mean with the weights."""
         graph, problems = self.graph, []
         total = np.zeros(graph.weights.nnz)
@@ -251,7 +251,7 @@ class MeanEvidence:
         rows, columns = graph._ends
         found = []
         for k, (eps, share) in enumerate(zip(graph.eps, graph.shares, strict=True)):
-            found.append(verify(graph.part(k).certificate, given))
+            found.append(verify(graph.part(k).certificate, original))
             problems += [f"eps {eps:.4g}: {problem}" for problem in found[-1].problems]
             total += share * graph._part_data(k)
             size = np.abs(graph.potentials[:, k])

@@ -33,8 +33,8 @@ SCALE_RTOL = 1e-6
 MISSING_MARGIN = 1.5  # a random sample may exceed the 95 % bound
 
 
-class Given(NamedTuple):
-    """What a graph is compared with: its points, between two clouds also those of the second."""
+class Original(NamedTuple):
+    """What a graph is compared with: its points; between two clouds, Y holds the second."""
 
     X: PointsLike
     Y: PointsLike | None
@@ -45,7 +45,7 @@ class Given(NamedTuple):
 class Verifiable(Protocol):
     """What a certificate describes: a plan, or a graph that is made of plans."""
 
-    def compared(self, certificate: Certificate, given: Given) -> Verification:
+    def compared(self, certificate: Certificate, original: Original) -> Verification:
         """The comparison with the points."""
         ...
 
@@ -75,9 +75,9 @@ class Evidence:
         """Whether the plan is between two clouds."""
         return self.column_potentials is not None
 
-    def compared(self, certificate: Certificate, given: Given) -> Verification:
+    def compared(self, certificate: Certificate, original: Original) -> Verification:
         """The comparison with the points."""
-        return _compared(self, certificate, given)
+        return _compared(self, certificate, original)
 
 
 @dataclass(frozen=True)
@@ -123,21 +123,21 @@ class Verification:
         return "\n  ".join([facts, *self.problems])
 
 
-def verify(certificate: Certificate, given: Given) -> Verification:
+def verify(certificate: Certificate, original: Original) -> Verification:
     """Compare a graph with its points; see `Certificate.verify`."""
     evidence = certificate.evidence
     if evidence is None:
         msg = "This certificate does not belong to a graph; use that of `graph.certificate`."
         raise ValueError(msg)
-    return evidence.compared(certificate, given)
+    return evidence.compared(certificate, original)
 
 
-def _compared(evidence: Evidence, certificate: Certificate, given: Given) -> Verification:
-    costs = _Costs(given, evidence)
+def _compared(evidence: Evidence, certificate: Certificate, original: Original) -> Verification:
+    costs = _Costs(original, evidence)
     n, n_columns = evidence.weights.shape
     rows = np.arange(n)
     if n * n_columns > MOST_POINTS**2 and n > SAMPLE_ROWS:
-        rows = np.sort(np.random.default_rng(given.seed).choice(n, SAMPLE_ROWS, replace=False))
+        rows = np.sort(np.random.default_rng(original.seed).choice(n, SAMPLE_ROWS, replace=False))
     wrong = missing = checked = 0
     total = dropped = 0.0
     for some, cost, slack in costs.blocks(rows):
@@ -230,10 +230,10 @@ def _expected(
 class _Costs:
     """Scaled costs of rows against all points, with bounds of their rounding errors."""
 
-    def __init__(self, given: Given, evidence: Evidence) -> None:
-        X, Y = given.X, given.Y
+    def __init__(self, original: Original, evidence: Evidence) -> None:
+        X, Y = original.X, original.Y
         self._evidence = evidence
-        self._metric = self._metric_of(given.metric)
+        self._metric = self._metric_of(original.metric)
         self._precomputed = self._metric == "precomputed"
         self._sparse = sp.issparse(X)
         self._X = _numbers(X)
