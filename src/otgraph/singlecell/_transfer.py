@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
+from otgraph._labels import EncodedLabels
 from otgraph._validation import check_choice
 from otgraph.costs.metrics import is_metric_name
 from otgraph.exceptions import argument_error, invalid
@@ -156,12 +156,7 @@ def _plan_rows(points: Points, graph: Graph) -> SparseMatrix:
 
 def _most_probable(P: SparseMatrix, labels: CellLabels) -> tuple[LongArray, FloatArray]:
     """Code and probability of the heaviest label in every row; -1 and nan if there is none."""
-    known = np.flatnonzero(labels.codes >= 0)
-    one_hot = sp.csr_matrix(
-        (np.ones(len(known)), (known, labels.codes[known])),
-        shape=(len(labels.codes), len(labels.categories)),
-    )
-    shares = (P @ one_hot).toarray()
+    shares = P @ EncodedLabels(labels.names, labels.codes).one_hot()
     total, codes = shares.sum(axis=1), shares.argmax(axis=1)
     codes[total == 0.0] = -1
     with np.errstate(invalid="ignore"):
