@@ -95,7 +95,7 @@ class MissingPairsWarning(UserWarning):
 
 
 class StaleGraphWarning(UserWarning):
-    """A stored graph belongs to other cells than those that are there now."""
+    """A stored graph was built on other cells than the object has now."""
 
 
 class ExperimentError(ValueError):

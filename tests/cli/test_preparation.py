@@ -20,9 +20,10 @@ from sklearn.preprocessing import StandardScaler
 
 import otgraph
 from otgraph.cli.columns import describe_columns, handles, identifiers, unequal_spread
+from otgraph.cli.labels import read_labels
 from otgraph.cli.options import ReadOptions
 from otgraph.cli.preparation import RECORD
-from otgraph.cli.reading import read_labels, read_points
+from otgraph.cli.reading import read_points
 
 CULTIVARS = np.array(["barolo", "grignolino", "barbera"])
 KNOWN = 0.1  # share of the wines whose cultivar is given

@@ -11,8 +11,9 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from otgraph.cli.labels import group_names
 from otgraph.cli.options import ReadOptions
-from otgraph.cli.reading import group_names, read_points
+from otgraph.cli.reading import read_points
 
 
 def write(path, text: str):

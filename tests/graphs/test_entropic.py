@@ -200,6 +200,13 @@ class TestHardCases:
         assert np.all(np.isfinite(graph.potentials))
 
 
+def test_gap_is_infinite_where_no_feasible_plan_was_found():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.warns(ConvergenceWarning, match="no plan with exact row sums was found"):
+        certificate = entropic_ot_graph(X, 1e-3, tol=0.1).certificate
+    assert (certificate.status, certificate.duality_gap) == ("not_converged", np.inf)
+
+
 def test_gap_is_that_of_a_feasible_plan(X):
     """The gap formula against the two objective values themselves, far from the optimum."""
     eps = 0.3

@@ -151,7 +151,7 @@ class TestThinning:
 class TestChosenEps:
     def test_from_sparse_to_dense(self):
         X = np.random.default_rng(0).normal(size=(300, 3))
-        eps = chosen_eps(X)
+        eps = chosen_eps(X, {})
         assert len(eps) == N_VALUES
         np.testing.assert_allclose(np.diff(np.log(eps)), np.log(eps[1] / eps[0]), rtol=0.05)
         ends = otgraph.eps_path(X, eps[[0, -1]]).mean_degree
@@ -160,7 +160,7 @@ class TestChosenEps:
 
     @pytest.mark.parametrize("n", [2, 3, 10])
     def test_few_points(self, n):
-        eps = chosen_eps(np.random.default_rng(0).normal(size=(n, 2)))
+        eps = chosen_eps(np.random.default_rng(0).normal(size=(n, 2)), {})
         assert len(eps) >= 1
         assert np.all(np.diff(eps) > 0)
 

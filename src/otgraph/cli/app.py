@@ -23,7 +23,7 @@ import traceback
 import warnings
 from dataclasses import fields, is_dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,6 +37,8 @@ from otgraph.cli.terminal import ERROR, WARNING, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from otgraph.typing import Keywords
 
 PROGRAM = "otgraph"
 
@@ -122,7 +124,7 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
     report is made from the options of the run.
     """
     parameters: list[inspect.Parameter] = []
-    groups: dict[str, Any] = {}
+    groups: Keywords = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         group = RunOptions if parameter.annotation is Report else parameter.annotation
         if is_dataclass(group):
@@ -133,10 +135,10 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
     names = [parameter.name for parameter in parameters]
 
     @functools.wraps(function)
-    def call(**values: Any) -> None:
+    def call(**values: object) -> None:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        values["report"] = Report(function.__name__, values["report"])
+        values["report"] = Report(function.__name__, values["report"])  # type: ignore[arg-type]
         raise typer.Exit(int(_exit_code(function, values, names)))
 
     del call.__wrapped__  # typer would look through to the original signature
@@ -153,9 +155,7 @@ for function in (
     app.command(function.__name__)(_command(function))
 
 
-def _exit_code(
-    function: Callable[..., None], arguments: dict[str, Any], options: list[str]
-) -> ExitCode:
+def _exit_code(function: Callable[..., None], arguments: Keywords, options: list[str]) -> ExitCode:
     report: Report = arguments["report"]
     run = report.run
     start = time.perf_counter()
@@ -216,7 +216,7 @@ def _heard_warnings(options: list[str], *, silent: bool) -> Iterator[list[tuple[
     """
     heard: list[tuple[str, bool]] = []
 
-    def hear(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    def hear(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         from otgraph.exceptions import ConvergenceWarning
 
         # Some deprecations, such as pyparsing's, are user warnings as well.

@@ -69,7 +69,7 @@ def builder(options: GraphOptions, *, progress: bool) -> Callable[..., Graph]:
     if "progress" in known:
         keywords["progress"] = progress
 
-    def build(points: Points, **changes: Any) -> Graph:
+    def build(points: Points, **changes: object) -> Graph:
         chosen = points.aligned({**keywords, **changes})
         if address is None:
             graph: Graph = function(points.values, **chosen)

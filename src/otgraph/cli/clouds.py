@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-
 from otgraph.cli import options
-from otgraph.cli.options import (
-    LabelColumn,
-    Labels,
-    PlanOptions,
-    ReadOptions,
-    argument,
-    option,
-)
-from otgraph.cli.reading import STDIN, TABLES, check_file, known_labels, read_points
+from otgraph.cli.labels import check_label_source, known_labels
+from otgraph.cli.options import LabelColumn, Labels, PlanOptions, ReadOptions, argument, option
+from otgraph.cli.reading import TABLES, read_points
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.terminal import compilation_noted, refuse
-from otgraph.cli.writing import target, write_table
+from otgraph.cli.writing import target, write_labels
 
 if TYPE_CHECKING:
     from otgraph.cli.reading import Points
@@ -50,11 +42,7 @@ def transfer(
     places = [target(output, TABLES, what="a table of labels", report=report)]
     if plan is not None:
         places.append(target(plan, (".otg",), what="a plan", report=report))
-    if (labels is None) == (label_column is None):
-        came = "neither" if labels is None else "both"
-        refuse(f"Give exactly one of --labels and --label-column, got {came}.")
-    if labels is not None and labels != STDIN:
-        check_file(labels)
+    check_label_source(labels, label_column)
     for name in ("pca", "standardize"):
         if getattr(reading, name):
             refuse(
@@ -76,19 +64,13 @@ def transfer(
     with report.stage("build"), compilation_noted(progress), blamed:
         found = otgraph.transport_graph(query.values, known.values, progress=progress, **keywords)
     carried = found.transfer_labels(classes)
-    columns = {
-        "label": carried.labels,
-        **{f"p_{name}": carried.probabilities[:, i] for i, name in enumerate(carried.classes)},
-        "known": carried.known,
-    }
     with report.writing(*places):
-        write_table(places[0], columns, query.row_names)
+        write_labels(places[0], carried, {"known": carried.known}, query.row_names)
         if plan is not None:
             found.save(plan)
     report.describe_plan(found)
-    counts = {str(name): int(np.count_nonzero(carried.labels == name)) for name in carried.classes}
-    report.row("labels", ", ".join(f"{name} {count:,}" for name, count in counts.items()))
-    report.facts |= {"points": points, "reference": reference, "classes": counts}
+    report.describe_labels(carried)
+    report.facts |= {"points": points, "reference": reference}
 
 
 def _check_columns(query: Points, known: Points) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from otgraph.typing import Array
 
-# Words at the end of a name that say that the column numbers the rows: patient_id, CellID, nr.
+# Endings of the names of columns that number the rows: patient_id, CellID, nr.
 IDENTIFIER = re.compile(
     r"(?:^|[\W_])(?:id|idx|index|identifier|nr|row)$|(?<=[a-z])(?:ID|Id|Idx|Index)$"
 )
@@ -29,7 +29,7 @@ COMPONENTS = 5
 # Numbers of a table from which spreads are estimated; the sample takes half a second.
 SAMPLE_ENTRIES = 10**7
 FEWEST_ROWS = 100
-# Measurements of fewer rows may be whole numbers without a gap by chance.
+# In fewer rows, measurements may be consecutive whole numbers by chance.
 FEWEST_COUNTED = 20
 SHOWN_WORDS = 3  # examples of words in a column
 MOST_COLUMNS = 60  # that a table shows; more do not help a reader

@@ -37,7 +37,7 @@ from otgraph.cli.reading import (
     unprepared_points,
 )
 from otgraph.cli.report import Report
-from otgraph.cli.terminal import refuse
+from otgraph.cli.terminal import plain_table, refuse
 from otgraph.cli.writing import (
     GRAPHS,
     PICTURES,
@@ -170,13 +170,11 @@ def _records(table: NDArray[np.void]) -> list[dict[str, object]]:
 
 def _path_text(table: NDArray[np.void]) -> str:
     """The most important columns, aligned."""
-    lines = [f"{'eps':>10} {'mean':>9} {'min':>6} {'max':>6} {'components':>11}  status"]
-    lines += [
-        f"{row['eps']:>10.4g} {row['mean_degree']:>9.2f} {row['min_degree']:>6} "
-        f"{row['max_degree']:>6} {row['n_connected']:>11}  {row['status']}"
-        for row in table
-    ]
-    return "\n".join(lines)
+    formats = {"eps": ".4g", "mean_degree": ".2f", "min_degree": "", "max_degree": "",
+               "n_connected": "", "status": ""}  # fmt: skip
+    rows = [[format(row[name], form) for name, form in formats.items()] for row in table]
+    header = ("eps", "mean", "min", "max", "components", "status")
+    return plain_table(header, rows, right=range(5))
 
 
 def _write_path(place: Target, built: EpsPath, table: NDArray[np.void]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
 from otgraph.cli import options
 from otgraph.cli.building import built_graph, choice_keywords, finished_graph, graph_from
+from otgraph.cli.labels import check_label_source, known_labels
 from otgraph.cli.options import (
     EigenTol,
     GraphOptions,
@@ -25,16 +26,7 @@ from otgraph.cli.options import (
     given,
     option,
 )
-from otgraph.cli.reading import (
-    STDIN,
-    TABLES,
-    check_file,
-    chosen,
-    known_labels,
-    pick,
-    read_points,
-    split_list,
-)
+from otgraph.cli.reading import TABLES, chosen, pick, read_points, split_list
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.terminal import refuse
 from otgraph.cli.writing import (
@@ -44,6 +36,7 @@ from otgraph.cli.writing import (
     picture_target,
     target,
     write_array,
+    write_labels,
     write_picture,
     write_table,
 )
@@ -226,11 +219,7 @@ def labels(
     chooses the eps that finds hidden labels best.
     """
     place = target(output, TABLES, what="a table of labels", report=report)
-    if (labels is None) == (label_column is None):
-        came = "neither" if labels is None else "both"
-        refuse(f"Give exactly one of --labels and --label-column, got {came}.")
-    if labels is not None and labels != STDIN:
-        check_file(labels)
+    check_label_source(labels, label_column)
     import otgraph
 
     known: Array | None = None
@@ -238,7 +227,7 @@ def labels(
     def choose(data: Points) -> Keywords:
         nonlocal known  # standard input can be read only once
         known = known_labels(labels, data, data.values.shape[0])
-        return _chosen_by_labels(report, data, known, **choice_keywords(building), **given(mu=mu))
+        return _chosen_by_labels(report, data, known, choice_keywords(building) | given(mu=mu))
 
     graph, data = graph_from(
         points, reading, building, report, weights=weights, aside=label_column,
@@ -249,26 +238,17 @@ def labels(
     with report.stage("spread"), blaming(tol="--spread-tol", max_iter="--spread-steps"):
         keywords = given(mu=mu, tol=spread_tol, max_iter=spread_steps)
         spread = otgraph.spread_labels(graph, known, **keywords)
-    columns = {
-        "label": spread.labels,
-        **{f"p_{name}": spread.probabilities[:, i] for i, name in enumerate(spread.classes)},
-        "unreachable": spread.unreachable,
-    }
     names = None if data is None else data.row_names
     with report.writing(place):
-        write_table(place, columns, names)
+        write_labels(place, spread, {"unreachable": spread.unreachable}, names)
     report.describe(graph)
-    counts = {str(name): int(np.count_nonzero(spread.labels == name)) for name in spread.classes}
+    report.describe_labels(spread)
     n_unreachable = int(np.count_nonzero(spread.unreachable))
-    report.row("labels", ", ".join(f"{name} {count:,}" for name, count in counts.items()))
     report.row("unreachable", f"{n_unreachable:,}")
-    report.facts |= {
-        "points": points, "classes": counts, "n_unreachable": n_unreachable,
-        "error": spread.error,
-    }  # fmt: skip
+    report.facts |= {"points": points, "n_unreachable": n_unreachable, "error": spread.error}
 
 
-def _chosen_by_labels(report: Report, data: Points, known: Array, **keywords: Any) -> Keywords:
+def _chosen_by_labels(report: Report, data: Points, known: Array, keywords: Keywords) -> Keywords:
     """The eps that finds hidden labels best; nothing if they do not tell."""
     import otgraph
     from otgraph.graphs.choice import GRAVE

@@ -31,8 +31,8 @@ READING, COST, SOLVER, OTHERS, RUNNING = (
     "Reading", "Cost", "Solver", "Other methods", "Running",
 )  # fmt: skip
 HEADINGS = (None, COST, SOLVER, OTHERS)  # of options that build a graph, in order
-# Headings of options that are made from keywords. All others are of the solver if the default
-# construction has them.
+# Headings of options that are made from keywords. Others are listed under the solver if the
+# default construction has them, and else under other methods.
 PANELS = {
     "metric": COST,
     "power": COST,

@@ -13,6 +13,7 @@ from otgraph._memory import format_bytes
 from otgraph.cli import options
 from otgraph.cli.building import computing, path_keywords
 from otgraph.cli.graphs import listed_eps
+from otgraph.cli.labels import known_labels
 from otgraph.cli.options import (
     EpsValues,
     LabelColumn,
@@ -25,7 +26,7 @@ from otgraph.cli.options import (
     option,
 )
 from otgraph.cli.preparation import warn_of_doubts
-from otgraph.cli.reading import STDIN, TABLES, known_labels, read_points, split_list
+from otgraph.cli.reading import STDIN, TABLES, read_points, split_list
 from otgraph.cli.report import Report
 from otgraph.cli.terminal import refuse
 from otgraph.cli.writing import ARRAYS, PICTURES, target, write_array, write_figure

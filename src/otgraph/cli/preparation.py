@@ -1,6 +1,6 @@
 """From numbers in a file to points: missing values, scales of the columns, principal components.
 
-Everything that keeps a file from being points is said at once, with the options that lead on.
+All problems of a file are reported in one message, with the options that solve them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def prepared(points: Points, options: ReadOptions) -> Points:
     ------
     ValueError
         If there are words, or missing values without ``--missing``. The message names all of them,
-        and all options that lead to points.
+        and the options that solve it.
     """
     missing = missing_entries(points.values)
     unsettled = missing.n > 0 and options.missing in (None, "error")
@@ -133,14 +133,14 @@ def missing_entries(values: Values) -> MissingEntries:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A remark on columns that may not be meant as they are used."""
+    """A remark on columns that are probably used by mistake."""
 
     remark: str
     advice: str
 
 
 def warn_of_doubts(points: Points, metric: str | None = None) -> None:
-    """Warn of features that are probably none, and of scales that do not fit together."""
+    """Warn of columns that are probably not features, and of very different scales."""
     for kind, doubt in points.doubts.items():
         if kind != "spread" or metric not in UNIT_FREE:
             text = f"{points.source}: {doubt.remark}. {doubt.advice}."

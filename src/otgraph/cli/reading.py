@@ -1,4 +1,4 @@
-"""Read points, labels and graphs from files."""
+"""Read points and graphs from files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from otgraph._isolated import read_h5ad, read_mtx
 from otgraph._optional import require
 from otgraph._tables import NUMERIC, has_row_names, read_table
-from otgraph._text import is_unknown, listed
+from otgraph._text import listed
 from otgraph._unpacked import check_fits, check_gzip, check_mtx, check_npz, read_stream
 from otgraph.cli.columns import WordColumn, handles, word_columns
 from otgraph.cli.options import ReadOptions
@@ -39,8 +39,6 @@ READ_TABLES = (*TABLES, ".txt", ".dat", ".xlsx")
 POINTS = (".npy", ".npz", *READ_TABLES, ".mtx", ".h5ad")
 # Text formats, which may be compressed: .csv.gz
 COMPRESSIBLE = (".csv", ".tsv", ".txt", ".dat", ".mtx")
-MOST_EXACT = 2**53  # whole numbers up to here differ as floats
-UNKNOWN_WORDS = {"", "-1", "-1.0", "nan", "none", "na", "<na>"}  # unknown labels
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def read_points(
 
 
 def unprepared_points(path: str, options: ReadOptions, *, aside: str | None = None) -> Points:
-    """Points as they are in the file, with missing values, and beside columns of words."""
+    """Points as stored in the file: with missing values; columns of words are kept apart."""
     if is_graph_file(path):
         refuse(f"{path}: is a graph, and points are needed here.")
     suffix = ".csv" if path == STDIN else suffix_of(path, POINTS, what="a file of points")
@@ -167,7 +165,7 @@ def read_frame(
     options = options or ReadOptions()
     text = {"header": options.header, "blank_rows": blank_rows}
     if path == STDIN:
-        content = _standard_input() if content is None else content
+        content = read_standard_input() if content is None else content
         with _blamed(STANDARD_INPUT):
             return read_table(content, **text)
     suffix = suffix_of(path, READ_TABLES, what="a table")
@@ -178,7 +176,8 @@ def read_frame(
     return _read(path, lambda file: read_table(file, tabs=suffix == ".tsv", **text))
 
 
-def _standard_input() -> bytes:
+def read_standard_input() -> bytes:
+    """All of standard input, if it fits into memory."""
     with _blamed(STANDARD_INPUT):
         return read_stream(sys.stdin.buffer)
 
@@ -193,89 +192,6 @@ def _sheet(path: str, name: str | None) -> bytes:
             refuse(f"it has no sheet {name!r}; choose one with --key: {listed(book.sheet_names)}.")
         frame = pd.read_excel(book, name or 0, header=None, dtype=object)
     return frame.to_csv(header=False, index=False).encode()
-
-
-def known_labels(path: str | None, points: Points | None, n: int) -> Array:
-    """Labels from a file, or else from the column that was set aside."""
-    if path is not None:
-        return read_labels(path, points, n)
-    assert points is not None  # a graph file has no columns to set aside
-    assert points.aside is not None
-    return group_names(points.aside)
-
-
-def read_labels(path: str, points: Points | None, n: int) -> Array:
-    """Labels from a file, matched by row names if both files have them, else in order.
-
-    An empty line of a text with one column is an unknown label. The file also has the labels of
-    rows that were left out of the points.
-    """
-    if points is None or points.kept is None:
-        return _labels_of_rows(path, None if points is None else points.row_names, n)
-    return _labels_of_rows(path, points.file_names, len(points.kept))[points.kept]
-
-
-def _labels_of_rows(path: str, names: Array | None, n: int) -> Array:
-    content = _standard_input() if path == STDIN else None
-    frame, _ = read_frame(path, blank_rows=True, content=content)
-    if _may_begin_with_a_label(frame, names, n):
-        headless = ReadOptions(header=False)
-        whole, _ = read_frame(path, headless, blank_rows=True, content=content)
-        if whole.shape[1] == 2 or _fitting(whole.iloc[:, -1], n) is not None:
-            frame = whole
-    if not _is_counted(frame):
-        frame = frame.reset_index()
-    if frame.shape[1] > 2:
-        refuse(
-            f"{path}: must hold one column of labels, or names of the rows and labels, got "
-            f"{frame.shape[1]} columns."
-        )
-    labels = frame.iloc[:, -1]
-    if frame.shape[1] == 2 and names is not None:
-        return _by_name(frame.iloc[:, 0], labels.to_numpy(), names, path)
-    fitting = _fitting(labels, n)
-    if fitting is None:
-        n_blank = int(labels.isna().sum())
-        blank = f", {n_blank} of them empty" if n_blank else ""
-        refuse(f"{path}: must hold one label for each of the {n} points, got {len(labels)}{blank}.")
-    return group_names(fitting.to_numpy())
-
-
-def _may_begin_with_a_label(frame: pd.DataFrame, names: Array | None, n: int) -> bool:
-    """Whether what looks like a header may be the first label, or a row name with its label."""
-    if not isinstance(frame.columns[0], str):
-        return False
-    if names is not None and frame.columns[0] in names:
-        return True
-    labels = frame.iloc[:, 0]
-    return frame.shape[1] == 1 and (_fitting(labels, n) is None or frame.columns[0] in set(labels))
-
-
-def _fitting(labels: pd.Series, n: int) -> pd.Series | None:
-    """One label for each of n points, or None.
-
-    Empty lines are unknown labels, apart from those after the last point. If there is a label for
-    every point without them, they are only space.
-    """
-    if len(labels) >= n and labels.iloc[n:].isna().all():
-        return labels.iloc[:n]
-    filled = labels.dropna()
-    return filled if len(filled) == n else None
-
-
-def group_names(values: Array) -> Array:
-    """Labels as :func:`otgraph.spread_labels` and pictures take them.
-
-    Whole numbers with -1 where unknown, or else words with None where unknown.
-    """
-    words = [None if is_unknown(value) else str(value).strip() for value in values]
-    words = [None if word is None or word.lower() in UNKNOWN_WORDS else word for word in words]
-    numbers = [_whole_number(word) for word in words]
-    if all(number is not None for number in numbers):
-        return np.array(numbers, dtype=np.int64)
-    labels = np.empty(len(words), dtype=object)
-    labels[:] = words
-    return labels
 
 
 def chosen(
@@ -367,7 +283,7 @@ def _read_table(path: str, options: ReadOptions, aside: str | None) -> Points:
     source = STANDARD_INPUT if path == STDIN else path
     columns, drop = split_list(options.columns), split_list(options.drop)
     named = len(frame.columns) > 0 and isinstance(frame.columns[0], str)
-    if _is_counted(frame) and options.row_names is not False:
+    if is_counted(frame) and options.row_names is not False:
         mentioned = {*(columns or ()), *(drop or ()), aside}
         if options.row_names or (
             str(frame.columns[0]) not in mentioned and has_row_names(frame, indexed=indexed)
@@ -386,7 +302,7 @@ def _read_table(path: str, options: ReadOptions, aside: str | None) -> Points:
     numeric = [i for i in range(frame.shape[1]) if i not in words]
     frame = frame.iloc[:, numeric]
     values = np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    rows = None if _is_counted(frame) else np.asarray(frame.index, str)
+    rows = None if is_counted(frame) else np.asarray(frame.index, str)
     names = np.asarray(frame.columns, str) if named else None
     if options.transpose:
         values, rows, names = np.ascontiguousarray(values.T), names, rows
@@ -402,7 +318,7 @@ def _read_table(path: str, options: ReadOptions, aside: str | None) -> Points:
     )
 
 
-def _is_counted(frame: pd.DataFrame) -> bool:
+def is_counted(frame: pd.DataFrame) -> bool:
     """Whether the index of a data frame is just a row number."""
     return type(frame.index).__name__ == "RangeIndex"
 
@@ -489,32 +405,3 @@ def _read_h5ad(path: str, options: ReadOptions, aside: str | None) -> Points:
         adata=adata,
         use_rep=use_rep,
     )
-
-
-def _by_name(given: pd.Series, labels: Array, names: Array, path: str) -> Array:
-    position = {name: row for row, name in enumerate(names)}
-    _check_unique(names, f"{path}: names rows, but the points have two rows")
-    _check_unique(given.astype(str), f"{path}: labels twice the row")
-    placed = np.full(len(names), None, dtype=object)
-    for name, label in zip(given.astype(str), labels, strict=True):
-        if name not in position:
-            refuse(f"{path}: labels a row {name!r}, which the points do not have.")
-        placed[position[name]] = label
-    return group_names(placed)
-
-
-def _check_unique(names: Collection[str], complaint: str) -> None:
-    found, counts = np.unique(np.asarray(names, str), return_counts=True)
-    if (counts > 1).any():
-        refuse(f"{complaint} {str(found[counts > 1][0])!r}; names must differ.")
-
-
-def _whole_number(word: str | None) -> int | None:
-    """A word as a number; -1 for unknown labels, None if it is not a number or too large."""
-    if word is None:
-        return -1
-    try:
-        number = float(word)
-    except ValueError:
-        return None
-    return int(number) if number.is_integer() and abs(number) <= MOST_EXACT else None

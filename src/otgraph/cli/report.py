@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from otgraph.cli.options import RunOptions
     from otgraph.cli.reading import Points
     from otgraph.cli.writing import Target
-    from otgraph.graphs import CrossGraph, Graph
+    from otgraph.graphs import CrossGraph, Graph, LabelTransfer
+    from otgraph.methods import LabelSpread
+    from otgraph.solvers import Certificate
 
 LABEL_WIDTH = 12  # of the longest label, and a space
 # The library writes `name` and `name=value` for its arguments.
@@ -87,9 +89,7 @@ class Report:
         n_edges = int(degrees.sum(dtype=np.int64)) // 2
         n_loops = int(np.count_nonzero(graph.weights.diagonal()))
         if certificate is not None:
-            self.row("certificate", str(certificate).replace("\n", f"\n{' ' * LABEL_WIDTH}"))
-            self.brief.append(certificate.status.value)
-            self.not_converged |= certificate.status == "not_converged"
+            self._describe_certificate(certificate)
         else:
             self.row("graph", _listed_params(graph))
         done = recorded_preparation(graph.params)
@@ -144,18 +144,13 @@ class Report:
 
     def describe_plan(self, plan: CrossGraph) -> None:
         """Add certificate, partners and components of a plan between two clouds."""
-        certificate, (n, m) = plan.certificate, plan.shape
-        self.row("certificate", str(certificate).replace("\n", f"\n{' ' * LABEL_WIDTH}"))
-        self.not_converged |= certificate.status == "not_converged"
+        n, m = plan.shape
+        self._describe_certificate(plan.certificate)
         self.row("edges", f"{plan.weights.nnz:,} between {n:,} and {m:,} points")
         partners = [f"{each.mean():.1f}" for each in plan.degrees]
         self.row("partners", f"{partners[0]} of a point, {partners[1]} of the reference (mean)")
         self.row("components", f"{plan.n_connected:,}")
-        self.brief += [
-            certificate.status.value,
-            f"{n:,} and {m:,} points",
-            f"mean degree {plan.mean_degree:.1f}",
-        ]
+        self.brief += [f"{n:,} and {m:,} points", f"mean degree {plan.mean_degree:.1f}"]
         self.facts |= {
             "n_points": n,
             "n_reference": m,
@@ -163,8 +158,19 @@ class Report:
             "mean_degree": plan.mean_degree,
             "n_connected": plan.n_connected,
             "params": dict(plan.params),
-            "certificate": certificate.record(),
+            "certificate": plan.certificate.record(),
         }
+
+    def _describe_certificate(self, certificate: Certificate) -> None:
+        self.row("certificate", str(certificate).replace("\n", f"\n{' ' * LABEL_WIDTH}"))
+        self.brief.append(certificate.status.value)
+        self.not_converged |= certificate.status == "not_converged"
+
+    def describe_labels(self, found: LabelSpread | LabelTransfer) -> None:
+        """Add the number of points of every class."""
+        counts = {str(name): int(np.sum(found.labels == name)) for name in found.classes}
+        self.row("labels", ", ".join(f"{name} {count:,}" for name, count in counts.items()))
+        self.facts["classes"] = counts
 
     def finish(self, seconds: float, heard: list[str], not_converged: bool) -> None:
         """Add time, memory, warnings and files, which every report has."""

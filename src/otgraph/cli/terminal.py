@@ -1,4 +1,4 @@
-"""What a person sees: color and tables on a terminal, the same words without them in a pipe."""
+"""Output for people: colors and tables on a terminal, the same words as plain text in a pipe."""
 
 from __future__ import annotations
 

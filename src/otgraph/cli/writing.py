@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from otgraph.cli.reading import Points
     from otgraph.cli.report import Report
-    from otgraph.graphs import Graph
+    from otgraph.graphs import Graph, LabelTransfer
+    from otgraph.methods import LabelSpread
     from otgraph.typing import Array, Keywords
 
 STDOUT = "-"
@@ -129,6 +130,17 @@ def write_table(place: Target, columns: dict[str, Array], row_names: Array | Non
         else:
             separator = "\t" if place.suffix == ".tsv" else ","
             frame.to_csv(file, sep=separator, index=named, lineterminator="\n")
+
+
+def write_labels(
+    place: Target,
+    found: LabelSpread | LabelTransfer,
+    last: dict[str, Array],
+    row_names: Array | None,
+) -> None:
+    """Write labels with the probabilities of all classes, and what comes last."""
+    shares = {f"p_{name}": found.probabilities[:, i] for i, name in enumerate(found.classes)}
+    write_table(place, {"label": found.labels, **shares, **last}, row_names)
 
 
 def write_array(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from otgraph._atomic import replacing
 from otgraph._optional import require
-from otgraph.exceptions import FormatError, argument_error
+from otgraph.exceptions import FormatError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ CHECKSUM = re.compile("[0-9a-fA-F]{64}")
 PAGE_BYTES = 512  # a web page shows itself here
 CHUNK_BYTES = 1 << 20
 
-COMMIT = re.compile(r"(?<=/)[0-9a-f]{40}(?=/)")
+COMMIT = re.compile(r"(?<=/)[0-9a-f]{40}(?=/)")  # in an address; "main" is the newest version
 
 # The data of section 3.3, as the authors used them. Pinned to a commit whose own tests read the
 # file. No checksum and no mirror are known.
@@ -51,8 +51,7 @@ def fetch(
     copy is downloaded again. A file that has changed at its source is an error.
     """
     if sha256 is not None and not CHECKSUM.fullmatch(str(sha256)):
-        msg = f"`sha256` must be 64 hexadecimal digits, got {sha256!r}."
-        raise argument_error(ValueError, "sha256", msg)
+        raise invalid("sha256", f"must be 64 hexadecimal digits, got {sha256!r}.")
     pooch = require("pooch", "data")
     url = REMOTE_FILES[name]
     folder = Path(cache or os.environ.get(CACHE_VARIABLE) or pooch.os_cache("otgraph"))
@@ -73,9 +72,9 @@ def fetch(
     except OSError as error:
         msg = (
             f"{path.name} could not be downloaded ({_reason(error)}). Get it on a machine with a "
-            f"network from {url}, or if that is gone from {_newest(url)}. Then either pass its "
-            f"path in place of {name!r} (on the command line: --data PATH), or put it into "
-            f"{folder}."
+            f"network from {url}, or if that is gone from {COMMIT.sub('main', url)}. Then either "
+            f"pass its path in place of {name!r} (on the command line: --data PATH), or put it "
+            f"into {folder}."
         )
         raise ConnectionError(msg) from error
     fault = _fault(path)
@@ -93,11 +92,6 @@ def fetch(
         with replacing(str(record)) as file:
             file.write(f"{pooch.file_hash(str(path))}  {path.name}\n".encode())
     return path
-
-
-def _newest(url: str) -> str:
-    """The same file where its publisher may still change it."""
-    return COMMIT.sub("main", url)
 
 
 def _recorded(record: Path) -> str | None:

@@ -16,7 +16,7 @@ from otgraph._text import listed
 from otgraph._validation import check_csr
 from otgraph.datasets._counts import SUFFIXES, read_counts
 from otgraph.datasets._downloads import REMOTE_FILES, fetch
-from otgraph.exceptions import FormatError, argument_error
+from otgraph.exceptions import FormatError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,11 +164,8 @@ def load_cells(
     adata: AnnData = source
     if hasattr(adata, "var_names") and hasattr(adata, "obs_names"):
         return _from_anndata(adata.T if transpose else adata, "AnnData")
-    msg = (
-        f"`source` must be {KNOWN}, the path of a file, or an AnnData object, "
-        f"got {type(source).__name__}."
-    )
-    raise argument_error(TypeError, "source", msg)
+    msg = f"must be {KNOWN}, the path of a file, or an AnnData object, got {type(source).__name__}."
+    raise invalid("source", msg, TypeError)
 
 
 def make_cells(
@@ -179,10 +176,10 @@ def make_cells(
     gene_names, cell_names = _names(genes), _names(cells)
     if X.shape != (len(cell_names), len(gene_names)):
         msg = (
-            f"`X` has shape {X.shape}, but there are {len(cell_names)} names of cells and "
+            f"has shape {X.shape}, but there are {len(cell_names)} names of cells and "
             f"{len(gene_names)} of genes."
         )
-        raise argument_error(ValueError, "X", msg)
+        raise invalid("X", msg)
     _check_unique(gene_names, source)
     found = Cells(X, gene_names, cell_names, source)
     _check_values(found)

@@ -17,7 +17,7 @@ from otgraph.datasets.sample import (
     orthonormal_basis,
     without_noise,
 )
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,8 +145,7 @@ def spiral_arms(
     check_count(dim, "dim", minimum=2)
     check_choice(spacing, "spacing", ("even", "random", "uniform"))
     if not 0 <= t_range[0] < t_range[1]:
-        msg = f"`t_range` must be two rising numbers >= 0, got {t_range!r}."
-        raise argument_error(ValueError, "t_range", msg)
+        raise invalid("t_range", f"must be two rising numbers >= 0, got {t_range!r}.")
     rng = np.random.default_rng(random_state)
     t = np.concatenate([_arm_parameters(n_per_arm, t_range, spacing, rng) for _ in range(n_arms)])
     labels = np.repeat(np.arange(n_arms, dtype=np.int32), n_per_arm)
@@ -269,8 +268,7 @@ def label_mask(labels: ArrayLike, fraction: float, *, random_state: RandomState 
     np.int64(40)
     """
     if not 0 < fraction <= 1:
-        msg = f"`fraction` must be a number in (0, 1], got {fraction!r}."
-        raise argument_error(ValueError, "fraction", msg)
+        raise invalid("fraction", f"must be a number in (0, 1], got {fraction!r}.")
     rng = np.random.default_rng(random_state)
     labels = np.asarray(labels)
     mask = np.zeros(len(labels), dtype=np.bool_)
@@ -322,11 +320,7 @@ def _arm_parameters(
     if spacing == "uniform":
         return np.sort(rng.uniform(*t_range, n))
     fractions = np.linspace(0, 1, n) if spacing == "even" else np.sort(rng.random(n))
-    return parameters_at(_arm_speed, t_range, fractions)
-
-
-def _arm_speed(t: FloatArray) -> FloatArray:
-    return np.sqrt(1 + t**2)
+    return parameters_at(lambda t: np.sqrt(1 + t**2), t_range, fractions)
 
 
 def _peanut(t: FloatArray) -> FloatArray:

@@ -58,10 +58,8 @@ def keep_large_cells(cells: Cells, min_total: float = MIN_TOTAL) -> Cells:
 
     Parameters
     ----------
-    cells
-        Counts, from :func:`otgraph.datasets.load_cells`.
-    min_total
-        Smallest library size; smaller cells are dropped.
+    cells, min_total
+        As in :func:`prepare_cells`.
 
     Examples
     --------
@@ -118,10 +116,8 @@ def normalize_totals(cells: Cells, total: float = TOTAL) -> Cells:
 
     Parameters
     ----------
-    cells
-        Counts.
-    total
-        Library size that every cell is scaled to.
+    cells, total
+        As in :func:`prepare_cells`.
 
     Examples
     --------

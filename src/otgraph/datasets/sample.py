@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -72,8 +72,7 @@ def without_noise(X: FloatArray, t: FloatArray) -> Sample:
 def check_at_least(least: float, value: float, name: str) -> None:
     """Raise unless a value is a finite number of at least this size."""
     if not least <= value < np.inf:
-        msg = f"`{name}` must be a finite number >= {least:g}, got {value!r}."
-        raise argument_error(ValueError, name, msg)
+        raise invalid(name, f"must be a finite number >= {least:g}, got {value!r}.")
 
 
 def noise_radius(noise: float, phase: FloatArray) -> FloatArray:

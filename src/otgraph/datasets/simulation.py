@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from otgraph._optional import require
 from otgraph._validation import check_count, check_positive
 from otgraph.datasets.sample import BLOCK_SIZE, check_at_least
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -163,8 +163,7 @@ def simulated_cells(
     n_genes = check_count(n_genes, "n_genes")
     n_programs = check_count(n_programs, "n_programs", minimum=0)
     if check_positive(rarest, "rarest") > 1.0 / n_types:
-        msg = f"`rarest` must be at most 1 / n_types = {1 / n_types:.6g}, got {rarest!r}."
-        raise argument_error(ValueError, "rarest", msg)
+        raise invalid("rarest", f"must be at most 1 / n_types = {1 / n_types:.6g}, got {rarest!r}.")
     shallow, deep = (check_positive(value, "depth") for value in depth)
     check_at_least(0, dispersion, "dispersion")
     rng = np.random.default_rng(random_state)

@@ -14,7 +14,8 @@ from otgraph.distributed import _weights
 from otgraph.distributed._blocks import components
 from otgraph.distributed._storage import write_graph
 from otgraph.graphs._canonical import index_type
-from otgraph.graphs.graph import BaseTransportGraph, TransportGraph
+from otgraph.graphs.base import BaseTransportGraph
+from otgraph.graphs.graph import TransportGraph
 
 if TYPE_CHECKING:
     import os

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otgraph.estimators._transformer import GraphTransformer, checked_data, unchanged_by_failure
 from otgraph.estimators.transformers import QuadraticOTTransformer
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs import Graph
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ class OnGraph(BaseEstimator):
         """The graph on checked X, and the fitted transformer if there is one."""
         if isinstance(self.graph, Graph):
             if X.shape[0] != self.graph.n:
-                msg = f"`X` must have a row for each of the {self.graph.n} points of `graph`, got "
+                msg = f"must have a row for each of the {self.graph.n} points of `graph`, got "
                 msg += f"{X.shape[0]}."
-                raise argument_error(ValueError, "X", msg)
+                raise invalid("X", msg)
             return self.graph, None
         if self._is_precomputed:
             return Graph.from_weights(X), None
@@ -70,15 +70,15 @@ class OnGraph(BaseEstimator):
         if hasattr(self.graph, "fit_transform"):
             last = self.graph.steps[-1][1] if hasattr(self.graph, "steps") else self.graph
             if getattr(last, "mode", None) == "distance":
-                msg = "`graph` must give weights, got a transformer with mode='distance'; pass "
+                msg = "must give weights, got a transformer with mode='distance'; pass "
                 msg += "mode='affinity'."
-                raise argument_error(ValueError, "graph", msg)
+                raise invalid("graph", msg)
             return clone(self.graph)
         msg = (
-            "`graph` must be a transformer such as QuadraticOTTransformer(), a Graph, or "
-            f"'precomputed', got {self.graph!r}."
+            "must be a transformer such as QuadraticOTTransformer(), a Graph, or 'precomputed', "
+            f"got {self.graph!r}."
         )
-        raise argument_error(TypeError, "graph", msg)
+        raise invalid("graph", msg, TypeError)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otgraph._validation import check_choice, check_count, check_kind
 from otgraph.costs.metrics import is_precomputed
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.distances import distances, new_distances
 from otgraph.graphs.options import CostOptions
@@ -34,7 +34,7 @@ OF_THE_OUTPUT = ("mode", "min_neighbors")
 
 
 def checked_data(estimator: BaseEstimator, X: PointsLike, **options: Any) -> Any:
-    """What scikit-learn checks, but for finiteness: errors of our functions give count and row."""
+    """Scikit-learn's checks except for finiteness: our own error gives the count and the row."""
     check_kind(X, "X")
     return validate_data(
         estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32],
@@ -82,10 +82,10 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             least = check_count(self.min_neighbors, "min_neighbors", minimum=0)
             if least and self.mode != "distance":
                 msg = (
-                    "`min_neighbors` must be 0 with mode='affinity', where a graph has the edges "
-                    f"that it has; got {least}."
+                    "must be 0 with mode='affinity', where a graph has the edges that it has; got "
+                    f"{least}."
                 )
-                raise argument_error(ValueError, "min_neighbors", msg)
+                raise invalid("min_neighbors", msg)
             params = self.get_params(deep=False)
             options = {name: params[name] for name in params if name not in OF_THE_OUTPUT}
             self.graph_ = CONSTRUCTIONS[self._construction].build(X, **options, **fit_options)
@@ -119,10 +119,8 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
         Parameters
         ----------
-        X
-            Points, one per row, or costs of all pairs with ``metric="precomputed"``.
-        y
-            Not used.
+        X, y
+            As in :meth:`fit`.
         """
         return self.fit(X)._fitted_matrix()
 

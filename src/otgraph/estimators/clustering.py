@@ -28,14 +28,8 @@ class GraphSpectralClustering(ClusterMixin, OnGraphAlone):
         Number of clusters; None chooses it by the gap of the eigenvalues.
     graph
         Where the graph comes from; see :class:`GraphEigenmaps`.
-    max_clusters
-        Largest number of clusters that None may give.
-    tol
-        Accuracy of the eigenvectors.
-    max_restarts
-        Limit of the eigenvalue solver.
-    random_state
-        Seed of k-means.
+    max_clusters, tol, max_restarts, random_state
+        As in :func:`otgraph.cluster`.
 
     Attributes
     ----------

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from otgraph._validation import check_count
 from otgraph.estimators._on_graph import OnGraph
 from otgraph.estimators._transformer import unchanged_by_failure
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.methods import denoise, diffusion_time
 from otgraph.methods._columns import ColumnReader
 from otgraph.methods._graphs import transition_rows
@@ -22,9 +21,9 @@ from otgraph.methods.diffusion import rescale_factors
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import Array, BoolArray, FloatArray, Points, PointsLike
 
 
 @dataclass(eq=False, repr=False)
@@ -41,10 +40,8 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
     graph
         Where the graph comes from; see :class:`GraphEigenmaps`. With ``"precomputed"``, `y` holds
         the features to denoise.
-    columns
-        Features to denoise and return: numbers, a mask or a slice. All by default.
-    rescale
-        Restore the 99th percentile of each feature; for values >= 0 only.
+    columns, rescale
+        As in :func:`otgraph.denoise`.
 
     Attributes
     ----------
@@ -90,10 +87,8 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
 
         Parameters
         ----------
-        X
-            Points, one per row; the weights of the graph with ``graph="precomputed"``.
-        y
-            The features to denoise with ``graph="precomputed"``, not used otherwise.
+        X, y
+            As in :meth:`fit`.
         """
         with unchanged_by_failure(self):
             return self._smoothed(X, y)
@@ -114,7 +109,7 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
             smooth[empty] = self._left_alone(X, empty)
         return smooth
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Names of the denoised features.
 
         Parameters
@@ -152,17 +147,17 @@ class GraphDenoiser(OneToOneFeatureMixin, TransformerMixin, OnGraph):
             return X
         if y is None:
             msg = (
-                "`y` must hold the features to denoise with graph='precomputed', got None. "
-                "To denoise X itself, pass a transformer or a Graph as `graph`."
+                "must hold the features to denoise with graph='precomputed', got None. To denoise "
+                "X itself, pass a transformer or a Graph as `graph`."
             )
-            raise argument_error(ValueError, "y", msg)
+            raise invalid("y", msg)
         return y
 
-    def _left_alone(self, X: Any, empty: NDArray[np.bool_]) -> Any:
+    def _left_alone(self, X: Points, empty: BoolArray) -> Array | float:
         msg = f"{int(empty.sum())} new point(s) have no neighbor among the fitted ones and "
         if self._is_precomputed:
             warnings.warn(msg + "get zeros.", UserWarning, stacklevel=3)
             return 0.0
         warnings.warn(msg + "stay as they are.", UserWarning, stacklevel=3)
         own = X[empty][:, self.columns_]
-        return own.toarray() if sp.issparse(own) else own
+        return own if isinstance(own, np.ndarray) else own.toarray()

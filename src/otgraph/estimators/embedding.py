@@ -32,15 +32,8 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
         ``make_pipeline(PCA(50), QuadraticOTTransformer())``, a :class:`otgraph.Graph` on the
         points, or ``"precomputed"``. Then X holds the weights, and new points are given by their
         rows of weights. None stands for ``QuadraticOTTransformer()``.
-    density
-        ``"corrected"`` divides the density of the points out, so that the coordinates show the
-        shape alone; see :func:`otgraph.eigenmaps`.
-    dim
-        Intrinsic dimension for the correction; None takes that of the plan.
-    tol
-        Accuracy of the eigenvectors.
-    max_restarts
-        Limit of the eigenvalue solver.
+    density, dim, tol, max_restarts
+        As in :func:`otgraph.eigenmaps`.
 
     Attributes
     ----------
@@ -83,10 +76,8 @@ class GraphEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnGraphA
 
         Parameters
         ----------
-        X
-            Points, one per row; the weights of the graph with ``graph="precomputed"``.
-        y
-            Not used.
+        X, y
+            As in :meth:`fit`.
         """
         return self.fit(X).embedding_
 

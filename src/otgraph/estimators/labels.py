@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -17,10 +17,10 @@ from otgraph.methods import spread_labels
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from otgraph.methods import LabelSpread
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import Array, FloatArray, PointsLike
 
 
 @dataclass(eq=False, repr=False)
@@ -32,14 +32,10 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
 
     Parameters
     ----------
-    mu
-        Weight of the known labels; see :func:`otgraph.spread_labels`.
+    mu, tol, max_iter
+        As in :func:`otgraph.spread_labels`.
     graph
         Where the graph comes from; see :class:`GraphEigenmaps`.
-    tol
-        Largest error of a probability.
-    max_iter
-        Limit of iterations.
 
     Attributes
     ----------
@@ -95,7 +91,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
             self.transformer_, self.graph_ = transformer, graph
         return self
 
-    def predict(self, X: PointsLike) -> NDArray[Any]:
+    def predict(self, X: PointsLike) -> Array:
         """Labels of new points; -1 or None for those that no label reaches.
 
         Parameters
@@ -111,7 +107,7 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         Parameters
         ----------
         X
-            New points; their rows of weights with ``graph="precomputed"``.
+            As in :meth:`predict`.
         """
         return self._extended(X).probabilities
 
@@ -121,13 +117,13 @@ class GraphLabelSpreading(ClassifierMixin, OnGraph):
         Parameters
         ----------
         X
-            New points; their rows of weights with ``graph="precomputed"``.
+            As in :meth:`predict`.
         y
             One label per point; those that :meth:`fit` takes for unknown are left out.
         sample_weight
             Weights of the points.
         """
-        labels: NDArray[Any] = column_or_1d(y)
+        labels: Array = column_or_1d(y)
         known = np.flatnonzero(encode_labels(labels, len(labels)).codes >= 0)
         right = self.predict(_safe_indexing(X, known)) == labels[known]
         weights = None if sample_weight is None else column_or_1d(sample_weight)[known]

@@ -28,7 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from math import gamma, pi
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -90,8 +90,8 @@ def _half(sample: Callable[..., datasets.Sample]) -> Callable[..., datasets.Samp
     The density depends on the first angle, and is the same in both halves.
     """
 
-    def folded(*args: Any, **keywords: Any) -> datasets.Sample:
-        whole = sample(*args, **keywords)
+    def folded(n: int, *, concentration: float, random_state: int = 0) -> datasets.Sample:
+        whole = sample(n, concentration=concentration, random_state=random_state)
         assert whole.t is not None  # manifolds have coordinates
         X, angles = whole.X.copy(), whole.t.reshape(len(whole.t), -1).copy()
         sine = 1 if sample is not datasets.flat_torus else 3

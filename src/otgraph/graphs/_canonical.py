@@ -16,7 +16,7 @@ from otgraph.exceptions import argument_error, invalid
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from otgraph.typing import FloatArray, PointsLike, SparseMatrix
+    from otgraph.typing import FloatArray, LongArray, PointsLike, SparseMatrix
 
 Param: TypeAlias = str | int | float | bool | None
 
@@ -58,6 +58,16 @@ def with_small_indices(csr: SparseMatrix) -> SparseMatrix:
     small = sp.csr_matrix((csr.data, indices, indptr), shape=csr.shape, copy=False)
     small.has_sorted_indices = small.has_canonical_format = True
     return small
+
+
+def entry_rows(csr: SparseMatrix) -> LongArray:
+    """The row of every stored entry, in the order of the data."""
+    return np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+
+
+def row_sums(csr: SparseMatrix) -> FloatArray:
+    """Sum of every row."""
+    return np.asarray(csr.sum(axis=1), dtype=np.float64).ravel()
 
 
 def _exactly_symmetric(csr: SparseMatrix) -> SparseMatrix:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.special import xlog1py
@@ -18,7 +17,7 @@ from otgraph.solvers.cg import conjugate_gradients
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
     from otgraph.solvers.passes import ListedCosts, ListedPasses
-    from otgraph.typing import Array, FloatArray, SparseMatrix
+    from otgraph.typing import Array, FloatArray, LongArray, SparseMatrix
 
     Rows = tuple[int, int]
 
@@ -28,43 +27,8 @@ GAP_PRODUCTS = 300
 BLOCK_ROWS = 4096  # rows of a list whose terms are in memory at once
 
 
-class EntropicPlan(ABC):
-    """Weights exp((u_i + u_j - c_ij)/eps), in blocks of rows."""
-
-    loops: bool
-    sums: FloatArray
-    diagonal: FloatArray
-    blocks: list[Rows]
-    workers: Workers
-
-    @property
-    @abstractmethod
-    def n_edges(self) -> int:
-        """Number of pairs that may have a weight."""
-
-    @abstractmethod
-    def weights(self) -> SparseMatrix:
-        """The plan as a matrix; called last."""
-
-    @abstractmethod
-    def product(self, v: FloatArray) -> FloatArray:
-        """Plan times vector."""
-
-    @abstractmethod
-    def entries(self, rows: Rows) -> Array:
-        """Weights of some rows."""
-
-    @abstractmethod
-    def pair_sums(self, v: FloatArray, rows: Rows) -> Array:
-        """v_i + v_j for these weights."""
-
-    @abstractmethod
-    def row_sums(self, values: Array, rows: Rows) -> FloatArray:
-        """Sums over the rows of numbers that belong to these weights."""
-
-
-class DensePlan(EntropicPlan):
-    """All weights, computed in the memory of the costs."""
+class DensePlan:
+    """All weights exp((u_i + u_j - c_ij)/eps), computed in the memory of the costs."""
 
     def __init__(self, costs: FloatArray, u: FloatArray, eps: float, workers: Workers) -> None:
         self.loops = bool(np.isfinite(costs[0, 0]))
@@ -81,12 +45,12 @@ class DensePlan(EntropicPlan):
         fill_symmetric(costs, to_plan, workers)
 
     @property
-    def sums(self) -> FloatArray:  # type: ignore[override]
+    def sums(self) -> FloatArray:
         """Row sums."""
         return np.asarray(self.matrix.sum(axis=1))
 
     @property
-    def diagonal(self) -> FloatArray:  # type: ignore[override]
+    def diagonal(self) -> FloatArray:
         """Weights of the loops."""
         return np.asarray(self.matrix.diagonal())
 
@@ -97,7 +61,7 @@ class DensePlan(EntropicPlan):
         return n * (n - 1) // 2
 
     def weights(self) -> SparseMatrix:
-        """The plan as a matrix."""
+        """The plan as a matrix; called last, because it overwrites the dense one."""
         return csr_from_dense(self.matrix)
 
     def product(self, v: FloatArray) -> FloatArray:
@@ -111,20 +75,20 @@ class DensePlan(EntropicPlan):
         return out
 
     def entries(self, rows: Rows) -> Array:
-        """A block of the matrix."""
+        """Weights of some rows: a block of the matrix."""
         return self.matrix[slice(*rows)]
 
     def pair_sums(self, v: FloatArray, rows: Rows) -> Array:
-        """v_i + v_j as a block."""
+        """v_i + v_j for these weights."""
         return np.asarray(v[slice(*rows), None] + v)
 
     def row_sums(self, values: Array, rows: Rows) -> FloatArray:
-        """Sums over the rows of a block."""
+        """Sums over the rows of numbers that belong to these weights."""
         return np.asarray(values.sum(axis=1))
 
 
-class ListedPlan(EntropicPlan):
-    """Weights of listed pairs, and of loops."""
+class ListedPlan:
+    """The same for listed pairs, and for loops."""
 
     def __init__(self, costs: ListedCosts, passes: ListedPasses, u: FloatArray, eps: float) -> None:
         self._pairs, self.loops = costs
@@ -166,9 +130,12 @@ class ListedPlan(EntropicPlan):
     def _span(self, rows: Rows) -> slice:
         return slice(self._pairs.indptr[rows[0]], self._pairs.indptr[rows[1]])
 
-    def _owners(self, rows: Rows) -> Any:
+    def _owners(self, rows: Rows) -> LongArray:
         a, b = rows
         return np.repeat(np.arange(a, b), np.diff(self._pairs.indptr[a : b + 1]))
+
+
+EntropicPlan: TypeAlias = DensePlan | ListedPlan
 
 
 def relative_gap(

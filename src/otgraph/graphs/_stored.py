@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_csr
+from otgraph.graphs._canonical import entry_rows
 from otgraph.graphs._records import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from otgraph.typing import Array, Points, SparseMatrix
 
@@ -50,7 +51,7 @@ def point_arrays(name: str, points: Points) -> Iterator[tuple[str, Array]]:
         yield name, float64(points)
 
 
-def points_of(name: str, shape: Any, arrays: Mapping[str, Array]) -> Points | None:
+def points_of(name: str, shape: Sequence[int] | None, arrays: Mapping[str, Array]) -> Points | None:
     """Points, dense or sparse; ``shape`` is that of sparse ones."""
     if shape is None:
         return arrays.get(name)
@@ -72,8 +73,7 @@ def check_points_of(points: Points | None, n: int) -> None:
 
 def check_rows(weights: SparseMatrix) -> None:
     """Refuse weights that are not positive, or columns that are not in order."""
-    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    if not np.all((np.diff(weights.indices) > 0) | (np.diff(rows) > 0)):
+    if not np.all((np.diff(weights.indices) > 0) | (np.diff(entry_rows(weights)) > 0)):
         refuse("column indices of its weights are not in order")
     weights.has_sorted_indices = weights.has_canonical_format = True
     if not (np.isfinite(weights.data).all() and (weights.data > 0.0).all()):

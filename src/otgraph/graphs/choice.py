@@ -28,6 +28,7 @@ from otgraph._validation import check_mass, check_seed
 from otgraph.costs import check_input
 from otgraph.costs.restricted import Plan
 from otgraph.exceptions import invalid
+from otgraph.graphs._canonical import row_sums
 from otgraph.graphs.copies import collapsed
 from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE
 from otgraph.graphs.path import WarmPath
@@ -82,7 +83,7 @@ class Doubt(StrEnum):
     AT_THE_END = "the best value is the last that was tried, and others may be better"
 
 
-# With these doubts the chosen value means nothing.
+# With these doubts the chosen value must not be used.
 GRAVE = (Doubt.NO_SIGNAL, Doubt.AMBIGUOUS, Doubt.FLAT)
 
 
@@ -389,7 +390,7 @@ def _row_averages(plan: Plan) -> SparseMatrix:
     """The plan without self-loops, as a matrix whose rows sum to one."""
     n = len(plan.degrees)
     hollow = sp.csr_matrix((plan.weights, plan.indices, plan.indptr), shape=(n, n))
-    sums = np.asarray(hollow.sum(axis=1)).ravel()
+    sums = row_sums(hollow)
     return sp.diags(np.divide(1.0, sums, out=np.zeros(n), where=sums > 0.0)) @ hollow
 
 

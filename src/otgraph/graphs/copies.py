@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,8 @@ from otgraph._validation import check_mass
 from otgraph.costs import check_input
 from otgraph.costs.metrics import is_precomputed
 from otgraph.exceptions import InfeasibleError, invalid
-from otgraph.graphs._canonical import index_type
+from otgraph.graphs._canonical import entry_rows, index_type
+from otgraph.solvers.verification import verify
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from otgraph.graphs.graph import TransportGraph
     from otgraph.graphs.options import QuadraticOptions
     from otgraph.solvers import Certificate, Verification
-    from otgraph.typing import FloatArray, LongArray, Metric, Points, PointsLike, SparseMatrix
+    from otgraph.solvers.verification import Original
+    from otgraph.typing import Array, FloatArray, LongArray, Points, SparseMatrix
 
 ENTRY_BYTES = 60  # of a weight, its cost and the indices on the way to them
 # Relative difference allowed between a weight and the product that it was computed from.
@@ -103,8 +105,7 @@ class Copies:
         part = sp.csr_matrix(matrix[self.first][:, self.first])
         part.sort_indices()
         shares = self.shares[self.first]
-        rows = np.repeat(np.arange(len(self.first)), np.diff(part.indptr))
-        part.data = part.data / (shares[rows] * shares[part.indices])
+        part.data = part.data / (shares[entry_rows(part)] * shares[part.indices])
         return part
 
     def spread(self, matrix: SparseMatrix) -> tuple[SparseMatrix, LongArray]:
@@ -171,7 +172,7 @@ def collapsed(
     copies = Copies(group, check_mass(mass, n, self_loops=True))
     masses = copies.masses
     if len(masses) == 1:
-        msg = "must be False for points that are all identical: one point is no graph."
+        msg = "must be False for points that are all identical: a graph needs two points."
         raise invalid("collapse", msg)
     heaviest = int(masses.argmax())
     keeps = options.self_loops or options.outlier_cost is not None
@@ -196,9 +197,9 @@ def distinct_rows(points: Points) -> LongArray:
     return place[group.ravel()]
 
 
-def _row_keys(points: Any) -> Any:
+def _row_keys(points: Points) -> Array:
     """One key per row, equal for equal rows."""
-    if sp.issparse(points):
+    if not isinstance(points, np.ndarray):
         csr = sp.csr_matrix(points, copy=True)
         csr.sum_duplicates()
         csr.eliminate_zeros()
@@ -219,26 +220,17 @@ class CollapsedEvidence:
 
     graph: TransportGraph
 
-    def compared(
-        self,
-        certificate: Certificate,
-        X: PointsLike,
-        metric: Metric | None,
-        seed: int,
-        Y: PointsLike | None = None,
-    ) -> Verification:
+    def compared(self, certificate: Certificate, original: Original) -> Verification:
         """The plan between distinct points compared with them, and what every copy has of it."""
         graph = self.graph
         assert graph.copies is not None
         copies = Copies(graph.copies, graph.mass)
-        points = check_input(X, "euclidean")
+        points = check_input(original.X, "euclidean")
         if points.shape[0] != graph.n:
             msg = f"must have {graph.n} rows, one per point, got shape {points.shape}."
             raise invalid("X", msg)
         distinct = copies.distinct_graph(graph)
-        found = distinct.certificate.verify(
-            points[copies.first], Y, metric=metric, random_state=seed
-        )
+        found = verify(distinct.certificate, original._replace(X=points[copies.first]))
         problems = list(found.problems)
         if not np.array_equal(distinct_rows(points), copies.group):
             problems.append("Other rows are copies of each other than in the graph.")

@@ -129,10 +129,8 @@ def intrinsic_dimension(
     ----------
     X
         Points, one per row, or costs with ``metric="precomputed"``, taken as powers of a distance.
-    mass
-        Wanted row sums, ones by default.
-    n_jobs
-        Number of threads; -1 means all cores and None means 1. The result does not depend on it.
+    mass, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`.
     **options
 
     Returns

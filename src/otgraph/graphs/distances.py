@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from otgraph._validation import check_count
 from otgraph.exceptions import invalid
-from otgraph.graphs._canonical import index_type
+from otgraph.graphs._canonical import entry_rows, index_type
 from otgraph.graphs.extension import metric_cost
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def edge_distances(graph: Graph, metric: Metric = None) -> FloatArray:
         )
         raise ValueError(msg)
     cost, _ = metric_cost(graph, metric)
-    return cost.listed(_rows_of(graph.weights), graph.weights.indices)
+    return cost.listed(entry_rows(graph.weights), graph.weights.indices)
 
 
 def new_distances(
@@ -96,7 +96,7 @@ def new_distances(
 ) -> SparseMatrix:
     """Distances of new points to the neighbors in their `rows`, at least `least` of them."""
     cost, queries = metric_cost(graph, metric, X_new)
-    place = _rows_of(rows)
+    place = entry_rows(rows)
     found = Listed(place, rows.indices, cost.listed(place, rows.indices, queries))
     least = min(least, graph.n)
     short = np.flatnonzero(np.diff(rows.indptr) < least)
@@ -153,7 +153,7 @@ def _sorted_by_distance(pairs: Listed, shape: tuple[int, int]) -> SparseMatrix:
 
 def _filled(graph: Graph, k: int, metric: Metric) -> Listed:
     """All edges in both directions, and more neighbors of the points with fewer than k."""
-    rows, columns = _rows_of(graph.weights), graph.weights.indices
+    rows, columns = entry_rows(graph.weights), graph.weights.indices
     edge = rows != columns
     edges = Listed(rows[edge], columns[edge], edge_distances(graph, metric)[edge])
     short = np.flatnonzero(graph.degrees < k)
@@ -183,7 +183,3 @@ def _others(
     lacking = near.shape[1] - np.bincount(edges.rows, minlength=short[-1] + 1)[short]
     taken = ~is_edge & (np.cumsum(~is_edge, axis=1) <= lacking[:, None])
     return Listed(rows[taken], near[taken], values[taken])
-
-
-def _rows_of(matrix: SparseMatrix) -> LongArray:
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

@@ -89,13 +89,8 @@ def entropic_ot_graph(
     self_loops
         Let points keep mass at cost zero. The smaller `eps`, the more mass they keep.
     max_error
-        Share of the weight of a row that may be left out, so that the graph is sparse: the weights
-        that a row lacks sum to at most this times its sum. By default all weights are kept up to
-        10 000 points, with n² of them in memory. Above that, 1e-6, if at most a quarter of the
-        pairs are left, and all of them otherwise. Small `eps` leaves few pairs, `eps` about 1
-        nearly all. Only dense points in Euclidean metrics and cosine save time and memory. The
-        value that was used is in ``graph.params``; None means all pairs. The certificate has
-        the bound that was proved, ``dropped_share``.
+        As in :func:`otgraph.gaussian_graph`. The certificate has the bound that was proved,
+        ``dropped_share``.
     max_iter
         Limit of passes over all pairs. About thirty are usual; small `eps` without self-loops
         takes a few hundred.

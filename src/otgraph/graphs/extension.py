@@ -6,7 +6,7 @@ potentials. A graph that was loaded from a file extends like the one that was sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -151,7 +151,7 @@ def costs_and_queries(
     """The cost that the graph was built with, and the checked new points."""
     params: Keywords = dict(graph.params)
     recorded = {name: params[name] for name in ("power", "normalize", "scale")}
-    costs = cost_of(graph.n, graph.points, metric=metric_of(graph, metric), **recorded)
+    costs = cost_of(graph.n, graph.points, {"metric": metric_of(graph, metric), **recorded})
     return costs, costs.queries(X_new)
 
 
@@ -164,16 +164,16 @@ def metric_cost(
     distances there.
     """
     metric, params = metric_of(graph, metric), graph.params
-    points: Any = graph.points
+    points = graph.points
     if params.get("n_pca") is not None:
         points = check_input(points, metric)
         new = points if X_new is None else check_new_points(X_new, points)
         points, X_new = project(points, new, params["n_pca"], params["random_state"])  # type: ignore[arg-type]
-    costs = cost_of(graph.n, points, metric=metric)
+    costs = cost_of(graph.n, points, {"metric": metric})
     return costs, costs.own if X_new is None else costs.queries(X_new)
 
 
-def cost_of(n: int, points: Points | None, **options: Any) -> DirectCost:
+def cost_of(n: int, points: Points | None, options: Keywords) -> DirectCost:
     """The cost of the points of a graph; precomputed costs need no points."""
     workers = Workers(-1)
     if points is None:

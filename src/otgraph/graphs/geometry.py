@@ -9,7 +9,7 @@ On a manifold of dimension d, the weights of a point x are a function of the dis
 
 The n points have the probability density p. A row then sums to :math:`m = n p \int` weights, and
 this is solved for p. The mean cost of a row gives d. Entries on the diagonal say nothing about
-other points and are left out, and so are minimum flows that lie above the plan.
+other points and are left out. So are edges that exist only because of a minimum flow.
 
 The graph with the weights :math:`V_{ij} = a_i \pi_{ij} a_j` has the Dirichlet form
 :math:`\int p\, a^2 m h |\nabla f|^2`, up to a constant, where h is the squared radius of a
@@ -24,9 +24,8 @@ that its random walk solves this problem.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +33,7 @@ from scipy.special import gammaln
 
 from otgraph._validation import check_choice, check_positive
 from otgraph.exceptions import invalid
+from otgraph.graphs._canonical import entry_rows
 
 if TYPE_CHECKING:
     from otgraph.graphs.graph import Graph
@@ -48,8 +48,8 @@ LARGEST_SPREAD = 300.0
 
 
 @dataclass(frozen=True, eq=False)
-class Neighborhoods(ABC):
-    """What the rows of a plan tell about the points around each point."""
+class Rows:
+    """What the rows of a plan have in common, however their weights fall with the distance."""
 
     power: float  # w: costs are powers of a Euclidean distance, locally
     scale: float  # of the costs
@@ -62,26 +62,6 @@ class Neighborhoods(ABC):
         """Points with a neighbor."""
         return np.flatnonzero(self.mass > 0.0)
 
-    @abstractmethod
-    def dimension(self) -> float:
-        """The dimension, from the mean cost of the rows."""
-
-    @abstractmethod
-    def log_relative_density(self, dim: float) -> FloatArray:
-        """Logarithm of the density up to a constant; -inf without neighbors."""
-
-    @abstractmethod
-    def log_constant(self, dim: float) -> float:
-        """The constant that makes it a probability density."""
-
-    @abstractmethod
-    def log_step(self) -> FloatArray:
-        """Logarithm of h, the squared radius of a neighborhood, up to a constant."""
-
-    @abstractmethod
-    def log_unit(self, dim: float) -> float:
-        """Logarithm of the ratio of λ to the eigenvalue of Laplace-Beltrami."""
-
     def log_mass(self) -> FloatArray:
         """Logarithm of the row sums."""
         with np.errstate(divide="ignore"):
@@ -89,23 +69,23 @@ class Neighborhoods(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Paraboloids(Neighborhoods):
+class Paraboloids(Rows):
     """Neighborhoods of quadratic OT."""
 
     level: FloatArray  # v
 
     def dimension(self) -> float:
-        """From d / (d + 2w), the mean cost over 2v."""
+        """The dimension from d / (d + 2w), the mean cost over 2v."""
         w, of = self.power, self.known
-        share = float(np.mean(self.mean_cost[of] / (2.0 * self.level[of])))  # d / (d + 2w)
+        share = float(np.mean(self.mean_cost[of] / (2.0 * self.level[of])))
         return 2.0 * w * share / (1.0 - share)
 
     def log_relative_density(self, dim: float) -> FloatArray:
-        """Rows sum to m ∝ p v^((w + d)/w)."""
+        """Logarithm of p up to a constant; -inf without neighbors. m ∝ p v^((w + d)/w)."""
         return self.log_mass() - (self.power + dim) / self.power * np.log(self.level)
 
     def log_constant(self, dim: float) -> float:
-        """The integral of the paraboloid."""
+        """That constant, from the integral of the paraboloid."""
         w = self.power
         weights = np.log(w / (w + dim)) + (w + dim) / w * np.log(2.0) - np.log(self.eps)
         return -float(
@@ -113,19 +93,19 @@ class Paraboloids(Neighborhoods):
         )
 
     def log_step(self) -> FloatArray:
-        """The squared radius (2v)^(2/w)."""
+        """Logarithm of h up to a constant: the squared radius is (2v)^(2/w)."""
         return np.asarray(2.0 / self.power * np.log(self.level))
 
     def log_unit(self, dim: float) -> float:
-        """Half the mean square step over d, in units of h."""
+        """Logarithm of λ over the eigenvalue of Laplace-Beltrami: half the mean square step."""
         w = self.power
         moment = (dim + w) / (2.0 * (dim + 2.0) * (dim + 2.0 + w))
         return float(np.log(moment) + 2.0 / w * np.log(2.0 * self.scale))
 
 
 @dataclass(frozen=True, eq=False)
-class Exponentials(Neighborhoods):
-    """Neighborhoods of entropic OT and of Gaussian kernels."""
+class Exponentials(Rows):
+    """Neighborhoods of entropic OT and of Gaussian kernels; methods as in `Paraboloids`."""
 
     potentials: FloatArray
 
@@ -152,6 +132,9 @@ class Exponentials(Neighborhoods):
         w = self.power
         moment = gammaln((dim + 2.0) / w) - gammaln(dim / w) - np.log(2.0 * dim)
         return float(moment + 2.0 / w * np.log(self.eps * self.scale))
+
+
+Neighborhoods: TypeAlias = Paraboloids | Exponentials
 
 
 def _log_ball(dim: float) -> float:
@@ -261,8 +244,7 @@ def corrected(graph: Graph, dim: float | None) -> tuple[SparseMatrix, Correction
     weights = graph.weights.copy()
     weights.setdiag(0.0)
     weights.eliminate_zeros()
-    rows = np.repeat(np.arange(graph.n), np.diff(weights.indptr))
-    weights.data *= factors[rows] * factors[weights.indices]
+    weights.data *= factors[entry_rows(weights)] * factors[weights.indices]
     middle = float(np.median(log_step))
     steps = np.exp(log_step - middle)
     sums, volumes = weights @ np.ones(graph.n), weights @ steps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +12,8 @@ import scipy.sparse as sp
 from otgraph._kernels.components import component_labels
 from otgraph._optional import require
 from otgraph.graphs import distances, extension, geometry
-from otgraph.graphs._canonical import canonical_weights, plain_params
+from otgraph.graphs._canonical import canonical_weights, plain_params, row_sums
+from otgraph.graphs.base import BaseGraph, BaseTransportGraph
 from otgraph.graphs.copies import CollapsedEvidence
 from otgraph.graphs.geometry import wants_correction
 from otgraph.solvers.verification import Evidence
@@ -30,15 +30,7 @@ if TYPE_CHECKING:
     from otgraph.graphs.distances import Neighbors
     from otgraph.solvers.certificate import Certificate
     from otgraph.solvers.verification import Verifiable
-    from otgraph.typing import (
-        BoolArray,
-        FloatArray,
-        IntArray,
-        LongArray,
-        Points,
-        PointsLike,
-        SparseMatrix,
-    )
+    from otgraph.typing import FloatArray, IntArray, LongArray, Points, PointsLike, SparseMatrix
 
 
 class Edges(NamedTuple):
@@ -47,121 +39,6 @@ class Edges(NamedTuple):
     i: IntArray
     j: IntArray
     weight: FloatArray
-
-
-class BaseGraph(ABC):
-    """Size, degrees and connected components of a weighted graph."""
-
-    params: dict[str, Param]
-
-    @property
-    @abstractmethod
-    def degrees(self) -> IntArray:
-        """Number of neighbors of every point; the point itself does not count."""
-
-    @property
-    @abstractmethod
-    def _components(self) -> tuple[int, IntArray]:
-        """Number of components, and the component of every point."""
-
-    @property
-    def n(self) -> int:
-        """Number of points."""
-        return len(self.degrees)
-
-    @property
-    def mean_degree(self) -> float:
-        """Mean of :attr:`degrees`."""
-        return float(self.degrees.mean())
-
-    @property
-    def n_connected(self) -> int:
-        """Number of connected components; an isolated point is a component."""
-        return self._components[0]
-
-    @property
-    def component_labels(self) -> IntArray:
-        """Component of every point, numbered from 0 in the order of first appearance."""
-        return self._components[1]
-
-    @property
-    def dropped(self) -> BoolArray:
-        """Mask of the outliers that were let go, if the graph was built with `outlier_cost`."""
-        return np.zeros(self.n, dtype=np.bool_)
-
-    def __repr__(self) -> str:
-        """Size and origin on one line."""
-        parts = [
-            f"n={self.n}",
-            f"edges={int(self.degrees.sum(dtype=np.int64)) // 2}",
-            f"mean_degree={self.mean_degree:.4g}",
-        ]
-        parts += [f"{key}={self.params[key]!r}" for key in ("method",) if key in self.params]
-        eps = self.params.get("eps")
-        if isinstance(eps, float):
-            parts.append(f"eps={eps:.6g}")
-        if certificate := getattr(self, "certificate", None):
-            parts.append(f"status={certificate.status.value!r}")
-        return f"{type(self).__name__}({', '.join(parts)})"
-
-
-class BaseTransportGraph(BaseGraph):
-    """What every transport plan knows about the mass of its points."""
-
-    certificate: Certificate
-    potentials: FloatArray
-    mass: FloatArray
-
-    @abstractmethod
-    def _row_sums(self) -> FloatArray:
-        """Sum of the weights of every point."""
-
-    @abstractmethod
-    def _times(self, v: FloatArray) -> FloatArray:
-        """Weights times a vector."""
-
-    @property
-    def mass_kept(self) -> FloatArray:
-        """Mass that a point has in the graph: its row sum, between 0 and ``mass``.
-
-        It is ``mass`` unless the graph was built with `outlier_cost`.
-        """
-        if self.certificate.outlier_cost == np.inf:
-            return self.mass
-        return np.minimum(self._row_sums(), self.mass)
-
-    @property
-    def outlier_scores(self) -> FloatArray:
-        """What a point pays for its edges: large for points that are far from all others.
-
-        The price of an edge is u_i + u_j, and a point pays the mean over its edges, by their
-        weights. With `outlier_cost` it is the unit, and scores are between 0 and 1, which is the
-        score of points without any edge. Otherwise the unit is that of the costs.
-        """
-        sums = self._row_sums()
-        price = self.certificate.outlier_cost
-        unit = price if price < np.inf else 1.0
-        there = self.degrees > 0
-        others = np.divide(self._times(self.potentials), sums, out=np.zeros(self.n), where=there)
-        return np.where(there, np.maximum(self.potentials + others, 0.0) / unit, 1.0)
-
-    @property
-    def dropped(self) -> BoolArray:
-        """Mask of the outliers that were let go, if the graph was built with `outlier_cost`.
-
-        They have no neighbors. Without self-loops they hold all their mass back.
-        """
-        return np.asarray((self.degrees == 0) & (self.certificate.outlier_cost < np.inf))
-
-
-def wanted_sums(
-    mass: FloatArray, potentials: FloatArray, params: Mapping[str, Param]
-) -> FloatArray:
-    """Row sums that a plan should have: the masses without what points hold back."""
-    price = params.get("outlier_cost")
-    if price is None:
-        return mass
-    return np.asarray(mass * np.clip(1.0 - 2.0 * potentials / float(price), 0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -522,7 +399,7 @@ class Graph(BaseGraph):
         save_graph(self, path, include_points=include_points, overwrite=overwrite)
 
     def _row_sums(self) -> FloatArray:
-        return np.asarray(self.weights.sum(axis=1), dtype=np.float64).ravel()
+        return row_sums(self.weights)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -534,14 +411,9 @@ class TransportGraph(Graph, BaseTransportGraph):
     Parameters
     ----------
     weights
-        The plan: CSR matrix, exactly symmetric, float64, sorted indices, no stored zeros.
-    params
-        What built the graph, a flat dictionary of plain values.
-    points
-        The points as they were given, needed by :meth:`extend`; None for precomputed costs.
-    edge_costs
-        Cost of every stored entry of ``weights``, in units of ``params["scale"]``. Only
-        quadratic graphs have them.
+        The plan, in the form of :class:`otgraph.Graph`.
+    params, points, edge_costs
+        As in :class:`otgraph.Graph`.
     certificate
         What was proved about the plan.
     potentials

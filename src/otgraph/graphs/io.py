@@ -21,7 +21,7 @@ import math
 import os
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from otgraph.graphs._records import Record
-    from otgraph.typing import Array, Points, SparseMatrix
+    from otgraph.typing import Array, Keywords, Points, SparseMatrix
 
 Read = TypeVar("Read")
 
@@ -174,7 +174,7 @@ def _encoded_header(graph: Graph | CrossGraph, arrays: Mapping[str, Array]) -> b
         for name, array in arrays.items()
     ]
     certificate = None if not hasattr(graph, "certificate") else graph.certificate.record()
-    clouds: dict[str, Any] = {"points": graph.points}
+    clouds: Keywords = {"points": graph.points}
     if isinstance(graph, CrossGraph):
         clouds = {
             f"points.{side}": cloud
@@ -265,7 +265,7 @@ def _graph_of(header: Record, arrays: Mapping[str, Array]) -> Graph:
     n = len(arrays["weights.indptr"]) - 1
     if n < 1:
         refuse("it has no points")
-    parts: dict[str, Any] = {
+    parts: Keywords = {
         "weights": csr_of("weights", arrays, n),
         "params": plain_params(decoded(header["params"])),
         "points": _points_of(header, arrays),

@@ -118,10 +118,7 @@ def knn_gaussian_graph(
     params = {"method": "knn", **options.record(), "n_neighbors": k, "scale": cost.scale}
     points = kept_points(X, checked, metric)
     graph = Graph(with_small_indices(weights.tocsr()), plain_params(params), points=points)
-    if k - include_self > 0:
-        _warn_of_underflow(graph, eps)
-    else:
-        _warn_of_loops_alone()
+    _warn_of_isolated(graph, eps, loops_alone=k == include_self)
     return graph
 
 
@@ -187,7 +184,7 @@ def gaussian_graph(
     params = {"method": "gaussian", **options.record(), "max_error": error, "scale": cost.scale}
     points = kept_points(X, checked, metric)
     graph = Graph(weights, plain_params(params), points=points)
-    _warn_of_underflow(graph, eps)
+    _warn_of_isolated(graph, eps)
     return graph
 
 
@@ -221,24 +218,21 @@ def warn_of_duplicates(costs: FloatArray) -> None:
         )
 
 
-def _warn_of_loops_alone() -> None:
-    warnings.warn(
-        "With `n_neighbors`=1 and `include_self=True` every point is its own and only neighbor: "
-        "the graph has no edges. Raise `n_neighbors`.",
-        DisconnectedWarning,
-        stacklevel=3,
-    )
-
-
-def _warn_of_underflow(graph: Graph, eps: float | None) -> None:
+def _warn_of_isolated(graph: Graph, eps: float | None, *, loops_alone: bool = False) -> None:
     isolated = int(np.count_nonzero(graph.degrees == 0))
-    if isolated and eps is not None:
-        warnings.warn(
-            f"{isolated} point(s) have no neighbor left, because all their weights exp(-c/eps) "
-            f"underflow to zero at `eps`={eps}. Raise `eps`.",
-            DisconnectedWarning,
-            stacklevel=3,
+    if loops_alone:
+        msg = (
+            "With `n_neighbors`=1 and `include_self=True` every point is its own and only neighbor:"
+            " the graph has no edges. Raise `n_neighbors`."
         )
+    elif isolated and eps is not None:
+        msg = (
+            f"{isolated} point(s) have no neighbor left, because all their weights exp(-c/eps) "
+            f"underflow to zero at `eps`={eps}. Raise `eps`."
+        )
+    else:
+        return
+    warnings.warn(msg, DisconnectedWarning, stacklevel=3)
 
 
 def knn_gaussian_rows(

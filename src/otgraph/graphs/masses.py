@@ -29,7 +29,7 @@ def balanced_mass(groups: ArrayLike | PointsLike, strength: float = 1.0) -> Floa
     groups
         One label per point, of any kind: batches, types or clusters. Or points, one per row: then
         identical rows are a group, and with ``collapse=True`` every distinct point counts once.
-        Missing values (None or NaN) are an error, because they are no group.
+        Missing values (None or NaN) are an error, because they do not form a group.
     strength
         1 gives all groups the same total mass, 0 all points; 0.5 is halfway between. Negative
         values favor large groups.

@@ -18,24 +18,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph.exceptions import invalid
-from otgraph.graphs._canonical import with_small_indices
+from otgraph.graphs._canonical import entry_rows, row_sums, with_small_indices
 from otgraph.graphs.copies import Copies
 from otgraph.graphs.distances import edge_distances
 from otgraph.graphs.graph import Graph, TransportGraph
 from otgraph.solvers.certificate import Certificate, Status
-from otgraph.solvers.verification import Verification
+from otgraph.solvers.verification import Verification, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike
 
-    from otgraph.typing import FloatArray, Keywords, LongArray, Metric, PointsLike, SparseMatrix
+    from otgraph.solvers.verification import Original
+    from otgraph.typing import FloatArray, Keywords, LongArray, SparseMatrix
 
 # From the strongest claim to none.
 STATUSES = (Status.EXACT, Status.EXACT_ON_CANDIDATES, Status.NOT_CONVERGED)
@@ -89,7 +90,7 @@ class MeanCertificate(Certificate):
     parts: tuple[Certificate, ...] = ()
     shares: tuple[float, ...] = ()
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Keywords:
         """The numbers as plain values, by name; those of the parts in a list."""
         values = super().record()
         return values | {"parts": [part.record() for part in self.parts]}
@@ -120,13 +121,9 @@ class MultiscaleGraph(Graph):
     Parameters
     ----------
     weights
-        The mean: CSR matrix, exactly symmetric, float64, sorted indices, no stored zeros.
-    params
-        What built the graph, a flat dictionary of plain values.
-    points
-        The points as they were given, needed by :meth:`extend`; None for precomputed costs.
-    edge_costs
-        Cost of every stored entry of ``weights``, in units of ``params["scale"]``.
+        The mean, in the form of :class:`otgraph.Graph`.
+    params, points, edge_costs
+        As in :class:`otgraph.Graph`.
     certificate
         What was proved about the parts.
     potentials
@@ -229,8 +226,7 @@ class MultiscaleGraph(Graph):
 
     @property
     def _ends(self) -> tuple[LongArray, LongArray]:
-        rows = np.repeat(np.arange(self.n), np.diff(self.weights.indptr))
-        return rows, self.weights.indices
+        return entry_rows(self.weights), self.weights.indices
 
     @cached_property
     def _costs(self) -> FloatArray:
@@ -247,14 +243,7 @@ class MeanEvidence:
 
     graph: MultiscaleGraph
 
-    def compared(
-        self,
-        certificate: Certificate,
-        X: PointsLike,
-        metric: Metric | None,
-        seed: int,
-        Y: PointsLike | None = None,
-    ) -> Verification:
+    def compared(self, certificate: Certificate, original: Original) -> Verification:
         """All parts compared with the points, and their mean with the weights."""
         graph, problems = self.graph, []
         total = np.zeros(graph.weights.nnz)
@@ -262,7 +251,7 @@ class MeanEvidence:
         rows, columns = graph._ends
         found = []
         for k, (eps, share) in enumerate(zip(graph.eps, graph.shares, strict=True)):
-            found.append(graph.part(k).certificate.verify(X, Y, metric=metric, random_state=seed))
+            found.append(verify(graph.part(k).certificate, original))
             problems += [f"eps {eps:.4g}: {problem}" for problem in found[-1].problems]
             total += share * graph._part_data(k)
             size = np.abs(graph.potentials[:, k])
@@ -343,8 +332,7 @@ def checked_shares(shares: ArrayLike | None, count: int) -> FloatArray:
 
 def _edge_costs(part: TransportGraph) -> FloatArray:
     if part.edge_costs is None:
-        msg = "must be quadratic graphs that keep the costs of their edges."
-        raise invalid("graphs", msg)
+        raise invalid("graphs", "must be quadratic graphs that keep the costs of their edges.")
     return part.edge_costs
 
 
@@ -377,11 +365,10 @@ def mean_certificate(
 
 
 def _marginal_error(weights: SparseMatrix, mass: FloatArray) -> float:
-    sums = np.asarray(weights.sum(axis=1)).ravel()
-    return float(np.max(np.abs(sums - mass) / mass))
+    return float(np.max(np.abs(row_sums(weights) - mass) / mass))
 
 
-def _params(widest: Keywords, certificates: Sequence[Certificate]) -> dict[str, Any]:
+def _params(widest: Keywords, certificates: Sequence[Certificate]) -> Keywords:
     """The parameters of the widest part, with a list of eps as text, because params are flat."""
     shown = ", ".join(repr(float(each.eps)) for each in certificates)
     shared = {name: value for name, value in widest.items() if name != "mean_degree"}

@@ -63,12 +63,8 @@ def multiscale_graph(
         Mean degrees of the plans, instead of `eps`. A single number is that of the widest plan;
         the others have half, a quarter and so on, down to about 4. The mean has hardly more
         edges than the widest plan. It is 15 if neither is given: plans of 15, 7.5 and 3.75.
-    mass
-        Wanted row sums, ones by default.
-    progress
-        Show progress bars.
-    n_jobs
-        Number of threads; -1 means all cores and None means 1. The result does not depend on it.
+    mass, progress, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`.
     **options
 
     Returns

@@ -42,7 +42,7 @@ DEFAULT_MEAN_DEGREE = 15
 # Used for `min_degree` if the library chooses `eps`, at most half the mean degree: enough for
 # methods that need a few neighbors, and few enough that the degree can still adapt.
 DEFAULT_MIN_DEGREE = 4
-# Keywords that mean something within one cloud, and nothing between two.
+# Keywords that are used within one cloud only, not between two.
 WITHIN_ONE_CLOUD = (
     "self_loops", "collapse", "min_degree", "connect", "outlier_cost", "n_candidates"
 )  # fmt: skip
@@ -86,7 +86,7 @@ class QuadraticOptions(CostOptions):
     )
     outlier_cost: OutlierCost = option(
         None,
-        "Let outliers drop out: no edge costs more; auto chooses it.",
+        "Largest cost of an edge, beyond which points drop out; auto chooses it.",
         optional(or_word(positive, AUTO)),
         unset="no point drops out",
     )
@@ -156,9 +156,13 @@ class KNNGaussianOptions(CostOptions):
     """Keywords of :func:`otgraph.knn_gaussian_graph`."""
 
     n_neighbors: int = option(15, "Neighbors that every point has at least.", count())
-    eps: float | None = option(None, "Scale of the weights; none: equal.", optional(positive))
+    eps: float | None = option(
+        None, "Scale of the weights; none: equal weights.", optional(positive)
+    )
     include_self: bool = option(False, "A point is its own first neighbor.", flag)
-    symmetrize: Symmetrize = option("union", "Edges found from one side.", one_of(Symmetrize))
+    symmetrize: Symmetrize = option(
+        "union", "Weight of edges found from one side only.", one_of(Symmetrize)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,12 +50,8 @@ def eps_path(
         Points, one per row, or costs with ``metric="precomputed"``.
     eps
         Values in any order.
-    mass
-        Wanted row sums, ones by default.
-    progress
-        Show progress bars.
-    n_jobs
-        Number of threads; -1 means all cores and None means 1. The result does not depend on it.
+    mass, progress, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`.
     **options
 
     Returns

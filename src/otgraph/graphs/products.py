@@ -6,7 +6,7 @@ any number of threads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,7 @@ FEWEST_ENTRIES = 1 << 20
 BLOCK_ROWS = 4096  # rows that a thread takes at once
 
 
-def threaded(matrix: SparseMatrix) -> Any:
+def threaded(matrix: SparseMatrix) -> SparseMatrix | Threaded:
     """The matrix, with products on all cores if it is large."""
     return Threaded(matrix) if matrix.nnz >= FEWEST_ENTRIES else matrix
 
@@ -46,7 +46,7 @@ class Threaded:
         self._workers.run(lambda block: multiply(*source, *block, out), self._blocks)
         return out
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> SparseMatrix | Threaded:
         return threaded(self._matrix[key].tocsr())
 
     def diagonal(self) -> FloatArray:

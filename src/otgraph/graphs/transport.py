@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from otgraph.costs import Cost
-    from otgraph.graphs.graph import BaseGraph
+    from otgraph.graphs.base import BaseGraph
     from otgraph.graphs.options import QuadraticOptions
     from otgraph.typing import (
         BoolArray,
@@ -127,7 +127,7 @@ class TransportProblem:
 
     def _masses(self, X: Any, mass: Any) -> FloatArray:
         """Masses of all points, checked."""
-        # A point that may hold mass back can be as heavy as it likes, like one with a self-loop.
+        # A point that may hold mass back, or has a self-loop, can have any mass.
         keeps = self.options.self_loops or self.options.outlier_cost is not None
         return check_mass(mass, X.shape[0], self_loops=keeps)
 
@@ -303,6 +303,7 @@ class TransportProblem:
     def params_of(self, solution: Solution, params: Keywords) -> Keywords:
         """The options and results that a graph records."""
         used = {True: "exact", False: "approximate", None: "auto"}[self.cost.exact]
+        price = solution.certificate.outlier_cost
         if solution.certificate.status == Status.EXACT:
             used = "exact"  # the search may have been widened for minimum flows
         return {
@@ -314,7 +315,7 @@ class TransportProblem:
             # The masses or the allowed pairs may leave no room for the default.
             "min_degree": min(self.wish.min_degree, int(np.min(solution.plan.degrees))),
             "connect": self.wish.connect,
-            "outlier_cost": _finite_or_none(solution.certificate.outlier_cost),
+            "outlier_cost": price if price < np.inf else None,
             **params,
         }
 
@@ -430,10 +431,6 @@ def _after(effort: Effort, solution: Solution) -> Solution:
         history=tuple(effort.history),
     )
     return replace(solution, certificate=certificate)
-
-
-def _finite_or_none(value: float) -> float | None:
-    return value if value < np.inf else None
 
 
 def report_duplicates(graph: HasComponents, elsewhere: BoolArray) -> None:

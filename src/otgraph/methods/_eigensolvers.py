@@ -13,7 +13,7 @@ One of three methods is chosen by the size and the shape of the graph:
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -25,7 +25,7 @@ from otgraph.graphs.products import threaded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.typing import FloatArray, SparseMatrix
+    from otgraph.typing import FloatArray, Keywords, SparseMatrix
 
 # Up to this many points LAPACK is faster than Lanczos, and it needs no start vector.
 DENSE_LIMIT = 500
@@ -97,7 +97,7 @@ def _lanczos(
         return np.asarray(y - (float(known @ y) + (DEFLATION - 1.0) * overlap) * known)
 
     requested = min(max(k, MIN_REQUESTED), n - 2)
-    options: dict[str, Any] = {
+    options: Keywords = {
         "which": "LA",
         "v0": np.random.default_rng(START_SEED).standard_normal(n),
         "ncv": min(n - 1, max(LANCZOS_VECTORS, LANCZOS_PER_EIGENVECTOR * requested)),

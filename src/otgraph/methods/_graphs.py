@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from otgraph._validation import check_csr, check_finite
 from otgraph.exceptions import invalid
 from otgraph.graphs import Graph
+from otgraph.graphs._canonical import row_sums
 from otgraph.graphs.products import threaded
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def check_rows(rows: PointsLike, n: int) -> SparseMatrix:
 def transition_rows(rows: PointsLike, n: int) -> tuple[SparseMatrix, BoolArray]:
     """Rows of new points scaled to sum to one, and a mask of rows without any weight."""
     csr = check_rows(rows, n)
-    sums = np.asarray(csr.sum(axis=1), dtype=np.float64).ravel()
+    sums = row_sums(csr)
     empty = sums == 0.0
     csr.data /= np.repeat(np.where(empty, 1.0, sums), np.diff(csr.indptr))
     return csr, empty
@@ -103,7 +104,7 @@ def spreading_matrix(graph: Graph | ProductGraph, mu: float) -> SquareOperator:
     P = graph.transition()
     M = (P + P.T).tocsr()
     del P
-    diagonal = sp.diags(np.asarray(M.sum(axis=1)).ravel() + mu, format="csr")
+    diagonal = sp.diags(row_sums(M) + mu, format="csr")
     matrix: SquareOperator = threaded((diagonal - M).tocsr())
     return matrix
 

@@ -32,6 +32,7 @@ from otgraph._parallel import in_own_thread
 from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
 from otgraph.graphs import Graph
+from otgraph.graphs._canonical import row_sums
 from otgraph.methods._graphs import as_graph
 from otgraph.methods.spectral import components_of, walk_modes
 from otgraph.methods.spreading import spread_labels
@@ -113,10 +114,8 @@ def cluster(
         look at :func:`otgraph.plots.plot_eigenvalues` before you rely on it.
     max_clusters
         Largest number that None may give.
-    tol
-        Accuracy of the eigenvectors.
-    max_restarts
-        Limit of restarts of the eigenvalue solver.
+    tol, max_restarts
+        As in :func:`otgraph.eigenmaps`.
     random_state
         Seed of k-means, which takes the best of ten starts. Clear groups do not depend on it.
 
@@ -225,7 +224,7 @@ def _leading_modes(graph: Graph, wanted: int, most: int, tol: float, max_restart
             slow = walk_modes(W, asked, tol, max_restarts)
             missing += asked - len(slow.values)
             values, vectors = np.r_[values, slow.values], np.c_[vectors, slow.vectors]
-        weight = np.asarray(W.sum(axis=1)).ravel() if len(members) > 1 else np.ones(1)
+        weight = row_sums(W) if len(members) > 1 else np.ones(1)
         squares = weight[:, None] / weight.sum() * vectors**2
         shares = 1.0 / (squares**2).sum(axis=0) / graph.n
         found += [

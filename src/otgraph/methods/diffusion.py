@@ -126,7 +126,7 @@ def diffusion_time(
     max_columns: int = MAX_COLUMNS,
     random_state: RandomState = 0,
 ) -> int:
-    """Number of steps after which denoising hardly changes the features any more.
+    """Number of steps after which further denoising hardly changes the features.
 
     The change from one step to the next is measured as MAGIC does, by the Procrustes disparity:
     the squared distance of the two clouds, each centered and scaled to norm one, after the best
@@ -134,10 +134,8 @@ def diffusion_time(
 
     Parameters
     ----------
-    graph
-        A graph, or any symmetric sparse matrix.
-    X
-        Features, one row per point, dense or sparse.
+    graph, X
+        As in :func:`otgraph.denoise`.
     columns
         Features to look at: numbers, a mask or a slice. All by default.
     threshold

@@ -13,6 +13,7 @@ from otgraph._blas import single_threaded_blas
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
 from otgraph.graphs import Graph
+from otgraph.graphs._canonical import row_sums
 from otgraph.graphs.geometry import KEPT, corrected, wants_correction
 from otgraph.methods._eigensolvers import Eigenpairs, leading_eigenpairs
 from otgraph.methods._graphs import as_graph, check_rows, transition_rows
@@ -217,7 +218,7 @@ def components_of(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]
 
 def walk_modes(W: SparseMatrix, k: int, tol: float, max_restarts: int) -> Eigenpairs:
     """The k leading non-trivial eigenpairs of the random walk on a connected graph."""
-    mass = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+    mass = row_sums(W)
     root = np.sqrt(mass)
     inverse = 1.0 / root
     scaled = W.data * np.repeat(inverse, np.diff(W.indptr))
@@ -259,7 +260,7 @@ def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
 
 def _warn_of_few_points(graph: Graph) -> None:
     """Warn if a few points stand for nearly all of the volume."""
-    volume = np.asarray(graph.weights.sum(axis=1)).ravel()
+    volume = row_sums(graph.weights)
     counted = float(volume.sum() ** 2 / np.square(volume).sum())  # n if all are equal
     if counted < FEWEST_COUNTED * graph.n:
         msg = (

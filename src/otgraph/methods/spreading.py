@@ -28,6 +28,7 @@ from otgraph._blas import single_threaded_blas
 from otgraph._labels import decode_labels, encode_labels
 from otgraph._validation import check_count, check_positive
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning
+from otgraph.graphs._canonical import entry_rows
 from otgraph.methods._block_cg import Stop, solve_columns
 from otgraph.methods._graphs import as_product_graph, spreading_matrix, transition_rows
 
@@ -107,7 +108,7 @@ class LabelSpread:
             Weights of the new points, one column for each point of the graph.
         """
         P, _ = transition_rows(rows, len(self.probabilities))
-        row_of = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
+        row_of = entry_rows(P)
         mass = self.log_mass[P.indices]
         strongest = np.full(P.shape[0], -np.inf)
         np.maximum.at(strongest, row_of, mass)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from otgraph._optional import require
 from otgraph._text import printable
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.graphs.path import EpsPath
 from otgraph.plots._legends import make_plain
@@ -41,7 +41,7 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] | None = CURVES) -> A
 
 
 def finish(
-    ax: Axes, *, title: str | None = None, entries: int = 0, where: str = "best", **settings: Any
+    ax: Axes, *, title: str | None = None, entries: int = 0, where: str = "best", **settings: object
 ) -> Axes:
     """Set labels and other properties, add a legend, and hide the frame; returns the axes.
 
@@ -85,8 +85,8 @@ def by_name(shown: Shown, names: Sequence[str] | None) -> list[tuple[str, Item]]
         raise ValueError(msg)
     if names is not None:
         if isinstance(names, str) or len(names) != len(items):
-            msg = f"`names` must be a list of {len(items)} names, one per graph, got {names!r}."
-            raise argument_error(ValueError, "names", msg)
+            msg = f"must be a list of {len(items)} names, one per graph, got {names!r}."
+            raise invalid("names", msg)
         keys = [printable(name) for name in names]
     return list(zip(keys, items, strict=True))
 

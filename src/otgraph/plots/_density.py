@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IndexArray
 
 POINTS_PER_INCH = 72.0
-# Share of the area where points lie that they may cover: more hides what is beneath them, less
-# leaves colors too small to be seen.
+# Points cover this share of the area where they lie. More would hide the lines beneath them, and
+# with less their colors could not be seen.
 COVERED_BY_POINTS = 0.3
-# Share of the whole picture that they cover at least: where all are in a few places, the places
-# must be seen.
+# Least share of the picture that points cover: if all lie in a few places, these must be visible.
 LEAST_COVERED = 0.04
 POINT_AREA_RANGE = (0.3, 24.0)  # in square points (1/72 inch)
 POINTS_PER_CELL = 4.0  # of the grid that measures where points lie

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from otgraph._optional import require
+from otgraph.plots._density import POINTS_PER_INCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +22,6 @@ SMALL = "small"  # size of the letters of more entries
 MOST_COLUMNS = 5
 MOST_ENTRIES = 100  # others are counted
 LONGEST = 32  # characters of a name; the rest is left out
-POINTS_PER_INCH = 72.0
 HALO = 2.5  # width of the white line around names on the data, in points
 
 

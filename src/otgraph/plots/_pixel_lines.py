@@ -13,6 +13,7 @@ from matplotlib.artist import Artist, allow_rasterization
 from matplotlib.colors import to_rgb
 
 from otgraph._kernels.lines import add_lines
+from otgraph.plots._density import POINTS_PER_INCH
 
 if TYPE_CHECKING:
     from matplotlib.backend_bases import RendererBase
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from otgraph.typing import FloatArray, IndexArray
 
-POINTS_PER_INCH = 72.0
 MOST_OPAQUE = 1.0 - 1e-9  # keeps the logarithm of 1 - opacity finite
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from otgraph._optional import require
 from otgraph._text import UNKNOWN_LABEL, is_unknown, printable
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import argument_error, invalid
 from otgraph.plots._legends import names_beside, names_on_data, set_plain
 from otgraph.plots.layouts import as_graph
 from otgraph.plots.palette import GROUPS as GROUPS
@@ -59,8 +59,7 @@ class PointColors:
         the legend: it was made for these axes alone.
         """
         if where not in (True, False, "right", "on data"):
-            msg = f"`legend` must be True, False, 'right' or 'on data', got {where!r}."
-            raise argument_error(ValueError, "legend", msg)
+            raise invalid("legend", f"must be True, False, 'right' or 'on data', got {where!r}.")
         if not where:
             return
         if self.groups and where == "on data" and positions is not None:
@@ -119,8 +118,8 @@ def _point_colors(
 ) -> PointColors:
     if labels is not None:
         if color is not None:
-            msg = "`labels` and `color` both set the colors of the points: pass one of them."
-            raise argument_error(ValueError, "labels", msg)
+            msg = "and `color` both set the colors of the points: pass one of them."
+            raise invalid("labels", msg)
         return group_colors(one_per_point(labels, "labels", n))
     if isinstance(color, PointColors):
         return color  # chosen elsewhere, such as scanpy's colors of cell types
@@ -234,6 +233,6 @@ def one_per_point(values: ArrayLike, name: str, n: int) -> NDArray[np.generic]:
     """Check an array of one value per point."""
     array = np.asarray(values)
     if array.shape != (n,):
-        msg = f"`{name}` must hold one value per point, shape ({n},), got shape {array.shape}."
-        raise argument_error(ValueError, name, msg)
+        msg = f"must hold one value per point, shape ({n},), got shape {array.shape}."
+        raise invalid(name, msg)
     return array

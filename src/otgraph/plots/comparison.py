@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph._optional import require
 from otgraph._text import listed
 from otgraph._validation import check_count
-from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.exceptions import DisconnectedWarning, invalid
 from otgraph.graphs.constructions import CONSTRUCTIONS
 from otgraph.methods import perplexity
 from otgraph.plots._legends import set_plain
@@ -44,7 +44,7 @@ def compare_graphs(
     X: PointsLike | Mapping[str, GraphLike],
     methods: Sequence[str] = tuple(CONSTRUCTIONS),
     *,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
+    options: Mapping[str, Mapping[str, object]] | None = None,
     coordinates: ArrayLike | None = None,
     layout: str = "pca",
     labels: ArrayLike | None = None,
@@ -70,28 +70,17 @@ def compare_graphs(
         Names of constructions, as in ``method=``; all by default.
     options
         Keywords for some of the methods, such as ``{"knn": {"n_neighbors": 9}}``.
-    coordinates
-        Where to draw the points, ``(n, 2)``. By default the `layout`.
     layout
-        ``"pca"``, ``"force"``, ``"spectral"`` or ``"umap"``, of the first graph; see
-        :func:`otgraph.plots.layout`.
-    labels
-        Group of each point, to color by; -1 and missing ones are gray.
-    color
-        One number or color per point, or ``"degree"``, ``"potential"`` or ``"component"`` of each
-        graph.
-    color_label
-        What the color bar or the legend says.
-    cmap
-        Color map for numbers.
+        As in :func:`otgraph.plots.draw_graph`, of the first graph.
+    coordinates, labels, color, color_label, cmap, point_size, edge_width, edge_color, \
+edge_strength, zoom, zoom_bounds
+        As in :func:`otgraph.plots.draw_graph`.
     columns
         Most pictures beside each other.
     ax
         Axes to draw in, one for each graph; a new figure by default.
     legend
         Show a legend of the groups, or a color bar, beside the last picture.
-    point_size, edge_width, edge_color, edge_strength, zoom, zoom_bounds
-        As in :func:`otgraph.plots.draw_graph`.
 
     Returns
     -------
@@ -128,23 +117,20 @@ def compare_graphs(
 def _graphs(
     X: PointsLike | Mapping[str, GraphLike],
     methods: Sequence[str],
-    options: Mapping[str, Mapping[str, Any]],
+    options: Mapping[str, Mapping[str, object]],
 ) -> dict[str, Graph]:
     if isinstance(X, Mapping):
         if options or tuple(methods) != tuple(CONSTRUCTIONS):
-            msg = "`methods` and `options` are for points; finished graphs have theirs."
-            raise argument_error(ValueError, "methods", msg)
+            raise invalid("methods", "and `options` are for points; finished graphs have theirs.")
         graphs = {str(name): as_graph(graph, "X") for name, graph in X.items()}
         sizes = {graph.n for graph in graphs.values()}
         if len(sizes) != 1:
-            msg = f"`X` must hold graphs of the same points, got {sorted(sizes)} points."
-            raise argument_error(ValueError, "X", msg)
+            raise invalid("X", f"must hold graphs of the same points, got {sorted(sizes)} points.")
         return graphs
     methods = [methods] if isinstance(methods, str) else list(methods)
     unknown = [name for name in (*methods, *options) if name not in CONSTRUCTIONS]
     if unknown or not methods:
-        msg = f"`methods` must be some of {listed(CONSTRUCTIONS)}, got {listed(unknown)}."
-        raise argument_error(ValueError, "methods", msg)
+        raise invalid("methods", f"must be some of {listed(CONSTRUCTIONS)}, got {listed(unknown)}.")
     with warnings.catch_warnings():  # the pictures show the components
         warnings.simplefilter("ignore", DisconnectedWarning)
         return {
@@ -158,8 +144,7 @@ def _axes(ax: Sequence[Axes] | ObjectArray | None, n: int, columns: int) -> Obje
     if ax is not None:
         axes = np.asarray(ax, dtype=object).ravel()
         if len(axes) != n:
-            msg = f"`ax` must hold {n} axes, one for each graph, got {len(axes)}."
-            raise argument_error(ValueError, "ax", msg)
+            raise invalid("ax", f"must hold {n} axes, one for each graph, got {len(axes)}.")
         return axes
     columns = min(columns, n)
     rows = -(-n // columns)

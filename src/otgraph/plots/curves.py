@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._optional import require
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.choice import CLEAR, EpsChoice
-from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.path import EpsPath
 from otgraph.methods import Clustering, perplexity
 from otgraph.plots._axes import EPS_AXIS, by_name, finish, new_axes
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from otgraph.graphs.graph import Graph
+    from otgraph.graphs.graph import Graph, TransportGraph
     from otgraph.plots._axes import Shown
     from otgraph.typing import FloatArray
 
@@ -43,9 +42,8 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     """Axes with degree, perplexity and number of components against ``eps``.
 
     All three are counts on one logarithmic axis. The band holds the degrees of nine points in ten.
-    Perplexity is the effective number of neighbors: exp of the mean entropy of a row. It equals
-    the degree if all weights of a row are equal, and is smaller otherwise. A cross marks graphs
-    that did not converge.
+    :func:`otgraph.methods.perplexity` is the effective number of neighbors: the mean degree if all
+    weights of a row are equal, and less otherwise. A cross marks graphs that did not converge.
 
     Parameters
     ----------
@@ -63,7 +61,7 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     'regularization ε'
     """
     graphs = _in_order_of_eps(path)
-    eps = np.array([graph.params["eps"] for graph in graphs], dtype=np.float64)
+    eps = np.array([graph.eps for graph in graphs])
     ax = new_axes(ax)
     low, high = np.transpose([np.quantile(graph.degrees, DEGREE_QUANTILES) for graph in graphs])
     ax.fill_between(eps, low, high, color=GROUPS[0], alpha=BAND_OPACITY["degrees"], linewidth=0)
@@ -84,21 +82,19 @@ def plot_path(path: EpsPath, *, ax: Axes | None = None, title: str | None = None
     )  # fmt: skip
 
 
-def _in_order_of_eps(path: object) -> list[Graph]:
+def _in_order_of_eps(path: object) -> list[TransportGraph]:
     if not isinstance(path, EpsPath) or not len(path):
         came = "an empty one" if isinstance(path, EpsPath) else f"{type(path).__name__}"
-        msg = f"`path` must be a path of graphs, as `otgraph.eps_path` returns, got {came}."
-        raise argument_error(TypeError, "path", msg)
-    return sorted(path, key=lambda graph: float(graph.params["eps"] or 0.0))
+        msg = f"must be a path of graphs, as `otgraph.eps_path` returns, got {came}."
+        raise invalid("path", msg, TypeError)
+    return sorted(path, key=lambda graph: graph.eps)
 
 
-def _mark_failures(ax: Axes, graphs: list[Graph], eps: FloatArray, height: list[float]) -> None:
-    failed = np.array(
-        [
-            isinstance(graph, TransportGraph) and graph.certificate.status == Status.NOT_CONVERGED
-            for graph in graphs
-        ]
-    )
+def _mark_failures(
+    ax: Axes, graphs: list[TransportGraph], eps: FloatArray, height: list[float]
+) -> None:
+    statuses = [graph.certificate.status for graph in graphs]
+    failed = np.array([status == Status.NOT_CONVERGED for status in statuses])
     if failed.any():
         ax.plot(
             eps[failed], np.array(height)[failed],
@@ -133,14 +129,8 @@ def plot_choice(
     ax = new_axes(ax)
     grid, scores, spread = choice.grid, choice.scores, CLEAR * choice.standard_errors
     color = GROUPS[0]
-    ax.fill_between(
-        grid,
-        scores - spread,
-        scores + spread,
-        color=color,
-        alpha=BAND_OPACITY["errors"],
-        linewidth=0,
-    )
+    low, high, opacity = scores - spread, scores + spread, BAND_OPACITY["errors"]
+    ax.fill_between(grid, low, high, color=color, alpha=opacity, linewidth=0)
     ax.axhline(scores.min(), color=INK, linewidth=0.6, alpha=0.5)
     ax.plot(grid, scores, color=color, marker="o", markersize=4, label=choice.kind)
     ax.axvline(choice.eps, color=GROUPS[2], linestyle="--", linewidth=1.2, label="chosen")
@@ -169,10 +159,10 @@ def _as_choice(choice: EpsChoice | Graph) -> EpsChoice:
     params = getattr(choice, "params", None)
     if params is None:
         msg = (
-            "`choice` must come from `otgraph.choose_eps`, or be a graph built with eps='auto', "
-            f"got {type(choice).__name__}."
+            "must come from `otgraph.choose_eps`, or be a graph built with eps='auto', got "
+            f"{type(choice).__name__}."
         )
-        raise argument_error(TypeError, "choice", msg)
+        raise invalid("choice", msg, TypeError)
     return EpsChoice.from_params(params)
 
 
@@ -215,7 +205,9 @@ def plot_convergence(
         )  # fmt: skip
         if certificate.status == Status.NOT_CONVERGED:
             ax.plot(steps[-1:], errors[-1:], "x", color=color, markersize=10, markeredgewidth=2)
-    for tol in sorted({tol for _, item, _ in named if (tol := _tolerance(item))}):
+    # Certificates do not know the tolerance, graphs do.
+    tolerances = {getattr(item, "params", {}).get("tol") for _, item, _ in named}
+    for tol in sorted(filter(None, tolerances)):
         ax.axhline(tol, color=INK, linewidth=0.8)
         ax.annotate(
             f"tolerance {tol:.0e}", (0.0, tol), (3, 2), color=INK, fontsize="small",
@@ -232,10 +224,10 @@ def _certificate(item: object, name: str) -> Certificate:
     certificate = item if isinstance(item, Certificate) else getattr(item, "certificate", None)
     if certificate is None:
         msg = (
-            f"`graphs` must be optimal transport graphs or their certificates; {name!r} "
+            f"must be optimal transport graphs or their certificates; {name!r} "
             f"({type(item).__name__}) has none. Kernels are computed without iteration."
         )
-        raise argument_error(TypeError, "graphs", msg)
+        raise invalid("graphs", msg, TypeError)
     if not certificate.history:
         msg = f"The certificate of {name!r} holds no history: an older version made it."
         raise ValueError(msg)
@@ -255,11 +247,6 @@ def _curve(certificate: Certificate) -> tuple[FloatArray, FloatArray]:
         errors += round_errors
         done += len(round_errors) - 1
     return np.array(steps), np.maximum(np.array(errors), SMALLEST)
-
-
-def _tolerance(item: object) -> float | None:
-    """The tolerance that a graph was built with; certificates do not know theirs."""
-    return getattr(item, "params", {}).get("tol")
 
 
 def plot_eigenvalues(
@@ -285,10 +272,8 @@ def plot_eigenvalues(
     >>> ax = otgraph.plots.plot_eigenvalues(found)
     """
     if not isinstance(clustering, Clustering):
-        msg = (
-            f"`clustering` must be a result of `otgraph.cluster`, got {type(clustering).__name__}."
-        )
-        raise argument_error(TypeError, "clustering", msg)
+        msg = f"must be a result of `otgraph.cluster`, got {type(clustering).__name__}."
+        raise invalid("clustering", msg, TypeError)
     ax = new_axes(ax)
     k = clustering.n_clusters
     heights = np.sqrt(np.clip(1.0 - clustering.eigenvalues, 0.0, None))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.plots._axes import enlarged, finish, new_axes
 from otgraph.plots._density import point_area, scale_of
 from otgraph.plots.colors import point_colors
@@ -171,14 +171,13 @@ def _checked_coordinates(embedding: Embedding | ArrayLike, components: Sequence[
     coordinates = np.asarray(getattr(embedding, "coordinates", embedding), dtype=np.float64)
     if coordinates.ndim != 2 or coordinates.shape[1] < 2:
         msg = (
-            "`embedding` must have a row per point and at least two columns, got shape "
-            f"{coordinates.shape}. For one coordinate use a histogram."
+            f"must have a row per point and at least two columns, got shape {coordinates.shape}. "
+            "For one coordinate use a histogram."
         )
-        raise argument_error(ValueError, "embedding", msg)
+        raise invalid("embedding", msg)
     k = coordinates.shape[1]
     if len(components) != 2 or not all(0 <= c < k for c in components):
-        msg = f"`components` must be two columns among 0..{k - 1}, got {components!r}."
-        raise argument_error(ValueError, "components", msg)
+        raise invalid("components", f"must be two columns among 0..{k - 1}, got {components!r}.")
     return coordinates[:, list(components)]
 
 

@@ -132,23 +132,33 @@ def draw_graph(
 
     def draw(ax: Axes, edges: Edges) -> None:
         draw_lines(ax, positions, edges, edge_color, edge_width)
-        ax.scatter(
-            positions[:, 0], positions[:, 1], s=area, c=colors.rgba, linewidths=RIM * area**0.5,
-            edgecolors="white", rasterized=n > MAX_VECTOR_EDGES, zorder=2,
-        )  # fmt: skip
-        ax.set(xticks=[], yticks=[])
+        draw_points(ax, positions, area, colors.rgba)
 
     draw(ax, edges)
-    ax.spines[:].set_visible(False)
-    ax.set_aspect("equal")
-    if title is not None:
-        ax.set_title(title)
+    hide_frame(ax, title)
     colors.explain(ax, legend, positions=positions, widen=own_figure)
     if zoom is not None:
         inset = enlarged(ax, zoom, zoom_bounds)
         draw(inset, _edges_meeting(positions, edges, zoom))
         inset.set(xlim=zoom[:2], ylim=zoom[2:])
     return ax
+
+
+def draw_points(ax: Axes, positions: FloatArray, area: float, color: FloatArray | str) -> None:
+    """Points with a white rim, above the lines."""
+    ax.scatter(
+        positions[:, 0], positions[:, 1], s=area, c=color, linewidths=RIM * area**0.5,
+        edgecolors="white", rasterized=len(positions) > MAX_VECTOR_EDGES, zorder=2,
+    )  # fmt: skip
+    ax.set(xticks=[], yticks=[])
+
+
+def hide_frame(ax: Axes, title: str | None) -> None:
+    """Equal scales without a frame, because coordinates mean nothing here; and the title."""
+    ax.spines[:].set_visible(False)
+    ax.set_aspect("equal")
+    if title is not None:
+        ax.set_title(title)
 
 
 class DrawKeywords(TypedDict, total=False):

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_choice, check_seed
-from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.exceptions import DisconnectedWarning, invalid
+from otgraph.graphs._canonical import row_sums
 from otgraph.graphs.graph import Graph
 from otgraph.methods import eigenmaps
 from otgraph.plots._forces import balanced
@@ -91,19 +92,17 @@ def positions_of(
     n = checked_weights(graph).shape[0]
     positions = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
     if positions.shape != (n, 2):
-        msg = f"`coordinates` must have shape ({n}, 2), got {positions.shape}."
-        raise argument_error(ValueError, "coordinates", msg)
+        raise invalid("coordinates", f"must have shape ({n}, 2), got {positions.shape}.")
     finite = np.isfinite(positions).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
-        msg = f"`coordinates` must be finite, got {positions[row]} in row {row}."
-        raise argument_error(ValueError, "coordinates", msg)
+        raise invalid("coordinates", f"must be finite, got {positions[row]} in row {row}.")
     return positions
 
 
 def _umap(weights: SparseMatrix, start: FloatArray, seed: int) -> FloatArray:
     try:
-        with warnings.catch_warnings():  # about packages that umap does without
+        with warnings.catch_warnings():  # about optional packages of umap that are missing
             warnings.simplefilter("ignore")
             from umap import umap_
     except ModuleNotFoundError as error:
@@ -129,9 +128,9 @@ def _start(graph: GraphLike, weights: SparseMatrix, X: PointsLike | None, seed: 
     n = weights.shape[0]
     if X is None and getattr(graph, "points", None) is None:
         start = rng.normal(size=(n, 2))
-        row_sums = np.maximum(np.asarray(weights.sum(axis=1)).ravel(), np.finfo(float).tiny)
+        sums = np.maximum(row_sums(weights), np.finfo(float).tiny)
         for _ in range(SMOOTHING):
-            start = 0.5 * (start + (weights @ start) / row_sums[:, None])
+            start = 0.5 * (start + (weights @ start) / sums[:, None])
     else:
         start = principal_plane(points_of(graph, X))
     start = start - start.mean(axis=0)
@@ -154,10 +153,10 @@ def checked_weights(graph: object, name: str = "graph") -> SparseMatrix:
     shape = getattr(weights, "shape", ())
     if not sp.issparse(weights) or shape != shape[::-1]:
         msg = (
-            f"`{name}` must be a Graph or a square scipy sparse matrix, got "
-            f"{type(weights).__name__} of shape {shape}."
+            f"must be a Graph or a square scipy sparse matrix, got {type(weights).__name__} of "
+            f"shape {shape}."
         )
-        raise argument_error(TypeError, name, msg)
+        raise invalid(name, msg, TypeError)
     return weights
 
 
@@ -169,21 +168,18 @@ def as_graph(graph: object, name: str = "graph") -> Graph:
 def points_of(graph: GraphLike, X: PointsLike | None) -> Points:
     """The points of a graph, or those given."""
     n = checked_weights(graph).shape[0]
-    points: Points | None = getattr(graph, "points", None) if X is None else _array_of(X)
+    points: Points | None = getattr(graph, "points", None)
+    if X is not None:
+        points = X if sp.issparse(X) else np.asarray(X)
     if points is None:
         msg = (
-            "`graph` holds no points to draw. Pass `coordinates`, or the points as `X`, or a "
-            "`layout` that needs none, such as 'spectral'."
+            "holds no points to draw. Pass `coordinates`, or the points as `X`, or a `layout` "
+            "that needs none, such as 'spectral'."
         )
-        raise argument_error(ValueError, "graph", msg)
+        raise invalid("graph", msg)
     if points.shape[0] != n:
-        msg = f"`X` must hold the {n} points of the graph, got {points.shape[0]}."
-        raise argument_error(ValueError, "X", msg)
+        raise invalid("X", f"must hold the {n} points of the graph, got {points.shape[0]}.")
     return points
-
-
-def _array_of(points: PointsLike) -> Points:
-    return points if sp.issparse(points) else np.asarray(points)
 
 
 def principal_plane(points: Points) -> FloatArray:

@@ -8,17 +8,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._optional import require
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.mean import MultiscaleGraph
 from otgraph.plots._axes import new_axes
 from otgraph.plots._density import line_strength, point_area, scale_of
-from otgraph.plots.graph import MAX_VECTOR_EDGES, RIM, Edges, draw_lines
+from otgraph.plots.graph import Edges, draw_lines, draw_points, hide_frame
 from otgraph.plots.layouts import positions_of
 from otgraph.plots.palette import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.typing import ColorType
     from numpy.typing import ArrayLike
 
     from otgraph.methods import Embedding
@@ -46,30 +45,22 @@ def plot_scales(
 ) -> Axes:
     """Axes with the edges of a multiscale graph, colored by the ``eps`` at which they appear.
 
-    Dark edges are there at every scale: they hold clusters and curves together. Light edges appear
+    Dark edges exist at every scale: they hold clusters and curves together. Light edges appear
     only where ``eps`` is large, and reach over gaps.
 
     Parameters
     ----------
     graph
         A :class:`otgraph.MultiscaleGraph`.
-    coordinates
-        Where to draw the points, ``(n, 2)``. By default the `layout`.
-    X
-        The points, if the graph has none.
-    layout
+    coordinates, X, layout, point_size, ax, title
         As in :func:`otgraph.plots.draw_graph`.
     cmap
         Color map, from the smallest ``eps`` to the largest.
-    point_size
-        Area of a point in square points.
     edge_width
         Width of the lines of the smallest ``eps`` in points; others are thinner.
     legend
         List the values of ``eps`` beside the axes, with the mean degree that edges up to each of
         them give.
-    ax, title
-        Where to draw, a new figure by default, and the title of the axes.
 
     Returns
     -------
@@ -82,17 +73,17 @@ def plot_scales(
     >>> ax = otgraph.plots.plot_scales(otgraph.multiscale_graph(X, mean_degree=20))
     """
     if not isinstance(graph, MultiscaleGraph):
-        msg = f"`graph` must be a MultiscaleGraph, got {type(graph).__name__}."
-        raise argument_error(TypeError, "graph", msg)
+        raise invalid("graph", f"must be a MultiscaleGraph, got {type(graph).__name__}.", TypeError)
     positions = positions_of(graph, coordinates, X, kind=layout)
     ax = new_axes(ax, None)
     scale = scale_of(ax, positions)
     found = graph.weights.copy()
     found.data = graph.edge_eps
     upper = sp.triu(found, k=1, format="coo")
-    colors = _colors(cmap, graph.n_parts)
+    colormap = require("matplotlib", "plots").colormaps[cmap]
+    colors = colormap(np.linspace(FIRST_COLOR, LAST_COLOR, graph.n_parts))
     depth = np.linspace(STRONGEST, FAINTEST, graph.n_parts)
-    handles = []
+    line, handles = require("matplotlib.lines", "plots").Line2D, []
     for k in reversed(range(graph.n_parts)):
         here = upper.data == graph.eps[k]
         edges = Edges(upper.row[here], upper.col[here], np.ones(np.count_nonzero(here)))
@@ -102,26 +93,13 @@ def plot_scales(
         draw_lines(ax, positions, edges, colors[k], width)
         degree = 2.0 * np.count_nonzero(upper.data <= graph.eps[k]) / graph.n
         label = f"ε = {graph.eps[k]:.2g}  ({degree:.1f} neighbors)"
-        line = require("matplotlib.lines", "plots").Line2D
         handles.append(line([], [], color=colors[k], linewidth=2.0, label=label))
     area = point_area(positions, scale) if point_size is None else point_size
-    ax.scatter(
-        positions[:, 0], positions[:, 1], s=area, color=INK, linewidths=RIM * area**0.5,
-        edgecolors="white", rasterized=graph.n > MAX_VECTOR_EDGES, zorder=2,
-    )  # fmt: skip
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
-    ax.set_aspect("equal")
-    if title is not None:
-        ax.set_title(title)
+    draw_points(ax, positions, area, INK)
+    hide_frame(ax, title)
     if legend:
         ax.legend(
             handles=handles[::-1], loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False,
             title="appears at",
         )  # fmt: skip
     return ax
-
-
-def _colors(cmap: str, count: int) -> list[ColorType]:
-    colors = require("matplotlib", "plots").colormaps[cmap]
-    return [colors(each) for each in np.linspace(FIRST_COLOR, LAST_COLOR, count)]

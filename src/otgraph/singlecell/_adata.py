@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from otgraph._optional import require
 from otgraph._text import listed
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,13 +21,12 @@ def check_adata(adata: AnnData) -> None:
     anndata = require("anndata", "singlecell")
     if not isinstance(adata, anndata.AnnData):
         msg = (
-            f"`adata` must be an AnnData object, got {type(adata).__name__}. For arrays there is "
+            f"must be an AnnData object, got {type(adata).__name__}. For arrays there is "
             "otgraph.quadratic_ot_graph."
         )
-        raise argument_error(TypeError, "adata", msg)
+        raise invalid("adata", msg, TypeError)
     if adata.n_obs < MIN_CELLS:
-        msg = f"`adata` must hold at least {MIN_CELLS} cells, got {adata.n_obs}."
-        raise argument_error(ValueError, "adata", msg)
+        raise invalid("adata", f"must hold at least {MIN_CELLS} cells, got {adata.n_obs}.")
 
 
 def check_writable(adata: AnnData) -> None:
@@ -35,10 +34,9 @@ def check_writable(adata: AnnData) -> None:
     check_adata(adata)
     if adata.isbacked and adata.is_view:
         msg = (
-            "`adata` is a view of an object on disk, which cannot be written to; pass "
-            "`adata.to_memory()`."
+            "is a view of an object on disk, which cannot be written to; pass `adata.to_memory()`."
         )
-        raise argument_error(ValueError, "adata", msg)
+        raise invalid("adata", msg)
 
 
 def target(adata: AnnData, *, copy: bool) -> AnnData:
@@ -63,8 +61,8 @@ def check_key(key: str) -> None:
     else:
         possible = key not in ("", ".") and not {"/", "\0"} & set(key)
     if not possible:
-        msg = f"`key_added` must be a name without '/', as .h5ad files need it, got {key!r}."
-        raise argument_error(ValueError, "key_added", msg)
+        msg = f"must be a name without '/', as .h5ad files need it, got {key!r}."
+        raise invalid("key_added", msg)
 
 
 def keys_of(names: Iterable[object]) -> str:
@@ -76,6 +74,6 @@ def keys_of(names: Iterable[object]) -> str:
 def entry(slots: Mapping[str, Any], key: object, argument: str, what: str) -> Any:
     """A part of annotated data by its key; the error for a missing one lists those that exist."""
     if key not in slots:
-        msg = f"`{argument}` must be {what}, got {key!r}; there are: {keys_of(slots)}."
-        raise argument_error(KeyError, argument, msg)
+        msg = f"must be {what}, got {key!r}; there are: {keys_of(slots)}."
+        raise invalid(argument, msg, KeyError)
     return slots[str(key)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import Categorical, Index
 
-    from otgraph.typing import FloatArray, IndexArray, LongArray
+    from otgraph.typing import Array, FloatArray, IndexArray, LongArray
 
 Label: TypeAlias = str | float | bool | None
 
@@ -53,7 +53,7 @@ class CellLabels:
         return cls(codes, categories, bool(column.cat.ordered), colors)
 
     @property
-    def names(self) -> NDArray[Any]:
+    def names(self) -> Array:
         """Labels as an array that every file format can hold."""
         if self.categories.dtype.kind in "iufb":
             return np.asarray(self.categories)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph.graphs._canonical import with_small_indices
+from otgraph.graphs._canonical import entry_rows, with_small_indices
 from otgraph.graphs.distances import edge_distances
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def distances(graph: Graph, metric: Callable[..., float] | None = None) -> Spars
     if graph.points is None:
         hollow.data[:] = 1.0
         return with_small_indices(hollow.astype(np.float32))
-    rows = np.repeat(np.arange(graph.n), np.diff(graph.weights.indptr))
-    found = edge_distances(graph, metric)[rows != graph.weights.indices]
+    off_diagonal = entry_rows(graph.weights) != graph.weights.indices
+    found = edge_distances(graph, metric)[off_diagonal]
     hollow.data = np.maximum(found, SMALLEST_DISTANCE)
     return with_small_indices(hollow.astype(np.float32))
 

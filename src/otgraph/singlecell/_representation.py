@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from otgraph._optional import require
 from otgraph._validation import check_count, check_finite
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.singlecell._adata import entry
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def representation(
     name = f"adata.obsm[{use_rep!r}]"
     points = _in_memory(entry(adata.obsm, use_rep, "use_rep", "'X' or a key of `adata.obsm`"))
     if n_pcs is not None and not 0 < n_pcs <= points.shape[1]:
-        msg = f"`n_pcs` must lie in 1..{points.shape[1]}, the columns of `{name}`, got {n_pcs}."
-        raise argument_error(ValueError, "n_pcs", msg)
+        msg = f"must lie in 1..{points.shape[1]}, the columns of `{name}`, got {n_pcs}."
+        raise invalid("n_pcs", msg)
     return Representation(_finite(points[:, :n_pcs], name), use_rep, n_pcs)
 
 
@@ -90,10 +90,10 @@ def _compute_pca(adata: AnnData, n_pcs: int | None) -> None:
     scanpy = require("scanpy", "singlecell")
     if adata.isbacked:
         msg = (
-            "`adata` is on disk and has no principal components. Run `sc.pp.pca` before it goes "
-            "there, pass `use_rep`, or pass `adata.to_memory()`."
+            "is on disk and has no principal components. Run `sc.pp.pca` before it goes there, "
+            "pass `use_rep`, or pass `adata.to_memory()`."
         )
-        raise argument_error(ValueError, "adata", msg)
+        raise invalid("adata", msg)
     wanted = min(n_pcs or N_PCS, adata.n_obs - 1, adata.n_vars - 1)
     warnings.warn(
         f"`adata` has {adata.n_vars} genes and no 'X_pca'; computing {wanted} components with "
@@ -104,7 +104,7 @@ def _compute_pca(adata: AnnData, n_pcs: int | None) -> None:
     scanpy.pp.pca(adata, n_comps=wanted)
 
 
-def _in_memory(values: Any) -> Points:
+def _in_memory(values: Points) -> Points:
     if hasattr(values, "to_memory"):  # a sparse matrix on disk
         values = values.to_memory()
     if hasattr(values, "to_numpy"):  # a data frame

@@ -8,36 +8,36 @@ whole graph is read back, and new cells can be added to it.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from otgraph._validation import check_csr
 from otgraph.costs.metrics import is_metric_name
-from otgraph.exceptions import StaleGraphWarning, argument_error
+from otgraph.exceptions import StaleGraphWarning, argument_error, invalid
 from otgraph.graphs import Graph, MultiscaleGraph, TransportGraph
-from otgraph.graphs._canonical import plain_params
+from otgraph.graphs._canonical import plain_params, row_sums
 from otgraph.graphs._records import certificate_text, certificates_of_text
+from otgraph.graphs.base import wanted_sums
 from otgraph.graphs.constructions import CONSTRUCTIONS
-from otgraph.graphs.graph import wanted_sums
 from otgraph.graphs.mean import mean_certificate
 from otgraph.singlecell._adata import check_adata, check_key, check_writable, keys_of
 from otgraph.singlecell._matrices import connectivities, distances
 from otgraph.singlecell._representation import representation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from anndata import AnnData
 
     from otgraph.graphs._canonical import Param
-    from otgraph.typing import FloatArray, Points, SparseMatrix
+    from otgraph.typing import FloatArray, Keywords, Points, SparseMatrix
 
     Floors = SparseMatrix | tuple[SparseMatrix | None, ...] | None
 
 DEFAULT_KEY = "neighbors"
-# What stands of the certificate among the parameters, where users of scanpy look.
+# Fields of the certificate that are also in `params`, where users of scanpy look.
 OF_CERTIFICATE = (
     "status", "marginal_error", "duality_gap", "missing_pairs", "missing_pairs_bound",
     "missing_share", "n_floors", "floor_share",
@@ -58,8 +58,7 @@ class Keys(NamedTuple):
     def of(cls, key_added: str | None) -> Keys:
         """As scanpy names them; its readers expect no prefix for ``"neighbors"``."""
         if key_added == "" or not isinstance(key_added, str | None):
-            msg = f"`key_added` must be a name or None, got {key_added!r}."
-            raise argument_error(TypeError, "key_added", msg)
+            raise invalid("key_added", f"must be a name or None, got {key_added!r}.", TypeError)
         if key_added is None or key_added == DEFAULT_KEY:
             return cls(DEFAULT_KEY, *cls._fields[1:])
         return cls(key_added, *(f"{key_added}_{kind}" for kind in cls._fields[1:]))
@@ -138,8 +137,7 @@ def write_slots(
     keys = Keys.of(key_added)
     check_key(keys.uns)
     if graph.n != adata.n_obs:
-        msg = f"`graph` has {graph.n} points, but `adata` has {adata.n_obs} cells."
-        raise argument_error(ValueError, "graph", msg)
+        raise invalid("graph", f"has {graph.n} points, but `adata` has {adata.n_obs} cells.")
     params = _params(graph, use_rep, n_pcs)
     # Everything that can fail comes first, so `adata` is changed completely or not at all.
     slots = {
@@ -215,10 +213,10 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None, *, points: bool
             k for k, v in adata.uns.items() if hasattr(v, "keys") and "connectivities_key" in v
         ]
         msg = (
-            f"`adata` has no neighborhood graph {key!r}; it has {keys_of(graphs)}. "
-            "Run `otgraph.singlecell.pp.neighbors` first."
+            f"has no neighborhood graph {key!r}; it has {keys_of(graphs)}. Run "
+            "`otgraph.singlecell.pp.neighbors` first."
         )
-        raise argument_error(KeyError, "adata", msg)
+        raise invalid("adata", msg, KeyError)
     record = adata.uns[key]
     name = record.get("weights_key") or record.get("connectivities_key", "connectivities")
     if name not in adata.obsp:
@@ -240,15 +238,13 @@ def read_graph(adata: AnnData, neighbors_key: str | None = None, *, points: bool
     return _with_plans(adata, record, graph, np.array(potentials, dtype=np.float64))
 
 
-def _with_plans(
-    adata: AnnData, record: Mapping[str, Any], graph: Graph, columns: FloatArray
-) -> Graph:
+def _with_plans(adata: AnnData, record: Keywords, graph: Graph, columns: FloatArray) -> Graph:
     """The graph with its potentials and what was proved."""
     copies = None
     if record.get("has_copies"):
         columns, copies = columns[:, :-1], columns[:, -1].astype(np.int64)
     certificates, shares = certificates_of_text(str(record["certificate"]))
-    parts: dict[str, Any] = {
+    parts: Keywords = {
         "weights": graph.weights,
         "params": graph.params,
         "points": graph.points,
@@ -281,7 +277,7 @@ def _stacked(floors: Floors) -> SparseMatrix | None:
     return sp.hstack([empty if each is None else each for each in floors], format="csr")
 
 
-def _unstacked(stacked: Any, count: int) -> tuple[SparseMatrix | None, ...]:
+def _unstacked(stacked: SparseMatrix | None, count: int) -> tuple[SparseMatrix | None, ...]:
     if stacked is None:
         return (None,) * count
     n, csc = stacked.shape[0], sp.csc_matrix(stacked)
@@ -308,9 +304,8 @@ def _is_stale(
         return False
     mass = np.asarray(potentials[:, -2 if has_copies else -1])
     wanted = wanted_sums(mass, np.asarray(potentials[:, 0]), params)
-    sums = np.asarray(weights.sum(axis=1)).ravel()
     allowed = STALE_FACTOR * float(params.get("marginal_error") or 0.0) + STALE_ROUNDING
-    return bool(np.any(np.abs(sums - wanted) > allowed * mass))
+    return bool(np.any(np.abs(row_sums(weights) - wanted) > allowed * mass))
 
 
 def _stale_message(

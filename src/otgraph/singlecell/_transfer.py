@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
+from otgraph._labels import EncodedLabels
 from otgraph._validation import check_choice
 from otgraph.costs.metrics import is_metric_name
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import argument_error, invalid
 from otgraph.graphs.cross import transport_graph
 from otgraph.graphs.extension import metric_cost
 from otgraph.methods._graphs import transition_rows
@@ -78,10 +78,8 @@ def transfer(
         coordinates as the reference. By default that of the graph. Principal components are then
         computed from the genes, with ``adata_ref.varm["PCs"]``, because components that were
         computed on the new cells alone have other axes.
-    unknown
-        Further labels that mean "not known"; one or several.
-    neighbors_key
-        The ``key_added`` of ``pp.neighbors``.
+    unknown, neighbors_key
+        As in :func:`otgraph.singlecell.tl.spread_labels`.
     key_added
         Suffix of the labels, and name of the rows.
     copy
@@ -158,12 +156,7 @@ def _plan_rows(points: Points, graph: Graph) -> SparseMatrix:
 
 def _most_probable(P: SparseMatrix, labels: CellLabels) -> tuple[LongArray, FloatArray]:
     """Code and probability of the heaviest label in every row; -1 and nan if there is none."""
-    known = np.flatnonzero(labels.codes >= 0)
-    one_hot = sp.csr_matrix(
-        (np.ones(len(known)), (known, labels.codes[known])),
-        shape=(len(labels.codes), len(labels.categories)),
-    )
-    shares = (P @ one_hot).toarray()
+    shares = P @ EncodedLabels(labels.names, labels.codes).one_hot()
     total, codes = shares.sum(axis=1), shares.argmax(axis=1)
     codes[total == 0.0] = -1
     with np.errstate(invalid="ignore"):
@@ -182,10 +175,10 @@ def _new_points(
     recorded, n_pcs = graph.params.get("use_rep"), graph.params.get("n_pcs")
     if graph.points is None:
         msg = (
-            "`adata_ref` must hold a graph of `otgraph.singlecell.pp.neighbors` and the "
-            f"representation that it was built on ({recorded!r}); run it again."
+            "must hold a graph of `otgraph.singlecell.pp.neighbors` and the representation that "
+            f"it was built on ({recorded!r}); run it again."
         )
-        raise argument_error(ValueError, "adata_ref", msg)
+        raise invalid("adata_ref", msg)
     if use_rep is None and recorded == "X":
         return representation(_same_genes(adata_ref, adata_new), "X").points
     if use_rep is None and recorded == "X_pca":
@@ -202,10 +195,10 @@ def _check_distances(adata_ref: AnnData, graph: Graph, neighbors_key: str | None
     found = cost.listed(stored.row, stored.col)
     if not np.allclose(found, stored.data, rtol=DISTANCES_RTOL):
         msg = (
-            f"`adata_ref` has other values of {graph.params['use_rep']!r} than those that its "
-            "graph was built on; run `otgraph.singlecell.pp.neighbors` again."
+            f"has other values of {graph.params['use_rep']!r} than those that its graph was built "
+            "on; run `otgraph.singlecell.pp.neighbors` again."
         )
-        raise argument_error(ValueError, "adata_ref", msg)
+        raise invalid("adata_ref", msg)
 
 
 def _projected(adata_ref: AnnData, adata_new: AnnData, components: Points) -> FloatArray:
@@ -233,7 +226,7 @@ def _same_genes(adata_ref: AnnData, adata_new: AnnData) -> AnnData:
     """The new cells with the genes of the reference in its order."""
     missing = adata_ref.var_names.difference(adata_new.var_names)
     if len(missing):
-        msg = f"`adata_new` must have all genes of `adata_ref`; {len(missing)} are missing: "
+        msg = f"must have all genes of `adata_ref`; {len(missing)} are missing: "
         msg += f"{keys_of(missing)}. Build the reference on the genes of both, or pass `use_rep`."
-        raise argument_error(ValueError, "adata_new", msg)
+        raise invalid("adata_new", msg)
     return adata_new[:, adata_ref.var_names]

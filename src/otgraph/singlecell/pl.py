@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from otgraph import plots
 from otgraph._optional import require
 from otgraph._text import printable
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.plots._axes import finish, new_axes
 from otgraph.plots._legends import make_plain
 from otgraph.plots.colors import INK, UNKNOWN, PointColors, palette
@@ -142,8 +142,8 @@ def degrees(
     given = {"neighbors_key": not one, "names": names, "cumulative": cumulative}
     if groupby is not None and any(given.values()):
         name = next(name for name, value in given.items() if value)
-        msg = f"`{name}` cannot go together with `groupby`; draw one graph, or drop `groupby`."
-        raise argument_error(TypeError, name, msg)
+        msg = "cannot go together with `groupby`; draw one graph, or drop `groupby`."
+        raise invalid(name, msg, TypeError)
     graphs = [read_graph(adata, key, points=False) for key in keys]
     if groupby is not None:
         return _boxes(adata, groupby, graphs[0].degrees, ax, title)
@@ -180,8 +180,7 @@ def _coordinates(adata: AnnData, basis: str) -> FloatArray:
     name = basis if basis in adata.obsm or f"X_{basis}" not in adata.obsm else f"X_{basis}"
     values = np.asarray(entry(adata.obsm, name, "basis", "a key of `adata.obsm`"), dtype=np.float64)
     if values.shape[1] < 2:
-        msg = f"`basis` must have two columns, `adata.obsm[{name!r}]` has one."
-        raise argument_error(ValueError, "basis", msg)
+        raise invalid("basis", f"must have two columns, `adata.obsm[{name!r}]` has one.")
     return values[:, :2]
 
 

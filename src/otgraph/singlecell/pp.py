@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from otgraph._validation import check_choice
 from otgraph.exceptions import argument_error, invalid
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs import Graph
     from otgraph.graphs.options import AnyKeywords, Eps
-    from otgraph.typing import Points
+    from otgraph.typing import Array, Points
 
 __all__ = ["neighbors"]
 
@@ -132,7 +132,7 @@ def neighbors(
     return adata if copy else None
 
 
-def _masses(adata: AnnData, mass: ArrayLike | str | None, balance: str | None) -> Any:
+def _masses(adata: AnnData, mass: ArrayLike | str | None, balance: str | None) -> ArrayLike | None:
     """Masses from columns of the cells."""
     if balance is not None:
         if mass is not None:
@@ -142,14 +142,16 @@ def _masses(adata: AnnData, mass: ArrayLike | str | None, balance: str | None) -
     return _column(adata, mass, "mass") if isinstance(mass, str) else mass
 
 
-def _column(adata: AnnData, name: str, argument: str) -> Any:
+def _column(adata: AnnData, name: str, argument: str) -> Array:
     if name not in adata.obs:
         msg = f"must be a column of `adata.obs`, which has {keys_of(adata.obs)}; got {name!r}."
         raise invalid(argument, msg, KeyError)
     return adata.obs[name].to_numpy()
 
 
-def build_graph(points: Points, method: str, *, n_jobs: int | None = -1, **keywords: Any) -> Graph:
+def build_graph(
+    points: Points, method: str, *, n_jobs: int | None = -1, **keywords: object
+) -> Graph:
     """Graph by the name of its construction; keywords that are None count as not given."""
     build = CONSTRUCTIONS[check_choice(method, "method", METHODS)].build
     keywords = {name: value for name, value in keywords.items() if value is not None}

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from otgraph import methods
 from otgraph._optional import require
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.constructions import ALL_OPTIONS
 from otgraph.graphs.geometry import KEPT
 from otgraph.graphs.keywords import shows
@@ -234,8 +234,7 @@ def spread_labels(
     """
     key = f"{obs_key}_spread" if key_added is None else key_added
     if key == obs_key:
-        msg = f"`key_added` must differ from `obs_key`, got {key!r} for both."
-        raise argument_error(ValueError, "key_added", msg)
+        raise invalid("key_added", f"must differ from `obs_key`, got {key!r} for both.")
     adata, graph = _opened(adata, key, neighbors_key, copy=copy)
     labels = CellLabels.of(adata, obs_key, unknown)
     with logged(f"spreading labels of {obs_key!r}", f"`.obs[{key!r}]`, labels"), advised(REMEDY):
@@ -338,8 +337,8 @@ def denoise(
     if method is None:
         for name, value in {**for_graph, "use_rep": use_rep, "n_pcs": n_pcs}.items():
             if value is not None:
-                msg = f"`{name}` is for building a graph; pass `method` too, such as 'magic'."
-                raise argument_error(TypeError, name, msg)
+                msg = "is for building a graph; pass `method` too, such as 'magic'."
+                raise invalid(name, msg, TypeError)
         graph = read_graph(adata, neighbors_key, points=False)
     elif neighbors_key is not None:
         msg = f"Pass one of `method` and `neighbors_key`, got {method!r} and {neighbors_key!r}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from otgraph.solvers.verification import verify
+from otgraph.solvers.verification import Original, verify
 
 if TYPE_CHECKING:
     from otgraph.solvers.verification import Verifiable, Verification
@@ -177,7 +177,7 @@ class Certificate:
         >>> bool(graph.certificate.verify(X + 0.01 * X**2))
         False
         """
-        return verify(self, X, Y, metric=metric, seed=random_state)
+        return verify(self, Original(X, Y, metric, random_state))
 
     def record(self) -> dict[str, Any]:
         """The numbers as plain values, by name."""

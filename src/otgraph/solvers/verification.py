@@ -8,12 +8,12 @@ ones at all pairs of some random rows. Symmetry and row sums are always checked 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,18 +33,20 @@ SCALE_RTOL = 1e-6
 MISSING_MARGIN = 1.5  # a random sample may exceed the 95 % bound
 
 
+class Original(NamedTuple):
+    """What a graph is compared with: its points; between two clouds, Y holds the second."""
+
+    X: PointsLike
+    Y: PointsLike | None
+    metric: Metric | None
+    seed: int  # of the rows that are compared, if there are many
+
+
 class Verifiable(Protocol):
     """What a certificate describes: a plan, or a graph that is made of plans."""
 
-    def compared(
-        self,
-        certificate: Certificate,
-        X: PointsLike,
-        metric: Metric | None,
-        seed: int,
-        Y: PointsLike | None = None,
-    ) -> Verification:
-        """The comparison with the points; ``Y`` are those of the second cloud."""
+    def compared(self, certificate: Certificate, original: Original) -> Verification:
+        """The comparison with the points."""
         ...
 
 
@@ -73,16 +75,9 @@ class Evidence:
         """Whether the plan is between two clouds."""
         return self.column_potentials is not None
 
-    def compared(
-        self,
-        certificate: Certificate,
-        X: PointsLike,
-        metric: Metric | None,
-        seed: int,
-        Y: PointsLike | None = None,
-    ) -> Verification:
-        """The comparison with the points; ``Y`` are those of the second cloud."""
-        return _compared(self, certificate, X, Y, metric, seed)
+    def compared(self, certificate: Certificate, original: Original) -> Verification:
+        """The comparison with the points."""
+        return _compared(self, certificate, original)
 
 
 @dataclass(frozen=True)
@@ -128,35 +123,21 @@ class Verification:
         return "\n  ".join([facts, *self.problems])
 
 
-def verify(
-    certificate: Certificate,
-    X: PointsLike,
-    Y: PointsLike | None = None,
-    *,
-    metric: Metric | None = None,
-    seed: int = 0,
-) -> Verification:
+def verify(certificate: Certificate, original: Original) -> Verification:
     """Compare a graph with its points; see `Certificate.verify`."""
     evidence = certificate.evidence
     if evidence is None:
         msg = "This certificate does not belong to a graph; use that of `graph.certificate`."
         raise ValueError(msg)
-    return evidence.compared(certificate, X, metric, seed, Y)
+    return evidence.compared(certificate, original)
 
 
-def _compared(
-    evidence: Evidence,
-    certificate: Certificate,
-    X: PointsLike,
-    Y: PointsLike | None,
-    metric: Metric | None,
-    seed: int,
-) -> Verification:
-    costs = _Costs(X, Y, evidence, metric)
+def _compared(evidence: Evidence, certificate: Certificate, original: Original) -> Verification:
+    costs = _Costs(original, evidence)
     n, n_columns = evidence.weights.shape
     rows = np.arange(n)
     if n * n_columns > MOST_POINTS**2 and n > SAMPLE_ROWS:
-        rows = np.sort(np.random.default_rng(seed).choice(n, SAMPLE_ROWS, replace=False))
+        rows = np.sort(np.random.default_rng(original.seed).choice(n, SAMPLE_ROWS, replace=False))
     wrong = missing = checked = 0
     total = dropped = 0.0
     for some, cost, slack in costs.blocks(rows):
@@ -249,27 +230,26 @@ def _expected(
 class _Costs:
     """Scaled costs of rows against all points, with bounds of their rounding errors."""
 
-    def __init__(
-        self, X: PointsLike, Y: PointsLike | None, evidence: Evidence, metric: Metric | None
-    ) -> None:
+    def __init__(self, original: Original, evidence: Evidence) -> None:
+        X, Y = original.X, original.Y
         self._evidence = evidence
-        self._metric = self._metric_of(metric)
+        self._metric = self._metric_of(original.metric)
         self._precomputed = self._metric == "precomputed"
         self._sparse = sp.issparse(X)
         self._X = _numbers(X)
         self.n, n_columns = evidence.weights.shape
         self.complete = not (self._sparse and self._precomputed)
         if self._X.ndim != 2 or self._X.shape[0] != self.n:
-            msg = f"`X` must have {self.n} rows, one per point, got shape {self._X.shape}."
-            raise argument_error(ValueError, "X", msg)
+            shape = self._X.shape
+            raise invalid("X", f"must have {self.n} rows, one per point, got shape {shape}.")
         wanted = evidence.across and not self._precomputed
         if wanted != (Y is not None):
             wants = "the points of the second cloud" if wanted else "None: `X` is enough"
-            raise argument_error(TypeError, "Y", f"`Y` must be {wants}, got {type(Y).__name__}.")
+            raise invalid("Y", f"must be {wants}, got {type(Y).__name__}.", TypeError)
         self._Y = self._X if Y is None else _numbers(Y)
         if wanted and (self._Y.ndim != 2 or self._Y.shape[0] != n_columns):
-            msg = f"`Y` must have {n_columns} rows, one per point, got shape {self._Y.shape}."
-            raise argument_error(ValueError, "Y", msg)
+            shape = self._Y.shape
+            raise invalid("Y", f"must have {n_columns} rows, one per point, got shape {shape}.")
         if self._sparse and self._precomputed and not evidence.across:
             self._X = _both_directions(self._X)
         if not self._precomputed:
@@ -279,8 +259,8 @@ class _Costs:
         recorded = self._evidence.metric
         if recorded.startswith("callable "):
             if not callable(given):
-                msg = f"`metric` must be the function that the graph was built with ({recorded})."
-                raise argument_error(ValueError, "metric", msg)
+                msg = f"must be the function that the graph was built with ({recorded})."
+                raise invalid("metric", msg)
             return given
         return {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}.get(
             recorded, recorded

@@ -7,14 +7,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from otgraph.typing import Keywords
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-Row = dict[str, Any]  # names and plain values: of a table, of keywords
-Params = Mapping[str, Any]  # such as {"k": 5, "eps": 0.1}
+Row = Keywords  # names and plain values: of a table, of keywords
+Params = Row  # such as {"k": 5, "eps": 0.1}
 Scored = tuple[Params, Mapping[str, float]]  # parameters of a graph, and its scores by name
 Scores: TypeAlias = "DataFrame"  # one row per score; pandas is loaded by the first run
 P = TypeVar("P")  # the dataclass with the sizes and grids of an experiment

@@ -117,8 +117,8 @@ def equal_ink(
 ) -> tuple[SparseMatrix, float]:
     """Weights of the edges to draw, and the opacity of the heaviest, for a given amount of ink.
 
-    Ink is opacity times length, in units of the width of the picture. Lines of dense graphs are
-    therefore fainter, without a setting for each method.
+    Ink is opacity times length, in units of the width of the picture. The lines of dense graphs
+    become fainter, without a setting for each method.
     """
     i, j, weight = graph.edges()
     typical = weight @ weight / weight.sum()  # of the edge that a unit of mass takes

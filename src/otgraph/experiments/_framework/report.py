@@ -6,7 +6,7 @@ import io
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from otgraph._atomic import replacing
 from otgraph._optional import require
@@ -127,7 +127,7 @@ def rendered(pictures: Iterable[Picture]) -> dict[str, bytes]:
     return files
 
 
-def as_json(claims: Iterable[Claim], **entries: Any) -> bytes:
+def as_json(claims: Iterable[Claim], **entries: object) -> bytes:
     """A summary as strict JSON; numbers that are not finite become null."""
     document = {**entries, "claims": [asdict(claim) for claim in claims]}
     text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False)

@@ -226,7 +226,7 @@ def _with_data(
     try:
         return experiment.with_data(parameters, data, genes)
     except ExperimentError as error:
-        # Other experiments need no network and should not fail without it.
+        # The other experiments need no network; its absence must not stop them.
         if not (warn_offline and isinstance(error.__cause__, ConnectionError)):
             raise
         msg = f"{error} Until then {experiment.name!r} runs on {OFFLINE_DATA}."

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from otgraph._atomic import replacing
 from otgraph._optional import require
 from otgraph._text import printable
 from otgraph._validation import check_count
-from otgraph.exceptions import DisconnectedWarning, argument_error
+from otgraph.exceptions import DisconnectedWarning, invalid
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.options import QuadraticOptions
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from otgraph.graphs.choice import EpsChoice
     from otgraph.graphs.options import QuadraticKeywords
     from otgraph.methods import Embedding
-    from otgraph.typing import PointsLike
+    from otgraph.typing import Keywords, PointsLike
 
 __all__ = ["Page", "explore"]
 
@@ -87,11 +87,9 @@ def explore(
     names
         Name of each point, shown beside its row number.
     coordinates
-        Where to draw the points, shape (n, 2), or an ``Embedding`` of two columns. By default
-        the `layout`.
+        As in :func:`otgraph.plots.draw_graph`.
     layout
-        ``"pca"``, ``"force"``, ``"spectral"`` or ``"umap"``, of the graph that is shown first;
-        see :func:`otgraph.plots.layout`.
+        As in :func:`otgraph.plots.draw_graph`, of the graph that is shown first.
     choice
         Curve below the slider: from :func:`otgraph.choose_eps`, None for no curve. By default it is
         computed if the graphs hold their points.
@@ -104,12 +102,8 @@ def explore(
         numbers are always those of the whole graphs.
     max_edges
         Most edges per eps that are drawn.
-    mass
-        Wanted row sums, ones by default; like the keywords below, for points only.
-    progress
-        Show progress bars.
-    n_jobs
-        Number of threads; -1 means all cores and None means 1.
+    mass, progress, n_jobs
+        As in :func:`otgraph.quadratic_ot_graph`; like the keywords below, for points only.
     **options
 
     Returns
@@ -129,7 +123,8 @@ def explore(
     max_points = check_count(max_points, "max_points")
     max_edges = check_count(max_edges, "max_edges")
     QuadraticOptions.of(explore, options)
-    graphs = _graphs(path, eps, {"mass": mass, **options}, progress=progress, n_jobs=n_jobs)
+    running = {"progress": progress, "n_jobs": n_jobs}
+    graphs = _graphs(path, eps, {"mass": mass, **options}, running)
     n = graphs[0].n
     scene = scene_of(
         graphs,
@@ -157,26 +152,25 @@ def explore(
 
 
 def _graphs(
-    path: EpsPath | PointsLike, eps: ArrayLike | None, options: dict[str, Any], **running: Any
+    path: EpsPath | PointsLike, eps: ArrayLike | None, options: Keywords, running: Keywords
 ) -> list[TransportGraph]:
     """Graphs in the order of eps, each value once."""
     if isinstance(path, TransportGraph):
-        msg = "`path` must be a path or points, got one graph. Pass its points, `graph.points`."
-        raise argument_error(TypeError, "path", msg)
+        msg = "must be a path or points, got one graph. Pass its points, `graph.points`."
+        raise invalid("path", msg, TypeError)
     if not isinstance(path, EpsPath):
         with warnings.catch_warnings():  # the page shows the number of components
             warnings.simplefilter("ignore", DisconnectedWarning)
-            values = chosen_eps(path, **options, **running) if eps is None else eps
+            values = chosen_eps(path, options | running) if eps is None else eps
             path = eps_path(path, values, **options, **running)
     elif given := [name for name, value in {"eps": eps, **options}.items() if value is not None]:
         names = ", ".join(f"`{name}`" for name in given)
         msg = f"{names} cannot be chosen for a finished path; pass the points instead of a path."
         raise TypeError(msg)
     if not len(path):
-        msg = "`path` must hold at least one graph, got an empty path."
-        raise argument_error(ValueError, "path", msg)
+        raise invalid("path", "must hold at least one graph, got an empty path.")
     if any(graph.params.get("method") != METHOD for graph in path):
-        msg = "`path` must hold quadratic optimal transport graphs, as `otgraph.eps_path` returns."
-        raise argument_error(TypeError, "path", msg)
+        msg = "must hold quadratic optimal transport graphs, as `otgraph.eps_path` returns."
+        raise invalid("path", msg, TypeError)
     by_eps = {float(graph.params["eps"] or 0.0): graph for graph in path}
     return [by_eps[value] for value in sorted(by_eps)]

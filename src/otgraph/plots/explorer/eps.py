@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph.exceptions import argument_error
+from otgraph.exceptions import invalid
 from otgraph.graphs.choice import ALL_POINTS, EpsChoice
 from otgraph.graphs.quadratic import quadratic_ot_graph
 from otgraph.methods import choose_eps
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from otgraph.graphs.graph import TransportGraph
     from otgraph.plots.explorer.scene import Entry
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.typing import FloatArray, Keywords, PointsLike
 
 N_VALUES = 15
 # Range of mean degrees. With three neighbors almost every graph is disconnected; with sixty the
@@ -32,8 +32,11 @@ DIGITS = 3  # digits of the values, which are then easy to type
 OF_CHOICE = ("metric", "power", "normalize", "self_loops", "random_state")
 
 
-def chosen_eps(X: PointsLike, **options: Any) -> FloatArray:  # of `quadratic_ot_graph`
-    """Fifteen values, evenly spaced in log eps, from a sparse graph to a dense one."""
+def chosen_eps(X: PointsLike, options: Keywords) -> FloatArray:
+    """Fifteen values, evenly spaced in log eps, from a sparse graph to a dense one.
+
+    The options are keywords of :func:`otgraph.quadratic_ot_graph`.
+    """
     n = (X.shape if hasattr(X, "shape") else np.shape(X))[0]
     dense = min(DENSEST, max(1.0, LARGEST_SHARE * (n - 1)))
     search = {**options, "tol": max(SEARCH_TOL, options.get("tol", 0.0))}
@@ -59,8 +62,8 @@ def curve_of(graphs: Sequence[TransportGraph], choice: EpsChoice | str | None) -
     if choice is None or isinstance(choice, str):
         return {"text": choice or ""}
     if not isinstance(choice, EpsChoice):
-        msg = f"`choice` must come from `choose_eps`, or be 'auto' or None, got {choice!r}."
-        raise argument_error(TypeError, "choice", msg)
+        msg = f"must come from `choose_eps`, or be 'auto' or None, got {choice!r}."
+        raise invalid("choice", msg, TypeError)
     places = np.log([graph.certificate.eps for graph in graphs])
     if len(places) < 2:
         return {"text": f"Best prediction at ε = {choice.eps:.3g}."}
@@ -86,9 +89,7 @@ def _chosen(graphs: Sequence[TransportGraph]) -> EpsChoice | str:
     graph = graphs[0]
     if graph.points is None:
         return "No curve of predictions: the graphs hold no points."
-    keywords: dict[str, Any] = {
-        name: graph.params[name] for name in OF_CHOICE if name in graph.params
-    }
+    keywords: Keywords = {name: graph.params[name] for name in OF_CHOICE if name in graph.params}
     try:
         with warnings.catch_warnings():  # the page shows the doubt
             warnings.simplefilter("ignore")

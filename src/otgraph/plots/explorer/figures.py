@@ -118,7 +118,7 @@ def path_figure(scene: Scene) -> tuple[Figure, Span]:
 def log_ticks(low: float, high: float) -> list[float]:
     """At most five round numbers within the limits, evenly spread on a logarithmic axis.
 
-    Where there is none, they are those around the limits.
+    If no round number lies within them, it is the lower limit.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for mantissas in ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):

@@ -43,7 +43,7 @@ def chosen_keywords(graph: TransportGraph) -> tuple[dict[str, object], dict[str,
         if recorded and params[name] != WITH_EPS.get(name, parameter.default):
             chosen[name] = params[name]
     if graph.n_connected > 1 and not params.get("connect"):
-        chosen["connect"] = False  # who sees several components on the page needs no warning
+        chosen["connect"] = False  # the page shows several components, so no warning is needed
     if chosen.get("search") == "exact" and graph.n <= ALWAYS_EXACT:
         del chosen["search"]
     unknown = {}
