@@ -131,3 +131,56 @@ def test_a_process_forked_after_a_call_computes_the_same():
         env={**os.environ, "OMP_NUM_THREADS": "2"},
     )  # fmt: skip
     assert done.stdout == "0\n", done.stdout + done.stderr
+
+
+# Interrupts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["run", "map"])
+def test_an_interrupt_while_work_is_handed_out_ends_it(call, monkeypatch):
+    """Otherwise threads would go on for as long as the whole call takes."""
+    workers, begun = Workers(2), []
+
+    def work(item):
+        begun.append(item)
+        time.sleep(0.002)
+
+    submit, calls = workers._threads().submit, []
+
+    def interrupted(*arguments):
+        calls.append(submit(*arguments))
+        if len(calls) == (1 if call == "run" else 50):
+            raise KeyboardInterrupt
+        return calls[-1]
+
+    monkeypatch.setattr(workers._threads(), "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(getattr(workers, call)(work, range(1000)) or ())
+    workers._threads().shutdown()
+    assert len(begun) < 50
+
+
+KMEANS = """
+import otgraph
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_info
+
+fit_predict = KMeans.fit_predict
+
+def told(self, X):
+    print([lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "openmp"])
+    return fit_predict(self, X)
+
+KMeans.fit_predict = told
+X = otgraph.datasets.noisy_spiral(n=200).X
+otgraph.cluster(otgraph.quadratic_ot_graph(X, mean_degree=8), 3)
+"""
+
+
+def test_clusters_are_found_by_one_thread_of_openmp():
+    """Sums of k-means depend on the number of threads."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", KMEANS], capture_output=True, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    )  # fmt: skip
+    assert done.stdout == "[1]\n", done.stdout + done.stderr

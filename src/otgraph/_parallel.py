@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import operator
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from otgraph._blas import limit_this_thread
+from otgraph._blas import limit_this_thread, single_threaded_blas
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
@@ -73,11 +73,18 @@ def in_own_thread(function: Callable[[], T]) -> T:
     """Result of a function that uses OpenMP, called in a thread that ends with it.
 
     OpenMP keeps threads ready for every thread that has used it. A process that is forked later
-    would wait for them for ever, because it does not have them.
+    would wait for them for ever, because it does not have them. scikit-learn sets and restores BLAS
+    threads too; inside of our limit it changes nothing. The thread keeps the limit itself, because
+    nobody waits for it after a second Ctrl-C.
     """
-    call = partial(copy_context().run, function)  # with the floating point errors that are ignored
+
+    def call() -> T:
+        with single_threaded_blas():
+            return function()
+
+    run = partial(copy_context().run, call)  # with the floating point errors that are ignored
     with ThreadPoolExecutor(1, "otgraph", limit_this_thread) as pool:
-        return pool.submit(call).result()
+        return pool.submit(run).result()
 
 
 class Workers:
@@ -130,9 +137,10 @@ class Workers:
         if len(items) < 2 or self.n_threads == 1:
             yield from map(function, items)
             return
-        threads = self._threads()
-        futures = deque(threads.submit(function, item) for item in items)
+        threads, futures = self._threads(), deque[Future[T]]()
         try:
+            for item in items:
+                futures.append(threads.submit(function, item))
             while futures:
                 yield futures.popleft().result()  # removed, so its memory is freed after use
         finally:
@@ -174,11 +182,13 @@ class Workers:
                 work.clear()  # the other threads stop too
                 raise
 
-        n_others = min(self.n_threads, len(work)) - 1
-        others = [self._threads().submit(take_all) for _ in range(n_others)]
+        others: list[Future[None]] = []
         try:
+            for _ in range(min(self.n_threads, len(work)) - 1):
+                others.append(self._threads().submit(take_all))
             take_all()
         finally:
+            work.clear()  # after an interrupt between two items
             wait(others)
         for future in others:
             future.result()
