@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
+import signal
 import subprocess
 import sys
 import threading
@@ -12,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from otgraph._parallel import Workers, row_blocks, thread_count
+from otgraph._parallel import Workers, in_own_thread, row_blocks, thread_count
 
 
 def test_row_blocks_cover_every_row_once():
@@ -184,3 +186,37 @@ def test_clusters_are_found_by_one_thread_of_openmp():
         env={**os.environ, "OMP_NUM_THREADS": "2"},
     )  # fmt: skip
     assert done.stdout == "[1]\n", done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_an_interrupt_while_a_thread_starts_waits_for_it_or_lets_it_do_nothing():
+    chance, going = random.Random(0), set()
+
+    def work():
+        me = object()
+        going.add(me)
+        time.sleep(2e-4)
+        going.remove(me)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def begin_and_end(seconds):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        while True:
+            in_own_thread(work)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(300):
+            with pytest.raises(KeyboardInterrupt):
+                begin_and_end(chance.uniform(1e-4, 2e-3))
+            assert not going
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_errors_of_a_function_in_its_own_thread_come_through():
+    with pytest.raises(ZeroDivisionError):
+        in_own_thread(lambda: 1 / 0)

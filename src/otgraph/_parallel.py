@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from otgraph._blas import limit_this_thread, single_threaded_blas
@@ -77,14 +78,27 @@ def in_own_thread(function: Callable[[], T]) -> T:
     threads too; inside of our limit it changes nothing. The thread keeps the limit itself, because
     nobody waits for it after a second Ctrl-C.
     """
+    run = copy_context().run  # with the floating point errors that are ignored
+    future: Future[T] = Future()
 
-    def call() -> T:
-        with single_threaded_blas():
-            return function()
+    def work() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            with single_threaded_blas():
+                result = run(function)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
 
-    run = partial(copy_context().run, call)  # with the floating point errors that are ignored
-    with ThreadPoolExecutor(1, "otgraph", limit_this_thread) as pool:
-        return pool.submit(run).result()
+    thread = threading.Thread(target=work, name="otgraph")
+    try:
+        thread.start()  # a pool forgets a thread if an interrupt comes here
+        return future.result()
+    finally:
+        if not future.cancel():  # it has begun
+            thread.join()
 
 
 class Workers:
