@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 import operator
-import threading
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from otgraph._blas import limit_this_thread, single_threaded_blas
+from otgraph._calls import Call, Threads, in_thread_of_its_own
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
@@ -79,26 +78,12 @@ def in_own_thread(function: Callable[[], T]) -> T:
     nobody waits for it after a second Ctrl-C.
     """
     run = copy_context().run  # with the floating point errors that are ignored
-    future: Future[T] = Future()
 
-    def work() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            with single_threaded_blas():
-                result = run(function)
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
+    def call() -> T:
+        with single_threaded_blas():
+            return run(function)
 
-    thread = threading.Thread(target=work, name="otgraph")
-    try:
-        thread.start()  # a pool forgets a thread if an interrupt comes here
-        return future.result()
-    finally:
-        if not future.cancel():  # it has begun
-            thread.join()
+    return in_thread_of_its_own(call)
 
 
 class Workers:
@@ -108,7 +93,7 @@ class Workers:
         check_n_jobs(n_jobs)
         self._n_jobs = n_jobs
         self.progress = progress
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: Threads | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """Threads are not pickled; a copy starts its own when it needs them."""
@@ -151,21 +136,19 @@ class Workers:
         if len(items) < 2 or self.n_threads == 1:
             yield from map(function, items)
             return
-        threads, futures = self._threads(), deque[Future[T]]()
+        threads, calls = self._threads(), deque[Call[T]]()
         try:
             for item in items:
-                futures.append(threads.submit(function, item))
-            while futures:
-                yield futures.popleft().result()  # removed, so its memory is freed after use
+                calls.append(threads.submit(partial(function, item)))
+            while calls:
+                yield calls.popleft().result()  # removed, so its memory is freed after use
         finally:
-            for future in futures:
-                future.cancel()
+            for call in calls:
+                call.call_off()
 
-    def _threads(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(
-                self.n_threads, thread_name_prefix="otgraph", initializer=limit_this_thread
-            )
+    def _threads(self) -> Threads:
+        if self._pool is None or not self._pool.usable:
+            self._pool = Threads(self.n_threads, limit_this_thread)
         return self._pool
 
     def run(
@@ -196,16 +179,17 @@ class Workers:
                 work.clear()  # the other threads stop too
                 raise
 
-        others: list[Future[None]] = []
+        others: list[Call[None]] = []
         try:
             for _ in range(min(self.n_threads, len(work)) - 1):
                 others.append(self._threads().submit(take_all))
             take_all()
         finally:
             work.clear()  # after an interrupt between two items
-            wait(others)
-        for future in others:
-            future.result()
+            for other in others:
+                other.wait()
+        for other in others:
+            other.result()
 
     def error_bar(self, label: str, goal: float) -> ErrorBar:
         """A progress bar for an error that decreases to ``goal``, on a logarithmic scale."""
@@ -214,7 +198,7 @@ class Workers:
     def close(self) -> None:
         """End the threads; a later call starts new ones."""
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.close()
             self._pool = None
 
 
