@@ -165,14 +165,14 @@ calls = {
     "dense rows": lambda: small.extend(np.repeat(X, 20, axis=0)),
 }
 for name, call in calls.items():
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         call()
     except otgraph.exceptions.MemoryLimitError as error:
         assert "may be used" in str(error), error
     else:
         raise AssertionError(name)
-    assert time.perf_counter() - began < 10, name
+    assert time.process_time() - began < 10, name
 assert otgraph.quadratic_ot_graph(X, mean_degree=10).certificate.status == "exact"
 print("done")
 """

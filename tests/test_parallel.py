@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
+import signal
 import subprocess
 import sys
 import threading
@@ -12,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from otgraph._parallel import Workers, row_blocks, thread_count
+from otgraph._parallel import Workers, in_own_thread, row_blocks, thread_count
 
 
 def test_row_blocks_cover_every_row_once():
@@ -131,3 +133,138 @@ def test_a_process_forked_after_a_call_computes_the_same():
         env={**os.environ, "OMP_NUM_THREADS": "2"},
     )  # fmt: skip
     assert done.stdout == "0\n", done.stdout + done.stderr
+
+
+# Interrupts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["run", "map"])
+def test_an_interrupt_while_work_is_handed_out_ends_it(call, monkeypatch):
+    """Otherwise threads would go on for as long as the whole call takes."""
+    workers, begun = Workers(2), []
+
+    def work(item):
+        begun.append(item)
+        time.sleep(0.002)
+
+    submit, calls = workers._threads().submit, []
+
+    def interrupted(*arguments):
+        calls.append(submit(*arguments))
+        if len(calls) == (1 if call == "run" else 50):
+            raise KeyboardInterrupt
+        return calls[-1]
+
+    monkeypatch.setattr(workers._threads(), "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(getattr(workers, call)(work, range(1000)) or ())
+    time.sleep(0.1)  # for the items that were begun
+    so_far = len(begun)
+    assert so_far < 50
+    time.sleep(0.1)
+    assert len(begun) == so_far
+
+
+KMEANS = """
+import otgraph
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_info
+
+fit_predict = KMeans.fit_predict
+
+def told(self, X):
+    print([lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "openmp"])
+    return fit_predict(self, X)
+
+KMeans.fit_predict = told
+X = otgraph.datasets.noisy_spiral(n=200).X
+otgraph.cluster(otgraph.quadratic_ot_graph(X, mean_degree=8), 3)
+"""
+
+
+def test_clusters_are_found_by_one_thread_of_openmp():
+    """Sums of k-means depend on the number of threads."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", KMEANS], capture_output=True, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    )  # fmt: skip
+    assert done.stdout == "[1]\n", done.stdout + done.stderr
+
+
+@pytest.fixture
+def interrupt():
+    """Call a function for ever, and interrupt it after some seconds."""
+
+    def come(*_):
+        raise KeyboardInterrupt
+
+    def again_and_again(function, seconds):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        while True:
+            function()
+
+    before = signal.signal(signal.SIGALRM, come)
+    yield again_and_again
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, before)
+
+
+INTERRUPTED = {
+    "own thread": lambda work: in_own_thread(lambda: work(0)),
+    "run": lambda work: Workers(3).run(work, range(5)),
+    "map": lambda work: list(Workers(3).map(work, range(5))),
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+@pytest.mark.parametrize("kind", INTERRUPTED)
+@pytest.mark.timeout(120)
+def test_an_interrupt_at_any_moment_leaves_nothing_locked(kind, interrupt):
+    """Python's own pools, conditions and futures hang here after some hundred interrupts."""
+    chance, going = random.Random(0), set()
+
+    def work(_):
+        me = threading.current_thread()
+        going.add(me)
+        time.sleep(1e-4)
+        going.remove(me)
+
+    for _ in range(400):
+        with pytest.raises(KeyboardInterrupt):
+            interrupt(lambda: INTERRUPTED[kind](work), chance.uniform(1e-4, 2e-3))
+        if kind == "own thread":
+            assert not going
+    for _ in range(400):
+        if not [thread for thread in threading.enumerate() if thread.name == "otgraph"]:
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail("threads are left")
+    assert going <= {threading.current_thread()}
+
+
+ENDS = """
+import os
+from otgraph._parallel import Workers
+
+workers = Workers(2)  # never closed
+assert list(workers.map(abs, [-1, -2, -3])) == [1, 2, 3]
+child = os.fork()
+if child == 0:
+    os._exit(list(workers.map(abs, [-4, -5, -6])) != [4, 5, 6])
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_workers_that_are_never_closed_do_not_hold_up_a_process_or_a_forked_one():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ENDS], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "0\n", done.stdout + done.stderr
+
+
+def test_errors_of_a_function_in_its_own_thread_come_through():
+    with pytest.raises(ZeroDivisionError):
+        in_own_thread(lambda: 1 / 0)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
+import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import pytest
 import otgraph
 from soak import calls, laws, races
 from soak.__main__ import FAULTS
+from soak.patience import waited
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the soak forks")
 
@@ -76,3 +80,34 @@ def test_calls_that_differ_are_found(monkeypatch):
     with warnings.catch_warnings():
         found = races.judge_race(0)
     assert [is_fault(verdict) for verdict, _ in found] == [True] * 4
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+class TestPatience:
+    """Processes that hang are told from those that wait for a core."""
+
+    def started(self, work):
+        pid = os.fork()
+        if pid == 0:
+            work()
+            os._exit(3)
+        return pid
+
+    def test_one_that_ends(self):
+        assert waited(self.started(lambda: time.sleep(0.5)), 0.3) == 3
+
+    def test_one_that_sleeps_for_ever(self, monkeypatch):
+        monkeypatch.setattr("soak.patience.IDLE_SECONDS", 0.5)
+        assert waited(self.started(lambda: time.sleep(1000.0)), 1000.0) is None
+
+    def test_one_that_loops_for_ever(self):
+        assert waited(self.started(lambda: any(iter(int, 1))), 0.5) is None
+
+    def test_one_that_is_stopped_for_a_while(self, monkeypatch):
+        monkeypatch.setattr("soak.patience.IDLE_SECONDS", 0.5)
+        pid = self.started(lambda: time.sleep(0.1))
+        os.kill(pid, signal.SIGSTOP)
+        timer = threading.Timer(1.5, os.kill, (pid, signal.SIGCONT))
+        timer.start()
+        assert waited(pid, 1000.0) == 3
+        timer.join()

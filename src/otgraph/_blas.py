@@ -2,19 +2,25 @@
 
 The last bits of a matrix product depend on the number of BLAS threads, so results would depend on
 the machine and on the caller. Most libraries have one number for the whole process, which other
-code sets too. Two rules make the limit right in every thread and in every order of leaving:
+code sets too. Three rules make the limit right in every thread, in every order of leaving, and for
+an interrupt between any two instructions:
 
 * Libraries are asked and set directly. The limits of threadpoolctl remember the thread that set
   them first, and are silently ignored in all others.
 * Only numbers that this package set are restored, unless other code has changed them since.
+* Nobody counts who is inside. Those inside keep an object alive (`_Guard`). When the last of them
+  leaves, in whatever way, it dies, and its death restores the numbers. No Python code runs then,
+  so that Ctrl-C cannot come between.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
+from ctypes import PYFUNCTYPE, c_int
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from threadpoolctl import ThreadpoolController
@@ -25,13 +31,40 @@ if TYPE_CHECKING:
 
     from threadpoolctl import LibController
 
-# Affixes of the functions of OpenBLAS, as it is built for numpy, for scipy and by distributions.
-OPENBLAS_AFFIXES = [(prefix, suffix) for prefix in ("scipy_", "") for suffix in ("64_", "_64", "")]
+# Functions that read and set the number of threads: of OpenBLAS, as it is built for numpy, for
+# scipy and by distributions, and of MKL.
+FUNCTIONS = [
+    (f"{prefix}openblas_get_num_threads{suffix}", f"{prefix}openblas_set_num_threads{suffix}")
+    for prefix in ("scipy_", "")
+    for suffix in ("64_", "_64", "")
+] + [("MKL_Get_Max_Threads", "MKL_Set_Num_Threads")]
 
 
-def single_threaded_blas() -> AbstractContextManager[None]:
-    """Context in which BLAS uses one thread and leaves the cores to our own threads."""
-    return _limit
+def single_threaded_blas() -> AbstractContextManager[object]:
+    """Context in which BLAS uses one thread and leaves the cores to our own threads.
+
+    The limit is set even if other code has raised it since the last one entered. The context is a
+    view of a guard: views are entered and left in C, and keep what they show alive until then.
+    """
+    mine = shared = None
+    try:
+        mine = _of_thread.alive()
+        if mine is None:
+            mine = _Guard()
+            _of_thread.alive = weakref.ref(mine)
+        with _lock:
+            shared = _of_process.alive()
+            if shared is None:
+                shared = _Guard()
+                _of_process.alive = weakref.ref(shared)
+            mine.beneath = shared
+            _of_process.set_one_thread(
+                [library for library in _libraries() if not library.per_thread]
+            )
+        _of_thread.set_one_thread([library for library in _libraries() if library.per_thread])
+        return memoryview(mine)
+    finally:
+        del mine, shared  # or the traceback of an interrupt would keep the limit
 
 
 def limit_this_thread() -> None:
@@ -49,71 +82,52 @@ class _Library:
     set_threads: Callable[[int], object]
     per_thread: bool  # whether every thread has a number of its own
 
+    def restore(self, number: int) -> Callable[[object], object]:
+        """A function in C that sets the number, unless somebody else has set one since."""
+        present = iter(self.threads, None)  # asks anew each time
+        wanted = map({1: number}.get, present, present)  # anything but 1 stays as it is
+        return partial(next, map(self.set_threads, wanted))
+
+
+class _Guard(bytearray):
+    """Alive while somebody is inside. A thread has one, which keeps that of the process."""
+
+    beneath: _Guard | None = None
+
 
 class _Limit:
-    """Counts who is inside; the first sets the limit, the last removes it."""
+    """The guard of those inside, and the numbers of threads that return when it dies."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._before: dict[_Library, int] = {}  # what the last to leave restores
-        self._mine = threading.local()  # the same for libraries with a number per thread
+        self.alive = weakref.ref(_Guard())  # dead
+        self.restoring: dict[_Library, weakref.ref[_Guard]] = {}
 
-    def __enter__(self) -> None:
-        """Set the limit, even if other code has raised it since the last one entered."""
-        shared = [library for library in _libraries() if not library.per_thread]
-        with self._lock:
-            _limit_to_one(shared, self._before)
-            self._inside += 1
-        if self._depth == 0:
-            self._mine.before = {}
-            _limit_to_one([lib for lib in _libraries() if lib.per_thread], self._mine.before)
-        self._mine.depth = self._depth + 1
-
-    def __exit__(self, *_: object) -> None:
-        """Remove the limit if nobody is left inside."""
-        self._mine.depth -= 1
-        if self._depth == 0:
-            _restore(self._mine.before)
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                _restore(self._before)
-
-    @property
-    def _depth(self) -> int:
-        """How often this thread is inside."""
-        return getattr(self._mine, "depth", 0)
-
-    def before_fork(self) -> None:
-        """Wait until no thread is between setting the limit and counting itself."""
-        self._lock.acquire()
-
-    def after_fork_in_parent(self) -> None:
-        """Let the others go on."""
-        self._lock.release()
-
-    def after_fork_in_child(self) -> None:
-        """Only the thread that forked is left; the others will never leave."""
-        self._lock = threading.Lock()
-        self._inside = self._depth
-        if self._inside == 0:
-            _restore(self._before)
+    def set_one_thread(self, libraries: list[_Library]) -> None:
+        """Limit the libraries after saying what the death of the guard does about it."""
+        for library in libraries:
+            number = library.threads()
+            if number != 1:
+                guard = self.alive  # not called here: a traceback keeps what has a name
+                restore = library.restore(number)
+                self.restoring[library] = weakref.ref(guard(), restore)  # type: ignore[arg-type]
+                library.set_threads(1)
 
 
-def _limit_to_one(libraries: list[_Library], before: dict[_Library, int]) -> None:
-    for library in libraries:
-        number = library.threads()
-        if number != 1:
-            before[library] = number
-            library.set_threads(1)
+class _LimitOfThread(_Limit, threading.local):
+    """The same for libraries with a number per thread."""
 
 
-def _restore(before: dict[_Library, int]) -> None:
-    for library, number in before.items():
-        if library.threads() == 1:  # otherwise somebody else has set it since
-            library.set_threads(number)
-    before.clear()
+def _after_fork_in_child() -> None:
+    """Only the thread that forked is left; what the others keep alive will never die."""
+    _lock.release()
+    restoring = _of_process.restoring
+    mine, shared = _of_thread.alive(), _Guard()
+    for library, before in restoring.items():
+        if before() is not None and before.__callback__ is not None:
+            restoring[library] = weakref.ref(shared, before.__callback__)
+    _of_process.alive = weakref.ref(shared)
+    if mine is not None:
+        mine.beneath = shared
 
 
 @cache
@@ -127,19 +141,19 @@ def _libraries() -> list[_Library]:
 
 def _library(controller: LibController) -> _Library:
     per_thread = getattr(controller, "threading_layer", None) == "openmp"
-    if controller.internal_api == "openblas" and not per_thread:
-        for prefix, suffix in OPENBLAS_AFFIXES:
-            name = f"{prefix}openblas_{{}}_num_threads{suffix}"
-            if hasattr(controller.dynlib, name.format("set")):
-                get = getattr(controller.dynlib, name.format("get"))
-                return _Library(get, getattr(controller.dynlib, name.format("set")), False)
+    for get, set_ in FUNCTIONS:
+        if hasattr(controller.dynlib, get) and not per_thread:
+            # These hold the lock of the interpreter: no thread enters between two calls in C.
+            threads = PYFUNCTYPE(c_int)((get, controller.dynlib))
+            return _Library(threads, PYFUNCTYPE(None, c_int)((set_, controller.dynlib)), False)
     return _Library(controller.get_num_threads, controller.set_num_threads, per_thread)
 
 
-_limit = _Limit()
+_lock = threading.Lock()  # held by those who enter; to leave, nobody needs it
+_of_process, _of_thread = _Limit(), _LimitOfThread()
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(
-        before=_limit.before_fork,
-        after_in_parent=_limit.after_fork_in_parent,
-        after_in_child=_limit.after_fork_in_child,
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_after_fork_in_child,
     )

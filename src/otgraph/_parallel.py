@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import operator
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from otgraph._blas import limit_this_thread
+from otgraph._blas import limit_this_thread, single_threaded_blas
+from otgraph._calls import Call, Threads, in_thread_of_its_own
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
@@ -73,11 +73,17 @@ def in_own_thread(function: Callable[[], T]) -> T:
     """Result of a function that uses OpenMP, called in a thread that ends with it.
 
     OpenMP keeps threads ready for every thread that has used it. A process that is forked later
-    would wait for them for ever, because it does not have them.
+    would wait for them for ever, because it does not have them. scikit-learn sets and restores BLAS
+    threads too; inside of our limit it changes nothing. The thread keeps the limit itself, because
+    nobody waits for it after a second Ctrl-C.
     """
-    call = partial(copy_context().run, function)  # with the floating point errors that are ignored
-    with ThreadPoolExecutor(1, "otgraph", limit_this_thread) as pool:
-        return pool.submit(call).result()
+    run = copy_context().run  # with the floating point errors that are ignored
+
+    def call() -> T:
+        with single_threaded_blas():
+            return run(function)
+
+    return in_thread_of_its_own(call)
 
 
 class Workers:
@@ -87,7 +93,7 @@ class Workers:
         check_n_jobs(n_jobs)
         self._n_jobs = n_jobs
         self.progress = progress
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: Threads | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """Threads are not pickled; a copy starts its own when it needs them."""
@@ -130,20 +136,19 @@ class Workers:
         if len(items) < 2 or self.n_threads == 1:
             yield from map(function, items)
             return
-        threads = self._threads()
-        futures = deque(threads.submit(function, item) for item in items)
+        threads, calls = self._threads(), deque[Call[T]]()
         try:
-            while futures:
-                yield futures.popleft().result()  # removed, so its memory is freed after use
+            for item in items:
+                calls.append(threads.submit(partial(function, item)))
+            while calls:
+                yield calls.popleft().result()  # removed, so its memory is freed after use
         finally:
-            for future in futures:
-                future.cancel()
+            for call in calls:
+                call.call_off()
 
-    def _threads(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(
-                self.n_threads, thread_name_prefix="otgraph", initializer=limit_this_thread
-            )
+    def _threads(self) -> Threads:
+        if self._pool is None or not self._pool.usable:
+            self._pool = Threads(self.n_threads, limit_this_thread)
         return self._pool
 
     def run(
@@ -174,14 +179,17 @@ class Workers:
                 work.clear()  # the other threads stop too
                 raise
 
-        n_others = min(self.n_threads, len(work)) - 1
-        others = [self._threads().submit(take_all) for _ in range(n_others)]
+        others: list[Call[None]] = []
         try:
+            for _ in range(min(self.n_threads, len(work)) - 1):
+                others.append(self._threads().submit(take_all))
             take_all()
         finally:
-            wait(others)
-        for future in others:
-            future.result()
+            work.clear()  # after an interrupt between two items
+            for other in others:
+                other.wait()
+        for other in others:
+            other.result()
 
     def error_bar(self, label: str, goal: float) -> ErrorBar:
         """A progress bar for an error that decreases to ``goal``, on a logarithmic scale."""
@@ -190,7 +198,7 @@ class Workers:
     def close(self) -> None:
         """End the threads; a later call starts new ones."""
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.close()
             self._pool = None
 
 

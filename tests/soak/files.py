@@ -43,7 +43,9 @@ from otgraph.cli.reading import Points
 from otgraph.cli.writing import Target, write_graph
 from otgraph.graphs.io import MAGIC, PRELUDE
 
-SECONDS = 60.0  # then a reader hangs; its own limit is shorter
+from .patience import waited
+
+SECONDS = 60.0  # of processor time; then a reader hangs, its own limit is shorter
 READER_SECONDS = 20.0
 MEMORY = 2 << 30  # a small file that takes more than this is a fault
 FORMATS = (
@@ -143,7 +145,7 @@ class _ForkedReader:
     def wait(self, seconds=SECONDS):
         if self.ended:
             return None
-        code, self.ended = _waited(self.pid, seconds), True
+        code, self.ended = waited(self.pid, seconds), True
         if code is None:
             raise subprocess.TimeoutExpired(str(self.pid), seconds)
         return code
@@ -224,7 +226,7 @@ def _in_child(work, said):
             code = _limited(work, said)
         finally:
             os._exit(code)
-    code = _waited(pid, SECONDS)
+    code = waited(pid, SECONDS)
     out, err = (
         path.read_text(errors="replace") if path.exists() else ""
         for path in (said.with_suffix(".out"), said.with_suffix(".err"))
@@ -245,18 +247,6 @@ def _limited(work, said):
     sys.stdout.flush()
     sys.stderr.flush()
     return int(code)
-
-
-def _waited(pid, seconds):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.005)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return None
 
 
 def judge_kill(seed):

@@ -12,7 +12,6 @@ import os
 import random
 import signal
 import tempfile
-import threading
 import time
 import warnings
 
@@ -22,12 +21,13 @@ from threadpoolctl import threadpool_limits
 from otgraph._atomic import PREFIX
 
 from .calls import BLAS_THREADS, CALLS, blas_threads, call, quietly
+from .patience import watched
 
 ROUNDS = 4  # interrupts of one process
 SIZE = 3000  # points: most calls take a tenth of a second to a second
 N_JOBS = (1, 2)
 LATE = 1.5  # seconds of processor time, of two threads together
-SECONDS = 300.0  # then the child hangs
+SECONDS = 300.0  # of processor time; then the child hangs
 
 
 def judge_interrupt(seed):
@@ -39,20 +39,18 @@ def judge_interrupt(seed):
     bits, seconds = _alone(name)
     with tempfile.TemporaryDirectory() as folder:
         pid, reading, writing = _child(name, n_jobs, folder)
-        watchdog = threading.Timer(SECONDS, os.kill, (pid, signal.SIGKILL))
-        watchdog.start()
-        try:
-            return [
-                _judged(pid, reading, writing, chance.uniform(0.0, seconds), bits, told)
-                for _ in range(ROUNDS)
-            ]
-        except EOFError:
-            return [("interrupted process HUNG or CRASHED", told)]
-        finally:
-            watchdog.cancel()
-            for file in (reading, writing):
-                file.close()
-            os.waitpid(pid, 0)
+        with watched(pid, SECONDS):
+            try:
+                return [
+                    _judged(pid, reading, writing, chance.uniform(0.0, seconds), bits, told)
+                    for _ in range(ROUNDS)
+                ]
+            except EOFError:
+                return [("interrupted process HUNG or CRASHED", told)]
+            finally:
+                for file in (reading, writing):
+                    file.close()
+                os.waitpid(pid, 0)
 
 
 @functools.cache

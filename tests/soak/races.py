@@ -10,8 +10,6 @@ import logging
 import os
 import pickle
 import random
-import signal
-import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -20,13 +18,14 @@ from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_limits
 
 from .calls import BLAS_THREADS, CALLS, blas_threads, call, quietly
+from .patience import watched
 
 BATCH = 300  # calls of one case, which starts processes of its own
 THREADS = 4
 PROCESSES = 2
 SIZES = (150, 250, 250, 900)  # few, because each is also computed alone; the last takes cells
 N_JOBS = (1, 1, 2, None)
-SECONDS = 300.0  # then a forked process hangs
+SECONDS = 300.0  # of processor time; then a forked process hangs
 RACED = sorted(set(CALLS) - {"command"})  # a command has its process to itself
 
 
@@ -130,15 +129,11 @@ def _forked(tasks):
         finally:
             os._exit(0)
     os.close(writing)
-    timer = threading.Timer(SECONDS, os.kill, (pid, signal.SIGKILL))
-    timer.start()
-    with os.fdopen(reading, "rb") as pipe:
+    with watched(pid, SECONDS) as hung, os.fdopen(reading, "rb") as pipe:
         content = pipe.read()
     os.waitpid(pid, 0)
-    hung = not timer.is_alive()
-    timer.cancel()
-    if hung:
-        msg = f"a forked process did not end in {SECONDS:.0f} s"
+    if hung.is_set():
+        msg = "a forked process hangs"
         raise TimeoutError(msg)
     return pickle.loads(content)
 

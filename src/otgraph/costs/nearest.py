@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph._blas import single_threaded_blas
 from otgraph._parallel import cache_blocks, in_own_thread
 
 if TYPE_CHECKING:
@@ -47,9 +46,7 @@ def _searched(
         n_jobs=1 if cost.keywords else cost.workers.n_threads,
     ).fit(cost.own)
     n_neighbors = k + (own is not None)
-    # scikit-learn sets and restores BLAS threads too; inside of our limit it changes nothing.
-    with single_threaded_blas():
-        distances, indices = in_own_thread(lambda: search.kneighbors(queries, n_neighbors))
+    distances, indices = in_own_thread(lambda: search.kneighbors(queries, n_neighbors))
     if own is None:
         return indices, distances
     keep = indices != own[:, None]

@@ -137,8 +137,7 @@ def cluster(
     most = min(check_count(max_clusters, "max_clusters"), graph.n) if k is None else k
     tol, seed = check_positive(tol, "tol"), check_seed(random_state)
     max_restarts = check_count(max_restarts, "max_restarts")
-    # The same result for any number of threads. KMeans uses OpenMP, which counts per thread.
-    with single_threaded_blas(), threadpool_limits(1, "openmp"):
+    with single_threaded_blas():  # the same result for any number of threads
         modes = _enough_modes(graph, most, tol, max_restarts)
         k = _by_gap(modes, most) if k is None else k
         used = modes.for_clusters(k)
@@ -291,7 +290,12 @@ def _grouped_rows(rows: FloatArray, chosen: BoolArray, k: int, seed: int) -> Int
     placed = rows.any(axis=1)
     placed &= chosen if np.count_nonzero(placed & chosen) >= k else True
     means = KMeans(k, n_init=N_STARTS, random_state=seed)
-    labels[placed] = in_own_thread(lambda: means.fit_predict(rows[placed]))
+
+    def fit() -> IntArray:
+        with threadpool_limits(1, "openmp"):  # OpenMP has a number for each thread
+            return np.asarray(means.fit_predict(rows[placed]), dtype=np.int32)
+
+    labels[placed] = in_own_thread(fit)
     return labels
 
 
