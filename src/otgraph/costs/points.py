@@ -17,7 +17,7 @@ from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
-from otgraph.costs.powers import DistancePowers
+from otgraph.costs.powers import DirectPowers, DistancePowers
 from otgraph.costs.search import Work
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
@@ -44,7 +44,7 @@ def cell_count(n: int) -> int:
     return int(CELLS_PER_ROOT * np.sqrt(n))
 
 
-class EuclideanCost(DistancePowers):
+class EuclideanPowers(DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale, in any number of dimensions.
 
     ``exact`` says whether screens cover all pairs or only near cells; None leaves the choice to
@@ -186,30 +186,6 @@ class EuclideanCost(DistancePowers):
         count = kernels.costs_of(self.own, first, found, self.factor, self._half_power, i, j, c)
         return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
 
-    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
-        """A cost that at least k partners of each point do not exceed, from near cells."""
-        cells = self._cells
-        if cells.n_cells == 1:
-            return super()._partner_bounds(rows, k)
-        near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
-        order = np.argsort(rows, kind="stable")
-        cuts = np.searchsorted(rows[order], cells.offsets)
-        bounds = np.empty(len(rows))
-
-        def fill(cell: int) -> None:
-            here = order[cuts[cell] : cuts[cell + 1]]
-            some, columns = rows[here], cells.members(np.sort(near_cells[cell]))
-            squares = square_distances(
-                self.own[some], self._squares[some],
-                self.own[columns], self._squares[columns], near=False,
-            )  # fmt: skip
-            nearest = np.argpartition(squares, k, axis=1)[:, : k + 1]  # the point itself is one
-            bounds[here] = self._bounds_among(some, columns[nearest], k)
-
-        with single_threaded_blas():
-            self.workers.run(fill, np.flatnonzero(np.diff(cuts)).tolist())
-        return bounds
-
     # Screening -------------------------------------------------------------------------
 
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
@@ -289,6 +265,34 @@ class EuclideanCost(DistancePowers):
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
         kernels.gather(self.own, rows, center, scale, out, squares)
         return out, squares
+
+
+class EuclideanCost(EuclideanPowers, DirectPowers):
+    """Powers of distances within one cloud, in any number of dimensions."""
+
+    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
+        """A cost that at least k partners of each point do not exceed, from near cells."""
+        cells = self._cells
+        if cells.n_cells == 1:
+            return super()._partner_bounds(rows, k)
+        near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+        order = np.argsort(rows, kind="stable")
+        cuts = np.searchsorted(rows[order], cells.offsets)
+        bounds = np.empty(len(rows))
+
+        def fill(cell: int) -> None:
+            here = order[cuts[cell] : cuts[cell + 1]]
+            some, columns = rows[here], cells.members(np.sort(near_cells[cell]))
+            squares = square_distances(
+                self.own[some], self._squares[some],
+                self.own[columns], self._squares[columns], near=False,
+            )  # fmt: skip
+            nearest = np.argpartition(squares, k, axis=1)[:, : k + 1]  # the point itself is one
+            bounds[here] = self._bounds_among(some, columns[nearest], k)
+
+        with single_threaded_blas():
+            self.workers.run(fill, np.flatnonzero(np.diff(cuts)).tolist())
+        return bounds
 
 
 def _last(batch: Any) -> float:
