@@ -156,12 +156,24 @@ class Report:
             f"{n:,} and {m:,} points",
             f"mean degree {plan.mean_degree:.1f}",
         ]
+        kept = float(np.sum(plan.mass_kept.x) / np.sum(plan.mass.x))  # the same share in both
+        dropped = [int(np.count_nonzero(each)) for each in plan.dropped]
+        if certificate.outlier_cost < np.inf:
+            self.row(
+                "outliers",
+                f"{dropped[0]:,} points and {dropped[1]:,} of the reference dropped; "
+                f"{100.0 * (1.0 - kept):.2g} % of the mass is held back",
+            )
+            self.brief.append(f"{dropped[0]:,} points dropped")
         self.facts |= {
             "n_points": n,
             "n_reference": m,
             "n_edges": plan.weights.nnz,
             "mean_degree": plan.mean_degree,
             "n_connected": plan.n_connected,
+            "n_dropped": dropped[0],
+            "n_reference_dropped": dropped[1],
+            "mass_kept": kept,
             "params": dict(plan.params),
             "certificate": certificate.record(),
         }
