@@ -174,6 +174,16 @@ def contenders(X: Any, y: Any, seed: int) -> dict[str, Callable[[], Nodes]]:
         graph = otgraph.quadratic_ot_graph(centers, mass=sizes / sizes.mean(), n_jobs=1)
         return Nodes(graph.weights, group)
 
+    def joined(*, rebuilt: bool) -> Nodes:
+        found = otgraph.metacells(
+            otgraph.quadratic_ot_graph(X, n_jobs=1), len(X) // CELLS_PER_METACELL
+        )
+        if not rebuilt:
+            return Nodes(found.graph.weights, found.labels)
+        mass = found.sizes / found.sizes.mean()
+        graph = otgraph.quadratic_ot_graph(found.means(X), mass=mass, n_jobs=1)
+        return Nodes(graph.weights, found.labels)
+
     built = {
         "kNN": lambda: Nodes(otgraph.knn_gaussian_graph(X, 15, n_jobs=1).weights),
         "default": plan,
@@ -181,11 +191,13 @@ def contenders(X: Any, y: Any, seed: int) -> dict[str, Callable[[], Nodes]]:
         "types up, strength 0.5": lambda: plan(otgraph.balanced_mass(y, 0.5)),
         "types alike, strength 1": lambda: plan(otgraph.balanced_mass(y)),
         "clusters up, strength 0.5": clusters,
-        "metacells of 10": metacells,
+        "k-means of 10": metacells,
+        "metacells of 10": lambda: joined(rebuilt=False),
+        "metacells of 10, new graph": lambda: joined(rebuilt=True),
     }
     if len(X) > N_CELLS:  # each graph of many cells takes its time
         del built["clusters up, strength 0.5"], built["types alike, strength 1"]
-        del built["metacells of 10"]
+        del built["k-means of 10"]
     return built
 
 
