@@ -2,8 +2,9 @@
 
 Parts: ``speed`` (POT and RegOT, which are dense), ``size`` (many points), ``shifts``
 (labels of digits across a shift), ``batches`` (simulated cells of two batches), ``composition``
-(clouds with different shares of the classes). Each prints a table for `docs/clouds.md`. Speed and
-size run in processes of their own, with a limit of time; peers that are not installed are left out.
+(clouds with different shares of the classes), ``both`` (shifted, too). Each prints a table for
+`docs/clouds.md`. Speed and size run in processes of their own, with a limit of time; peers that are
+not installed are left out.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SEEDS = range(5)
 SECONDS = 110  # limit of one run
 EPS = 1.0
+SOFT = 0.6  # an outlier cost: more than what most points pay within their class
 
 
 # Labels --------------------------------------------------------------------------------------
@@ -75,6 +77,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "plan, eps 1": lambda X, Y, labels: plan_labels(X, Y, labels, eps=EPS),
     "plan, 15 partners": plan_labels,
     "plan, classes weighed": weighed_labels,
+    "soft plan, auto": lambda X, Y, labels: plan_labels(X, Y, labels, outlier_cost="auto"),
+    "soft plan, 0.6": lambda X, Y, labels: plan_labels(X, Y, labels, outlier_cost=SOFT),
     "5-NN": neighbor_labels,
     "5-NN, centered": lambda X, Y, labels: neighbor_labels(X, Y, labels, centered=True),
     "ingest's rule": component_labels,
@@ -151,6 +155,12 @@ def composition() -> None:
     """Labels of digits where half of the classes are rare in the query."""
     _label_table("share kept", (1.0, 0.5, 0.25, 0.1, 0.0),
                  lambda seed, kept: digits(seed, kept=kept))  # fmt: skip
+
+
+def both() -> None:
+    """Labels of digits that are shifted, where half of the classes are rare in the query."""
+    _label_table("shift", (0.0, 1.0, 2.0, 3.0),
+                 lambda seed, shift: digits(seed, shift=shift, kept=0.25))  # fmt: skip
 
 
 # Speed and size ------------------------------------------------------------------------------
@@ -279,7 +289,7 @@ def size(cases: Any = ((100_000, 3), (100_000, 50))) -> None:
 
 PARTS: dict[str, Callable[..., None]] = {
     "speed": speed, "size": size, "shifts": shifts, "batches": batch_effects,
-    "composition": composition,
+    "composition": composition, "both": both,
 }  # fmt: skip
 
 

@@ -43,7 +43,7 @@ LABELED = 0.01
 DRAWS = 5  # of the labels, for each seed of the data
 RESOLUTIONS = (0.5, 1.0, 2.0, 4.0)  # the best for each score is taken
 FINE = 4.0  # resolution of the clusters that are weighed alike
-CELLS_PER_METACELL = 10
+CELLS_PER_METACELL, LARGE_METACELL = 10, 33
 BLOCK = 5000  # cells that are dense at once
 NEAR = 5  # neighbors that tell whether the points show a type
 SMALL_BATCH = 0.1
@@ -166,13 +166,23 @@ def contenders(X: Any, y: Any, seed: int) -> dict[str, Callable[[], Nodes]]:
     def clusters() -> Nodes:
         return plan(otgraph.balanced_mass(leiden(plan().weights, FINE), 0.5))
 
-    def metacells() -> Nodes:
-        means = MiniBatchKMeans(len(X) // CELLS_PER_METACELL, random_state=seed, n_init=1)
-        _, group, sizes = np.unique(means.fit_predict(X), return_inverse=True, return_counts=True)
+    def by_means() -> Nodes:
+        group = k_means(X, len(X) // CELLS_PER_METACELL, seed)
+        sizes = np.bincount(group)
         sums = sp.csr_matrix((np.ones(len(X)), (group, np.arange(len(X))))) @ X
         centers = sums / sizes[:, None]
         graph = otgraph.quadratic_ot_graph(centers, mass=sizes / sizes.mean(), n_jobs=1)
         return Nodes(graph.weights, group)
+
+    def joined(*, rebuilt: bool) -> Nodes:
+        found = otgraph.metacells(
+            otgraph.quadratic_ot_graph(X, n_jobs=1), len(X) // CELLS_PER_METACELL
+        )
+        if not rebuilt:
+            return Nodes(found.graph.weights, found.labels)
+        mass = found.sizes / found.sizes.mean()
+        graph = otgraph.quadratic_ot_graph(found.means(X), mass=mass, n_jobs=1)
+        return Nodes(graph.weights, found.labels)
 
     built = {
         "kNN": lambda: Nodes(otgraph.knn_gaussian_graph(X, 15, n_jobs=1).weights),
@@ -181,12 +191,54 @@ def contenders(X: Any, y: Any, seed: int) -> dict[str, Callable[[], Nodes]]:
         "types up, strength 0.5": lambda: plan(otgraph.balanced_mass(y, 0.5)),
         "types alike, strength 1": lambda: plan(otgraph.balanced_mass(y)),
         "clusters up, strength 0.5": clusters,
-        "metacells of 10": metacells,
+        "k-means of 10": by_means,
+        "metacells of 10": lambda: joined(rebuilt=False),
+        "metacells of 10, new graph": lambda: joined(rebuilt=True),
     }
     if len(X) > N_CELLS:  # each graph of many cells takes its time
         del built["clusters up, strength 0.5"], built["types alike, strength 1"]
-        del built["metacells of 10"]
+        del built["k-means of 10"]
     return built
+
+
+def k_means(X: Any, k: int, seed: int) -> Any:
+    """Groups of near cells, the usual way."""
+    labels = MiniBatchKMeans(k, random_state=seed, n_init=1).fit_predict(X)
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def metacells(seeds: Sequence[int]) -> dict[str, list[Row]]:
+    """Whether metacells hold cells of one type, and how even they are."""
+    found: dict[str, list[Row]] = {}
+    for seed in seeds:
+        X, y = cells(N_CELLS, RAREST, seed)
+        ours = otgraph.quadratic_ot_graph(X, n_jobs=1)
+        nearest = otgraph.knn_gaussian_graph(X, 15, n_jobs=1)
+        for size in (CELLS_PER_METACELL, LARGE_METACELL):
+            k = len(X) // size
+            groups = {
+                "of our graph": otgraph.metacells(ours, k).labels,
+                "of kNN": otgraph.metacells(nearest, max(k, nearest.n_connected)).labels,
+                "k-means": k_means(X, k, seed),
+            }
+            for title, group in groups.items():
+                found.setdefault(f"{size} cells, {title}", []).append(purity(group, y))
+    return found
+
+
+def purity(group: Any, y: Any) -> Row:
+    """Share of the cells that are of the type of their metacell."""
+    right = contingency_matrix(group, y).argmax(axis=1)[group] == y
+    of_types = [right[y == kind].mean() for kind in range(y.max() + 1)]
+    sizes = np.bincount(group)
+    return {
+        "right, all cells": right.mean(),
+        "mean over types": np.mean(of_types),
+        "rarest": of_types[-1],
+        "second rarest": of_types[-2],
+        "spread of sizes": sizes.std() / sizes.mean(),
+        "largest": float(sizes.max()),
+    }
 
 
 def scores(nodes: Nodes, X: Any, y: Any) -> Row:
@@ -361,6 +413,7 @@ PARTS: dict[str, Callable[..., dict[str, list[Row]]]] = {
     "batches": batches,
     "copies": copies,
     "large": large,
+    "metacells": metacells,
 }
 
 if __name__ == "__main__":

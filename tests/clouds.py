@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 
 STEPS = 400
 TOL = 1e-10
@@ -51,3 +52,19 @@ def _newton(costs, eps, mass_x, mass_y, f, g):
             length *= 0.5
         u, now = u + length * step, after
     return u[:n], u[n:]
+
+
+def soft_plan(costs, eps, mass_x, mass_y, outlier_cost):
+    """The plan in which points hold mass back, from a minimizer that knows only the dual value."""
+    n, mass = len(mass_x), np.r_[mass_x, mass_y]
+
+    def value(u):
+        excess = np.maximum(u[:n, None] + u[n:] - costs, 0.0)
+        above = np.maximum(u, 0.0)
+        held = eps * mass * above / outlier_cost
+        gradient = np.r_[excess.sum(axis=1), excess.sum(axis=0)] + 2.0 * held - eps * mass
+        return 0.5 * np.sum(excess**2) + held @ above - eps * u @ mass, gradient
+
+    options = {"maxiter": 20_000, "maxfun": 20_000, "ftol": 0.0, "gtol": 1e-12 * eps}
+    found = minimize(value, np.zeros(len(mass)), jac=True, method="L-BFGS-B", options=options)
+    return np.maximum(found.x[:n, None] + found.x[n:] - costs, 0.0) / eps

@@ -159,6 +159,7 @@ def test_command_line(group, classes):
     [
         ("eigenmaps", {"n_components"}),  # scanpy's number of coordinates, not that of a picture
         ("cluster", set()),
+        ("metacells", set()),
         ("spread_labels", set()),
         ("denoise", set()),
     ],

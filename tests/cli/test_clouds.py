@@ -49,6 +49,25 @@ def test_labels_of_a_column_and_of_a_file(cli, clouds):
     assert list(pd.read_csv("m.csv", index_col=0)["label"]) == list(carried.labels)
 
 
+def test_points_without_a_counterpart_drop_out(cli, clouds):
+    clouds["new"].iloc[3] += 1000.0
+    clouds["new"].to_csv("new.csv")
+    asked = ("transfer", "new.csv", "labeled.csv", "--label-column", "kind", "-o", "l.csv")
+    options = ("--mean-degree", 6, "--outlier-cost", 0.01)
+    done = cli(*asked, *options, "--json")
+    assert (done.code, done.err) == (0, "")
+    told, table = json.loads(done.out), pd.read_csv("l.csv", index_col=0)
+    plan = otgraph.transport_graph(
+        clouds["new"], clouds["reference"], mean_degree=6, outlier_cost=0.01
+    )
+    assert told["n_dropped"] == np.count_nonzero(plan.dropped.x)
+    assert told["mass_kept"] == pytest.approx(plan.mass_kept.x.mean())
+    assert plan.dropped.x[3]
+    assert table["known"].to_numpy()[3] == 0.0
+    assert pd.isna(table["label"].iloc[3])
+    assert "of the reference dropped" in cli(*asked, *options, "--force", "--verbose").out
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from otgraph._parallel import Workers
-from otgraph.costs import check_input, direct_cost
+from otgraph.costs import DirectCost, check_input, direct_cost
+from otgraph.costs.clouds import check_clouds, cross_cost
 
 
 @pytest.fixture
@@ -211,3 +212,23 @@ def test_neighbors_of_a_fitted_metric_in_threads(rng, metric):
     one, two = (cost_of(X, metric, 1.0, threads).nearest(8) for threads in (1, 2))
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "precomputed"])
+def test_costs_of_neighbors_are_those_of_the_rows(X, metric):
+    C = cdist(X, X, "euclidean" if metric == "precomputed" else metric)
+    cost = cost_of(C if metric == "precomputed" else X, metric, 1.0)
+    indices = exact_neighbors(C, 3)[:10]
+    distances = np.take_along_axis(C[:10], indices, axis=1)
+    raw = cost.raw_of_neighbors(cost.own[:10], indices, distances)
+    np.testing.assert_allclose(raw * cost.factor, distances, rtol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "precomputed"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_costs_between_clouds_have_no_pairs_within_one(X, metric, kind):
+    """New points, neighbors and matrices belong to one cloud: nobody can ask for them."""
+    given = (abs(kind(X[:20])), None if metric == "precomputed" else kind(X[20:]))
+    cost = cross_cost(check_clouds(given, metric), metric=metric, workers=Workers(1))
+    assert not isinstance(cost, DirectCost)
+    assert not getattr(cost, "__abstractmethods__", None)

@@ -294,3 +294,12 @@ class TestDenoise:
         ogs.tl.denoise(cells)
         ogs.tl.denoise(cells, genes=[4])  # its own column is
         assert cells.var["denoised"].sum() == 1
+
+
+def test_metacells(cells):
+    ogs.tl.metacells(cells, 12)
+    found = otgraph.metacells(ogs.read_graph(cells), 12)
+    assert list(cells.obs["metacell"].cat.codes) == list(found.labels)
+    np.testing.assert_array_equal(cells.uns["metacell"]["sizes"], found.sizes)
+    assert (cells.uns["metacell"]["weights"] != found.graph.weights).nnz == 0
+    assert cells.uns["metacell"]["params"] == {"neighbors_key": "neighbors", "n_metacells": 12}

@@ -165,3 +165,24 @@ def test_a_plan_ignores_a_shift(parts):
     assert new.uns["transfer"]["params"]["method"] == "plan"
     with pytest.raises(ValueError, match="`method` must be one of 'rows', 'plan'"):
         ogs.tl.transfer(reference, new, "group", method="knn")
+
+
+def test_cells_without_a_counterpart_get_no_label(parts):
+    reference, new = parts
+    ogs.pp.neighbors(reference, 8)
+    moved = new.obsm["X_pca"].copy()
+    moved[:5] += 100.0  # cells of a kind that the reference does not have
+    new.obsm["X_other"] = moved
+    reference.obsm["X_flat"] = reference.obsm["X_pca"][:, :2]
+    ogs.tl.transfer(
+        reference, new, "group", obsm="X_flat", method="plan", use_rep="X_other", outlier_cost=0.5
+    )
+    assert new.obs["group_transfer"].isna().to_numpy().nonzero()[0].tolist() == [0, 1, 2, 3, 4]
+    assert np.isnan(new.obsm["X_flat"][:5]).all()
+    assert np.isfinite(new.obsm["X_flat"][5:]).all()
+    kept = new.obs["transfer_mass_kept"].to_numpy()
+    np.testing.assert_allclose(kept, new.obsm["transfer_weights"].sum(axis=1).A1)
+    assert kept[:5].max() == 0.0
+    assert new.uns["transfer"]["params"]["outlier_cost"] == 0.5
+    with pytest.raises(ValueError, match="`outlier_cost` must be None unless method='plan'"):
+        ogs.tl.transfer(reference, new, "group", outlier_cost=0.5, use_rep="X_other")

@@ -37,7 +37,8 @@ def transfer(
     """Carry labels from one cloud to another by a transport plan, with probabilities.
 
     The plan matches the clouds as a whole: a shift between them does no harm, and different shares
-    of the classes do. Labels are a column of REFERENCE (--label-column), or a table (--labels).
+    of the classes do, unless --outlier-cost lets points drop out. Labels are a column of REFERENCE
+    (--label-column), or a table (--labels).
     """
     places = [target(output, TABLES, what="a table of labels", report=report)]
     if plan is not None:

@@ -151,12 +151,24 @@ class Report:
         self.row("partners", f"{partners[0]} of a point, {partners[1]} of the reference (mean)")
         self.row("components", f"{plan.n_connected:,}")
         self.brief += [f"{n:,} and {m:,} points", f"mean degree {plan.mean_degree:.1f}"]
+        kept = float(np.sum(plan.mass_kept.x) / np.sum(plan.mass.x))  # the same share in both
+        dropped = [int(np.count_nonzero(each)) for each in plan.dropped]
+        if plan.certificate.outlier_cost < np.inf:
+            self.row(
+                "outliers",
+                f"{dropped[0]:,} points and {dropped[1]:,} of the reference dropped; "
+                f"{100.0 * (1.0 - kept):.2g} % of the mass is held back",
+            )
+            self.brief.append(f"{dropped[0]:,} points dropped")
         self.facts |= {
             "n_points": n,
             "n_reference": m,
             "n_edges": plan.weights.nnz,
             "mean_degree": plan.mean_degree,
             "n_connected": plan.n_connected,
+            "n_dropped": dropped[0],
+            "n_reference_dropped": dropped[1],
+            "mass_kept": kept,
             "params": dict(plan.params),
             "certificate": plan.certificate.record(),
         }

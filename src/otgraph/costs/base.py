@@ -102,6 +102,15 @@ class Cost(ABC):
         """Largest number of pairs of one point."""
         return self.n - 1
 
+    @property
+    def clouds(self) -> list[tuple[int, int]]:
+        """Ranges of the points; those of a range have the same possible partners."""
+        return [(0, self.n)]
+
+    def partners(self, row: int) -> tuple[int, int]:
+        """The range of the points that can be partners of a point."""
+        return 0, self.n
+
     def pairs_of(self, rows: LongArray) -> int:
         """Number of pairs of some points, each counted once."""
         return len(rows) * self.n - len(rows) * (len(rows) + 1) // 2

@@ -11,30 +11,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import clouds as cloud_kernels
-from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import SAMPLE_ROWS, Cost
-from otgraph.costs.blocks import BlockCost, MetricCost, SparsePointsCost
-from otgraph.costs.direct import check_costs
-from otgraph.costs.pairs import drain
-from otgraph.costs.search import Work
+from otgraph.costs.blocks import BlockCost, MetricPowers, SparsePowers
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
-from otgraph.costs.squares import square_distances
 
 if TYPE_CHECKING:
     from otgraph.costs.between_points import ScaledClouds
-    from otgraph.costs.pairs import PairChunk
-    from otgraph.typing import FloatArray, IntArray, LongArray, Metric, Points, PointsLike
-
-    Found = tuple[int, list[PairChunk]]
+    from otgraph.typing import FloatArray, IntArray, LongArray, Metric, Points
 
 LIFTED_ROWS = 512  # points whose costs to all chosen points are in memory at once
 SLACK_ROWS = 48  # sample size for the number of pairs per point
@@ -101,8 +92,13 @@ class BetweenClouds(Cost):
         right = len(rows) - left
         return left * self.n_right + right * self.n_left - left * right
 
-    def other(self, row: int) -> tuple[int, int]:
-        """The range of the points that can be partners of a point."""
+    @property
+    def clouds(self) -> list[tuple[int, int]]:
+        """The points of X, and those of Y."""
+        return [(0, self.n_left), (self.n_left, self.n)]
+
+    def partners(self, row: int) -> tuple[int, int]:
+        """The range of the points of the other cloud."""
         return (self.n_left, self.n) if row < self.n_left else (0, self.n_left)
 
     def halves(self, rows: LongArray | None) -> list[tuple[LongArray, tuple[int, int]]]:
@@ -181,7 +177,7 @@ class BetweenClouds(Cost):
         """Blocks of points of one cloud each."""
         return [
             (first + a, first + b)
-            for first, last in ((0, self.n_left), (self.n_left, self.n))
+            for first, last in self.clouds
             for a, b in row_blocks(last - first, size)
         ]
 
@@ -216,72 +212,24 @@ def _evenly_spread(n: int, count: int) -> LongArray:
 
 
 class CrossBlocks(BetweenClouds, BlockCost):
-    """A cost between clouds about which nothing is known: all pairs, in blocks of rows."""
-
-    @abstractmethod
-    def across(self, start: int, stop: int) -> FloatArray:
-        """Raw costs from points ``start:stop`` of one cloud to all points of the other one."""
-
-    def block(self, start: int, stop: int, first_column: int) -> FloatArray:
-        """Only costs between the clouds exist."""
-        raise NotImplementedError
+    """A cost between clouds about which nothing is known."""
 
     def between(self, start: int, stop: int, columns: LongArray) -> FloatArray:
         """Costs from points ``start:stop`` of one cloud to some points of the other one."""
-        return self._scaled(self.across(start, stop)[:, columns - self.other(start)[0]])
-
-    def _blocks_of(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Blocks of points of one cloud."""
-        width = max(1, self.sizes.block_entries // max(1, self.n - (last - first)))
-        return [(first + a, first + b) for a, b in row_blocks(last - first, width)]
+        first, _ = self.partners(start)
+        return self._scaled(self.block(start, stop, first)[:, columns - first])
 
     def _mean_and_largest(self) -> tuple[float, float]:
         """Mean and maximum of the raw costs between the clouds."""
 
         def total(rows: tuple[int, int]) -> tuple[float, float]:
-            costs = self.across(*rows)
+            costs = self.block(*rows, self.n_left)
             return float(costs.sum()), float(costs.max(initial=0.0))
 
-        blocks = self._blocks_of(0, self.n_left)
+        blocks = self._blocks(0, self.n_left)
         with single_threaded_blas():
             sums, largest = zip(*self.workers.map(total, blocks, label="mean cost"), strict=True)
         return float(sum(sums)) / self.n_pairs, max(largest)
-
-    def sample(self, rows: LongArray) -> FloatArray:
-        """Costs from some points to all points, infinite within a cloud."""
-        out = np.full((len(rows), self.n), np.inf)
-        for r, row in enumerate(rows.tolist()):
-            first, last = self.other(row)
-            out[r, first:last] = self._scaled(self.across(row, row + 1))[0]
-        return out
-
-    def neighbor_work(self, k: int) -> Work:
-        """The search for the k nearest points of the other cloud."""
-        blocks = self._blocks_of(0, self.n_left) + self._blocks_of(self.n_left, self.n)
-        return Work(blocks, partial(self._neighbors_of_block, k))
-
-    def _neighbors_of_block(self, k: int, rows: tuple[int, int]) -> Found:
-        a, b = rows
-        first, last = self.other(a)
-        k = min(k, last - first)
-        costs = self._scaled(self.across(a, b))
-        nearest = np.argpartition(costs, k - 1, axis=1)[:, :k]
-        i = np.repeat(np.arange(a, b, dtype=np.int32), k)
-        found = np.take_along_axis(costs, nearest, axis=1).ravel()
-        return costs.size, [(i, (first + nearest.ravel()).astype(np.int32), found)]
-
-    def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
-        """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
-        if rows is not None:
-            return super().screen_work(upper, rows)
-        blocks = self._blocks_of(0, self.n_left)
-        return Work(blocks, partial(self._screen_block, upper), complete=True)
-
-    def _screen_block(self, upper: FloatArray, rows: tuple[int, int]) -> Found:
-        a, b = rows
-        costs = self._scaled(self.across(a, b))
-        collect = partial(kernels.collect_block, costs, a, self.n_left, upper)
-        return costs.size, drain(collect, b - a, 2 * self.n)
 
 
 class CrossMatrixCost(CrossBlocks):
@@ -303,11 +251,11 @@ class CrossMatrixCost(CrossBlocks):
         self.sizes = sizes
         self._normalize(normalize, scale)
 
-    def across(self, start: int, stop: int) -> FloatArray:
+    def block(self, start: int, stop: int, first: int) -> FloatArray:
         """Rows or columns of the matrix."""
         if start < self.n_left:
-            return np.array(self.own[start:stop])
-        return np.array(self.own[:, start - self.n_left : stop - self.n_left].T)
+            return np.array(self.own[start:stop, first - self.n_left :])
+        return np.array(self.own[first:, start - self.n_left : stop - self.n_left].T)
 
     def _only(self, rows: LongArray, n_left: int) -> CrossMatrixCost:
         few = self.own[np.ix_(rows[:n_left], rows[n_left:] - self.n_left)]
@@ -315,16 +263,8 @@ class CrossMatrixCost(CrossBlocks):
         other.factor, other.largest = self.factor, self.largest
         return other
 
-    def queries(self, X_new: PointsLike) -> Any:
-        """There are no new points."""
-        raise NotImplementedError
 
-    def raw(self, queries: Points, first: int = 0, start: int = 0, name: str = "X") -> FloatArray:
-        """There are no new points."""
-        raise NotImplementedError
-
-
-class CrossMetricCost(CrossBlocks, MetricCost):
+class CrossMetricCost(CrossBlocks, MetricPowers):
     """Power of any metric between the points of two clouds."""
 
     def __init__(
@@ -346,20 +286,14 @@ class CrossMetricCost(CrossBlocks, MetricCost):
     def _only(self, rows: LongArray, n_left: int) -> Self:
         return _copied(self, rows, n_left)
 
-    def across(self, start: int, stop: int) -> FloatArray:
+    def block(self, start: int, stop: int, first: int) -> FloatArray:
         """Distances to the power."""
-        first, last = self.other(start)
-        name = "X" if start < self.n_left else "Y"
-        with np.errstate(all="ignore"):  # what is no number is refused here
-            distances = np.asarray(
-                self._distances(self.own[start:stop], self.own[first:last]), dtype=np.float64
-            )
-            start = start if start < self.n_left else start - self.n_left
-            check_costs(distances, start, 0, name, self._metric)
-            return self._powered(distances)
+        points = self.own[first : self.partners(start)[1]]
+        name, number = ("X", start) if start < self.n_left else ("Y", start - self.n_left)
+        return self._raw_to(points, self.own[start:stop], number, 0, name)
 
 
-class CrossSparseCost(CrossBlocks, SparsePointsCost):
+class CrossSparseCost(CrossBlocks, SparsePowers):
     """Power of the Euclidean distance between sparse points of two clouds."""
 
     def __init__(
@@ -373,15 +307,6 @@ class CrossSparseCost(CrossBlocks, SparsePointsCost):
         other = _copied(self, rows, n_left)
         other._squares = self._squares[rows]
         return other
-
-    def across(self, start: int, stop: int) -> FloatArray:
-        """By matrix products."""
-        rows, columns = slice(start, stop), slice(*self.other(start))
-        squares = square_distances(
-            self.own[rows], self._squares[rows], self.own[columns], self._squares[columns],
-            near=False,
-        )  # fmt: skip
-        return self._powered(squares)
 
 
 def stacked(X: Points, Y: Points) -> Points:

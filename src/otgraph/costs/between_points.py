@@ -15,13 +15,13 @@ from otgraph.costs.between import BetweenClouds
 from otgraph.costs.build import has_tree
 from otgraph.costs.exclusion import Chained, NearCells, NotExcluded
 from otgraph.costs.partition import cell_centers, nearest_center
-from otgraph.costs.points import NEIGHBOR_ROWS, EuclideanCost, cell_count
+from otgraph.costs.points import NEIGHBOR_ROWS, EuclideanPowers, cell_count
 from otgraph.costs.powers import DistancePowers
 from otgraph.costs.scaling import ScaledPoints
 from otgraph.costs.search import Work
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
-from otgraph.costs.tree import BLOCK_ROWS, LEAF_POINTS, BoxTree, TreeCost, tree_order
+from otgraph.costs.tree import BLOCK_ROWS, LEAF_POINTS, BoxTree, TreePowers, tree_order
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
@@ -85,7 +85,7 @@ class CrossPoints(BetweenClouds, DistancePowers):
         return self._scaled(self._powered(squares))
 
 
-class CrossEuclideanCost(CrossPoints, EuclideanCost):
+class CrossEuclideanCost(CrossPoints, EuclideanPowers):
     """Points in any number of dimensions; cells hold points of one cloud."""
 
     def __init__(
@@ -128,8 +128,8 @@ class CrossEuclideanCost(CrossPoints, EuclideanCost):
 
     def _all_columns(self) -> list[NeighborTask]:
         tasks: list[NeighborTask] = []
-        for first, last in ((0, self.n_left), (self.n_left, self.n)):
-            columns = np.arange(*self.other(first), dtype=np.int32)
+        for first, last in self.clouds:
+            columns = np.arange(*self.partners(first), dtype=np.int32)
             blocks = row_blocks(last - first, NEIGHBOR_ROWS)
             tasks += [(first + a, first + b, columns) for a, b in blocks]
         return tasks
@@ -145,7 +145,7 @@ class CrossEuclideanCost(CrossPoints, EuclideanCost):
         )
 
 
-class CrossTreeCost(CrossPoints, TreeCost):
+class CrossTreeCost(CrossPoints, TreePowers):
     """Points in few dimensions; each cloud has a tree."""
 
     def __init__(self, scaled: ScaledClouds, workers: Workers) -> None:
@@ -158,10 +158,7 @@ class CrossTreeCost(CrossPoints, TreeCost):
         return np.concatenate((left, self.n_left + right))
 
     def _grow(self) -> tuple[BoxTree, ...]:
-        return (
-            BoxTree.around(self.own, 0, self.n_left),
-            BoxTree.around(self.own, self.n_left, self.n),
-        )
+        return tuple(BoxTree.around(self.own, *cloud) for cloud in self.clouds)
 
     def _parts(self, rows: LongArray) -> list[TreePart]:
         halves = (0, 1, rows[rows < self.n_left]), (1, 0, rows[rows >= self.n_left])
@@ -205,16 +202,15 @@ class CrossTreeCost(CrossPoints, TreeCost):
     def neighbor_work(self, k: int) -> Work:
         """The search for the k nearest points of the other cloud.
 
-        The bounds of `TreeCost` would find far more pairs where the clouds are apart.
+        The bounds of `TreePowers` would find far more pairs where the clouds are apart.
         """
         trees = [
-            KDTree(self.own[a:b], leafsize=LEAF_POINTS, copy_data=False)
-            for a, b in ((0, self.n_left), (self.n_left, self.n))
+            KDTree(self.own[a:b], leafsize=LEAF_POINTS, copy_data=False) for a, b in self.clouds
         ]
 
         def find(part: TreePart) -> tuple[int, list[PairChunk]]:
             _, other, rows = part
-            columns = self.other(int(rows[0]))
+            columns = self.partners(int(rows[0]))
             count = min(k, columns[1] - columns[0])
             _, near = trees[other].query(self.own[rows], k=np.arange(1, count + 1))
             return 0, [self._costs_of_rows(int(rows[0]), (columns[0] + near).astype(np.int32))]

@@ -91,8 +91,13 @@ def cross_cost(
     seed: int = 0,
     workers: Workers,
     sizes: SearchSizes = DEFAULT_SIZES,
+    movable: bool = True,
 ) -> Cost:
-    """A cost between two clouds that can search pairs, from the result of `check_clouds`."""
+    """A cost between two clouds that can search pairs, from the result of `check_clouds`.
+
+    ``movable`` says whether a term of one point may move from costs to potentials. It may not
+    where a potential tells how much mass a point holds back.
+    """
     if is_precomputed(metric):
         if not sp.issparse(clouds.X):
             return CrossMatrixCost(clouds.X, normalize=normalize, workers=workers, sizes=sizes)
@@ -104,7 +109,9 @@ def cross_cost(
             stacked(X, Y), len_of(X), metric, power=power, normalize=normalize, workers=workers,
             sizes=sizes,
         )  # fmt: skip
-    scaled = scaled_clouds(X, Y, metric=metric, power=power, normalize=normalize, seed=seed)
+    scaled = scaled_clouds(
+        X, Y, metric=metric, power=power, normalize=normalize, seed=seed, movable=movable
+    )
     if sp.issparse(scaled.points):
         return CrossSparseCost(scaled, workers, sizes)
     return cross_points(scaled, exact, seed, workers, sizes)
@@ -116,7 +123,7 @@ def len_of(X: Any) -> int:
 
 
 def scaled_clouds(
-    X: Any, Y: Any, *, metric: str, power: float, normalize: bool, seed: int
+    X: Any, Y: Any, *, metric: str, power: float, normalize: bool, seed: int, movable: bool = True
 ) -> ScaledClouds:
     """Points of two clouds for one of the Euclidean metrics, scaled like `scaled_points`."""
     cosine = metric == "cosine"
@@ -131,7 +138,7 @@ def scaled_clouds(
     shift: FloatArray | None = None
     spread = 1.0
     if not sp.issparse(X):
-        shift = _centered(X, Y, separately=power == 2.0)
+        shift = _centered(X, Y, separately=movable and power == 2.0)
         spread = power_of_two(max(largest_entry(X), largest_entry(Y)))
         X /= spread
         Y /= spread
@@ -179,9 +186,9 @@ def _mean_cross_power(
     half_power = 0.5 * power
     squares = row_squares(points)
     X, Y = points[:n_left], points[n_left:]
-    if power == 2.0 and shift is not None:  # both clouds are centered
+    if power == 2.0 and shift is not None:  # each cloud is centered, or the shift is zero
         mean = float(squares[:n_left].mean()) + float(squares[n_left:].mean())
-        return mean + float(shift @ shift)
+        return mean + float(shift @ shift) - 2.0 * float(X.mean(axis=0) @ Y.mean(axis=0))
     n_right = len_of(Y)
     if n_left * n_right > EXACT_MEAN_POINTS**2 and not sp.issparse(points):
         return _sampled_cross_mean(X, Y, half_power, seed)

@@ -16,8 +16,8 @@ from otgraph._blas import single_threaded_blas
 from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, cache_blocks
 from otgraph._validation import check_points
-from otgraph.costs.base import Cost
 from otgraph.costs.nearest import nearest
+from otgraph.costs.search import SearchedCost
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
@@ -33,28 +33,11 @@ BEYOND_FLOAT64 = (
 BYTES_PER_NEIGHBOR = 64
 
 
-class DirectCost(Cost):
-    """A cost c = factor · raw that can be computed for any two points, and for new ones.
+class DirectCost(SearchedCost):
+    """A cost within one cloud, of any two points and of new ones. The points are queries, too."""
 
-    Parameters
-    ----------
-    own
-        The n points as queries, in the order of the cost.
-    workers
-        Threads.
-    order
-        Index of each point in the input; None if the order is that of the input.
-    """
-
-    factor: float = 1.0
-
-    def __init__(self, own: Any, workers: Workers, order: LongArray | None = None) -> None:
-        self.own = own
-        self.n = own.shape[0]
-        self.order = np.arange(self.n) if order is None else order
-        self.workers = workers
-        self.search_metric: Any = None  # metric with the same nearest neighbors, or None
-        self.keywords: dict[str, Any] = {}  # keywords of that metric
+    search_metric: Any = None  # metric with the same nearest neighbors, or None
+    keywords: dict[str, Any] | None = None  # keywords of that metric
 
     @abstractmethod
     def queries(self, X_new: PointsLike) -> Any:
@@ -71,12 +54,8 @@ class DirectCost(Cost):
     def raw_of_neighbors(
         self, queries: Points, indices: LongArray, distances: FloatArray
     ) -> FloatArray:
-        """Raw costs of neighbors that were found at these distances in `search_metric`.
-
-        Only costs that name a `search_metric` are asked. A matrix has none.
-        """
-        msg = f"{type(self).__name__} has no `search_metric` to find neighbors with."
-        raise TypeError(msg)
+        """Raw costs of neighbors that were found at these distances in `search_metric`."""
+        return np.take_along_axis(self.raw(queries), indices, axis=1)
 
     def noise(self, queries: Points) -> float:
         """Raw cost below which rounding may have changed the order of the neighbors."""
@@ -141,11 +120,6 @@ class DirectCost(Cost):
     ) -> tuple[LongArray, FloatArray]:
         """Indices and raw costs of the k nearest points, ordered by cost, then by index."""
         return nearest(self, queries, k, own)
-
-    def _scaled(self, raw: FloatArray) -> FloatArray:
-        if self.factor != 1.0:
-            raw *= self.factor
-        return raw
 
 
 def fill_symmetric(

@@ -18,7 +18,7 @@ from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
-from otgraph.costs.powers import DistancePowers, raised
+from otgraph.costs.powers import DirectPowers, DistancePowers, raised
 from otgraph.costs.search import Work
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
@@ -45,7 +45,7 @@ def cell_count(n: int) -> int:
     return int(CELLS_PER_ROOT * np.sqrt(n))
 
 
-class EuclideanCost(DistancePowers):
+class EuclideanPowers(DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale, in any number of dimensions.
 
     ``exact`` says whether screens cover all pairs or only near cells; None leaves the choice to
@@ -187,49 +187,6 @@ class EuclideanCost(DistancePowers):
         count = kernels.costs_of(self.own, first, found, self.factor, self._half_power, i, j, c)
         return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
 
-    def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
-        """The k cheapest pairs of each of some points, sorted by point and cost.
-
-        An approximate search looks only where first candidates come from.
-        """
-        if self.exact is not False or self._cells.n_cells == 1:
-            return super().nearest_pairs(rows, k)
-        partners, costs = self._partners_in_near_cells(rows, k)
-        return cheapest_of_each(
-            np.repeat(rows, k), np.repeat(rows, k), partners.ravel(), costs.ravel(), k
-        )
-
-    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
-        """A cost that at least k partners of each point do not exceed, from near cells."""
-        if self._cells.n_cells == 1:
-            return super()._partner_bounds(rows, k)
-        return raised(self._partners_in_near_cells(rows, k)[1].max(axis=1))
-
-    def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[LongArray, FloatArray]:
-        """The k nearest points of some points in the cells near to theirs, and their costs."""
-        cells = self._cells
-        near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
-        order = np.argsort(rows, kind="stable")
-        cuts = np.searchsorted(rows[order], cells.offsets)
-        partners, costs = np.empty((len(rows), k), np.int64), np.empty((len(rows), k))
-
-        def fill(cell: int) -> None:
-            here = order[cuts[cell] : cuts[cell + 1]]
-            some, columns = rows[here], cells.members(np.sort(near_cells[cell]))
-            squares = square_distances(
-                self.own[some], self._squares[some],
-                self.own[columns], self._squares[columns], near=False,
-            )  # fmt: skip
-            near = columns[np.argpartition(squares, k, axis=1)[:, : k + 1]]
-            found = self._costs_among(some, near)  # the point itself is one, at an infinite cost
-            nearest = np.argpartition(found, k - 1, axis=1)[:, :k]
-            partners[here] = np.take_along_axis(near, nearest, axis=1)
-            costs[here] = np.take_along_axis(found, nearest, axis=1)
-
-        with single_threaded_blas():
-            self.workers.run(fill, np.flatnonzero(np.diff(cuts)).tolist())
-        return partners, costs
-
     # Screening -------------------------------------------------------------------------
 
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
@@ -309,6 +266,53 @@ class EuclideanCost(DistancePowers):
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
         kernels.gather(self.own, rows, center, scale, out, squares)
         return out, squares
+
+
+class EuclideanCost(EuclideanPowers, DirectPowers):
+    """Powers of distances within one cloud, in any number of dimensions."""
+
+    def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs of each of some points, sorted by point and cost.
+
+        An approximate search looks only where first candidates come from.
+        """
+        if self.exact is not False or self._cells.n_cells == 1:
+            return super().nearest_pairs(rows, k)
+        partners, costs = self._partners_in_near_cells(rows, k)
+        return cheapest_of_each(
+            np.repeat(rows, k), np.repeat(rows, k), partners.ravel(), costs.ravel(), k
+        )
+
+    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
+        """A cost that at least k partners of each point do not exceed, from near cells."""
+        if self._cells.n_cells == 1:
+            return super()._partner_bounds(rows, k)
+        return raised(self._partners_in_near_cells(rows, k)[1].max(axis=1))
+
+    def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[LongArray, FloatArray]:
+        """The k nearest points of some points in the cells near to theirs, and their costs."""
+        cells = self._cells
+        near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+        order = np.argsort(rows, kind="stable")
+        cuts = np.searchsorted(rows[order], cells.offsets)
+        partners, costs = np.empty((len(rows), k), np.int64), np.empty((len(rows), k))
+
+        def fill(cell: int) -> None:
+            here = order[cuts[cell] : cuts[cell + 1]]
+            some, columns = rows[here], cells.members(np.sort(near_cells[cell]))
+            squares = square_distances(
+                self.own[some], self._squares[some],
+                self.own[columns], self._squares[columns], near=False,
+            )  # fmt: skip
+            near = columns[np.argpartition(squares, k, axis=1)[:, : k + 1]]
+            found = self._costs_among(some, near)  # the point itself is one, at an infinite cost
+            nearest = np.argpartition(found, k - 1, axis=1)[:, :k]
+            partners[here] = np.take_along_axis(near, nearest, axis=1)
+            costs[here] = np.take_along_axis(found, nearest, axis=1)
+
+        with single_threaded_blas():
+            self.workers.run(fill, np.flatnonzero(np.diff(cuts)).tolist())
+        return partners, costs
 
 
 def _last(batch: Any) -> float:

@@ -13,7 +13,7 @@ from otgraph._kernels import pairs as kernels
 from otgraph._memory import require_bytes
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
-from otgraph.costs.direct import check_new_points
+from otgraph.costs.direct import DirectCost, check_new_points
 from otgraph.costs.near import NearSearch, all_but
 from otgraph.costs.pairs import Pairs, symmetric_pairs
 from otgraph.costs.search import SearchedCost
@@ -70,7 +70,41 @@ class DistancePowers(SearchedCost):
         farthest = float(np.max(self._squares, initial=0.0))
         self.largest = self.factor * (4.0 * farthest) ** self._half_power
         self.identical = scaled.identical
-        self.search_metric = "euclidean"
+
+    def sample(self, rows: LongArray) -> FloatArray:
+        """Costs from some points to all points."""
+        some, some_squares = self.own[rows], self._squares[rows]
+        out = np.empty((len(rows), self.n))
+
+        def fill(block: tuple[int, int]) -> None:
+            part = slice(*block)
+            squares = square_distances(some, some_squares, self.own[part], self._squares[part])
+            out[:, part] = self._scaled(self._powered(squares))
+
+        with single_threaded_blas():
+            self.workers.run(fill, row_blocks(self.n, self.sizes.block_rows))
+        return out
+
+    def _powered(self, squares: FloatArray) -> FloatArray:
+        return squares if self._half_power == 1.0 else squares**self._half_power
+
+    def _reach(self, upper: FloatArray) -> FloatArray:
+        """Numbers r with r_i + r_j >= |x_i - x_j|² wherever c_ij < upper_i + upper_j.
+
+        For p = 2 this is the condition itself. Otherwise
+        (a + b)^(2/p) <= max(1, 2^(2/p - 1)) (a^(2/p) + b^(2/p)) separates the two ends.
+        """
+        if self._half_power == 1.0:
+            return upper / self.factor
+        exponent = 1.0 / self._half_power
+        convexity = max(1.0, 2.0 ** (exponent - 1.0))
+        return convexity * (np.maximum(upper, 0.0) / self.factor) ** exponent
+
+
+class DirectPowers(DistancePowers, DirectCost):
+    """Powers of distances within one cloud."""
+
+    search_metric = "euclidean"
 
     def queries(self, X_new: PointsLike) -> Any:
         """New points, centered and scaled like the points of the graph."""
@@ -231,41 +265,12 @@ class DistancePowers(SearchedCost):
         """Costs by subtraction; sampled ones come from matrix products."""
         return self.listed(i, j)
 
-    def sample(self, rows: LongArray) -> FloatArray:
-        """Costs from some points to all points."""
-        some, some_squares = self.own[rows], self._squares[rows]
-        out = np.empty((len(rows), self.n))
-
-        def fill(block: tuple[int, int]) -> None:
-            part = slice(*block)
-            squares = square_distances(some, some_squares, self.own[part], self._squares[part])
-            out[:, part] = self._scaled(self._powered(squares))
-
-        with single_threaded_blas():
-            self.workers.run(fill, row_blocks(self.n, self.sizes.block_rows))
-        return out
-
-    def _powered(self, squares: FloatArray) -> FloatArray:
-        return squares if self._half_power == 1.0 else squares**self._half_power
-
-    def _reach(self, upper: FloatArray) -> FloatArray:
-        """Numbers r with r_i + r_j >= |x_i - x_j|² wherever c_ij < upper_i + upper_j.
-
-        For p = 2 this is the condition itself. Otherwise
-        (a + b)^(2/p) <= max(1, 2^(2/p - 1)) (a^(2/p) + b^(2/p)) separates the two ends.
-        """
-        if self._half_power == 1.0:
-            return upper / self.factor
-        exponent = 1.0 / self._half_power
-        convexity = max(1.0, 2.0 ** (exponent - 1.0))
-        return convexity * (np.maximum(upper, 0.0) / self.factor) ** exponent
-
 
 def raised(costs: FloatArray) -> FloatArray:
     """Bounds that these costs are below, in spite of rounding."""
     return np.asarray(costs * ABOVE + np.finfo(np.float64).tiny)
 
 
-def can_list(cost: object) -> TypeGuard[DistancePowers]:
+def can_list(cost: object) -> TypeGuard[DirectPowers]:
     """Whether the points of a cost can be searched from any queries."""
-    return isinstance(cost, DistancePowers) and cost.has_lists
+    return isinstance(cost, DirectPowers) and cost.has_lists

@@ -10,14 +10,16 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from otgraph._blas import single_threaded_blas
-from otgraph.costs.base import Screen
-from otgraph.costs.direct import DirectCost
+from otgraph.costs.base import Cost, Screen
 from otgraph.costs.pairs import joined_rows, symmetric_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from otgraph._parallel import Workers
     from otgraph.costs.pairs import PairChunk, Pairs
     from otgraph.typing import FloatArray, LongArray
 
@@ -47,8 +49,26 @@ class Work:
     sizes: Sequence[float] | None = None
 
 
-class SearchedCost(DirectCost):
-    """A cost whose searches are divided into parts."""
+class SearchedCost(Cost):
+    """A cost c = factor · raw whose searches are divided into parts.
+
+    Parameters
+    ----------
+    own
+        The n points, or their costs, in the order of the cost.
+    workers
+        Threads.
+    order
+        Index of each point in the input; None if the order is that of the input.
+    """
+
+    factor: float = 1.0
+
+    def __init__(self, own: Any, workers: Workers, order: LongArray | None = None) -> None:
+        self.own = own
+        self.n = own.shape[0]
+        self.order = np.arange(self.n) if order is None else order
+        self.workers = workers
 
     @abstractmethod
     def neighbor_work(self, k: int) -> Work:
@@ -70,6 +90,11 @@ class SearchedCost(DirectCost):
             work = self.screen_work(upper, rows)
             checked, pairs = self._found(work, "screen")
         return Screen(upper, pairs, work.complete, self.n_pairs if work.complete else checked)
+
+    def _scaled(self, raw: FloatArray) -> FloatArray:
+        if self.factor != 1.0:
+            raw *= self.factor
+        return raw
 
     def _found(self, work: Work, label: str) -> tuple[int, Pairs]:
         checked, chunks = 0, []

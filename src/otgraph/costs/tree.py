@@ -14,7 +14,7 @@ import numpy as np
 
 from otgraph._kernels import tree as kernels
 from otgraph._parallel import row_blocks
-from otgraph.costs.powers import DistancePowers
+from otgraph.costs.powers import DirectPowers, DistancePowers
 from otgraph.costs.search import Work
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def tree_order(points: FloatArray) -> LongArray:
     return np.asarray(KDTree(points, leafsize=LEAF_POINTS, copy_data=False).indices)
 
 
-class TreeCost(DistancePowers):
+class TreePowers(DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale; every screen covers all pairs."""
 
     def __init__(self, scaled: ScaledPoints, workers: Workers) -> None:
@@ -158,3 +158,7 @@ class TreeCost(DistancePowers):
             i = np.repeat(rows[first:row].astype(np.int32), counts[first:row])
             chunks.append((i, j[:count].copy(), c[:count].copy()))
         return len(rows) * self.n, chunks
+
+
+class TreeCost(TreePowers, DirectPowers):
+    """Powers of distances within one cloud, in few dimensions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.costs.clouds import Clouds
-    from otgraph.graphs.options import OnFailure, Search
+    from otgraph.graphs.options import OnFailure, OutlierCost, Search
     from otgraph.solvers import Solution
     from otgraph.typing import FloatArray, Keywords, Metric, PointsLike, RandomState
 
@@ -35,6 +36,7 @@ def transport_graph(
     metric: Metric = QuadraticOptions.metric,
     power: float = QuadraticOptions.power,
     normalize: bool = QuadraticOptions.normalize,
+    outlier_cost: OutlierCost = QuadraticOptions.outlier_cost,
     tol: float = QuadraticOptions.tol,
     search: Search = QuadraticOptions.search,
     max_missing: float = QuadraticOptions.max_missing,
@@ -55,7 +57,8 @@ def transport_graph(
     with :math:`c_{ij} = d(x_i, y_j)^p`. All of Y is used, in proportion to its masses. So a plan
     matches the clouds as a whole, which nearest neighbors do not. For squared Euclidean costs it
     does not change if one cloud is shifted. It needs clouds of the same composition: where Y has
-    more of a kind than X, the surplus goes elsewhere.
+    more of a kind than X, the surplus goes elsewhere, unless `outlier_cost` lets points of either
+    cloud hold mass back.
 
     Parameters
     ----------
@@ -82,6 +85,12 @@ def transport_graph(
     normalize
         Divide costs by their mean over all pairs of a point of X and a point of Y, or over the
         given candidates. ``eps`` then does not depend on the units of the data.
+    outlier_cost
+        Let points of either cloud hold mass back, the share b for
+        ``outlier_cost / 4 * mass * b**2``. No edge costs more than ``outlier_cost``, in the units
+        of the costs, and a point whose partners all cost more is dropped: it has no partner
+        (:attr:`CrossGraph.dropped`). Then a shift between the clouds does matter. ``"auto"``
+        chooses it from the potentials. None, the default, lets no point drop out.
     tol
         Largest relative error of a row sum or a column sum.
     search
@@ -125,13 +134,13 @@ def transport_graph(
     value, mean_degree = check_goal(eps, mean_degree)
     assert not isinstance(value, str)
     options = QuadraticOptions(
-        metric=metric, power=power, normalize=normalize, min_degree=0, connect=False, tol=tol,
-        search=search, max_missing=max_missing, max_iter=max_iter, on_failure=on_failure,
-        random_state=random_state,
+        metric=metric, power=power, normalize=normalize, min_degree=0, connect=False,
+        outlier_cost=outlier_cost, tol=tol, search=search, max_missing=max_missing,
+        max_iter=max_iter, on_failure=on_failure, random_state=random_state,
     )  # fmt: skip
     problem = CrossProblem(
         (X, Y), options, mass=(mass_x, mass_y), progress=progress, n_jobs=n_jobs,
-        check=check_clouds, make_cost=cross_cost,
+        check=check_clouds, make_cost=partial(cross_cost, movable=outlier_cost is None),
     )  # fmt: skip
     solution, found = problem.solve_goal(value, mean_degree)
     return problem.plan(solution, **found)
@@ -174,8 +183,9 @@ class CrossProblem(TransportProblem):
         weights.sort_indices()
         offsets = getattr(self.cost, "offsets", None)
         u = self.in_given_order(solution.u if offsets is None else solution.u + offsets)
-        mass = self.given_mass
-        moved = (np.sum(mass.x * u[:n]) - np.sum(mass.y * u[n:])) / (2.0 * np.sum(mass.x))
+        mass, moved = self.given_mass, 0.0
+        if solution.certificate.outlier_cost == np.inf:
+            moved = (np.sum(mass.x * u[:n]) - np.sum(mass.y * u[n:])) / (2.0 * np.sum(mass.x))
         return CrossGraph(
             weights=weights,
             params=self._record(solution, found),

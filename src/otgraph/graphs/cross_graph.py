@@ -94,7 +94,7 @@ class CrossGraph:
     ----------
     weights
         The plan: CSR matrix of shape (n, m), float64, sorted indices, no stored zeros. Rows sum to
-        ``mass.x`` and columns to ``mass.y``.
+        ``mass.x`` and columns to ``mass.y``; with `outlier_cost` to ``mass_kept``.
     params
         What built the plan, a flat dictionary of plain values.
     certificate
@@ -102,7 +102,8 @@ class CrossGraph:
     potentials
         The vectors behind the plan, ``potentials.x`` and ``potentials.y``: a weight is
         ``(x_i + y_j - c_ij)_+ / eps``. A constant may be moved from one to the other; here both
-        have the same mean, weighted by the masses.
+        have the same mean, weighted by the masses. With `outlier_cost` they are unique, and a
+        point holds back the share ``2 x_i / outlier_cost`` of its mass.
     mass
         Wanted row sums ``mass.x`` and column sums ``mass.y``.
     points
@@ -165,6 +166,24 @@ class CrossGraph:
         )
 
     @property
+    def mass_kept(self) -> Both:
+        """Mass that the points have in the plan, between 0 and ``mass``.
+
+        It is ``mass`` unless the plan was built with `outlier_cost`.
+        """
+        if self.certificate.outlier_cost == np.inf:
+            return self.mass
+        return Both(*(
+            np.minimum(np.asarray(self.weights.sum(axis=1 - axis)).ravel(), mass)
+            for axis, mass in enumerate(self.mass)
+        ))  # fmt: skip
+
+    @property
+    def dropped(self) -> Both:
+        """Masks of the points without partners, which only a plan with `outlier_cost` has."""
+        return Both(*(degrees == 0 for degrees in self.degrees))
+
+    @property
     def mean_degree(self) -> float:
         """Mean number of partners of a point, over both clouds."""
         return 2.0 * self.weights.nnz / sum(self.shape)
@@ -199,7 +218,10 @@ class CrossGraph:
         )
 
     def transition(self) -> SparseMatrix:
-        """The plan with rows that sum to one: where a point of X goes; ``.T`` for Y."""
+        """The plan with rows that sum to one: where a point of X goes; ``.T`` for Y.
+
+        The row of a point that was dropped is empty.
+        """
         transition = self.weights.copy()
         sums = np.asarray(transition.sum(axis=1)).ravel()
         transition.data /= np.repeat(sums, np.diff(transition.indptr))
@@ -216,7 +238,7 @@ class CrossGraph:
 
         Returns
         -------
-        Array with one row per point of X.
+        Array with one row per point of X; not a number for points that were dropped.
 
         Examples
         --------
@@ -236,7 +258,9 @@ class CrossGraph:
             msg = f"must have {self.shape[1]} rows, one per point of Y, got {checked.shape[0]}."
             raise invalid("values", msg)
         mapped = self.transition() @ checked
-        return np.asarray(mapped.toarray() if sp.issparse(mapped) else mapped)
+        mapped = np.asarray(mapped.toarray() if sp.issparse(mapped) else mapped)
+        mapped[self.dropped.x] = np.nan
+        return mapped
 
     def transfer_labels(self, labels: ArrayLike) -> LabelTransfer:
         """Labels of Y carried to X.

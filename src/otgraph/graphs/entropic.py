@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.costs import DirectCost
-    from otgraph.costs.powers import DistancePowers
+    from otgraph.costs.powers import DirectPowers
     from otgraph.graphs._entropic_plans import EntropicPlan
     from otgraph.graphs.options import OnFailure
     from otgraph.solvers.sinkhorn import Sinkhorn
@@ -195,7 +195,7 @@ def _solve_dense(
 
 
 def _solve_listed(
-    cost: DistancePowers,
+    cost: DirectPowers,
     mass: FloatArray,
     eps: float,
     max_error: float,

@@ -43,9 +43,7 @@ DEFAULT_MEAN_DEGREE = 15
 # methods that need a few neighbors, and few enough that the degree can still adapt.
 DEFAULT_MIN_DEGREE = 4
 # Keywords that are used within one cloud only, not between two.
-WITHIN_ONE_CLOUD = (
-    "self_loops", "collapse", "min_degree", "connect", "outlier_cost", "n_candidates"
-)  # fmt: skip
+WITHIN_ONE_CLOUD = ("self_loops", "collapse", "min_degree", "connect", "n_candidates")
 # The value of `eps` that asks for a choice.
 AUTO: Final = "auto"
 

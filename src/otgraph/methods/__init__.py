@@ -5,6 +5,7 @@ Nothing here knows how the graph was built, except the choice of eps, which trie
 
 from __future__ import annotations
 
+from otgraph.methods.aggregation import Metacells, metacells
 from otgraph.methods.choice import choose_eps
 from otgraph.methods.clustering import Clustering, cluster
 from otgraph.methods.diffusion import denoise, diffusion_time
@@ -16,11 +17,13 @@ __all__ = [
     "Clustering",
     "Embedding",
     "LabelSpread",
+    "Metacells",
     "choose_eps",
     "cluster",
     "denoise",
     "diffusion_time",
     "eigenmaps",
+    "metacells",
     "perplexity",
     "spread_labels",
     "subspace_angle",

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from anndata import AnnData
 
-    from otgraph.graphs import Graph
+    from otgraph.graphs import CrossGraph, Graph
+    from otgraph.graphs.options import OutlierCost
     from otgraph.singlecell._labels import Label
     from otgraph.typing import FloatArray, LongArray, Points, SparseMatrix
 
@@ -44,6 +45,7 @@ def transfer(
     *,
     obsm: str | Sequence[str] = (),
     method: Literal["rows", "plan"] = "rows",
+    outlier_cost: OutlierCost = None,
     use_rep: str | None = None,
     unknown: Label | Iterable[Label] = (),
     neighbors_key: str | None = None,
@@ -57,7 +59,8 @@ def transfer(
     ``sc.tl.ingest`` this does not correct batch effects. With ``method="plan"`` a transport plan
     between all new cells and the reference takes the place of the rows
     (:func:`otgraph.transport_graph`). It ignores a shift between the two, and needs the same
-    composition in both. Labels and coordinates are means over a row. The reference does not change.
+    composition in both, or an `outlier_cost`. Labels and coordinates are means over a row. The
+    reference does not change.
 
     Parameters
     ----------
@@ -73,6 +76,10 @@ def transfer(
         ``"rows"`` or ``"plan"``. Choose the plan for another batch of the same tissue, and rows
         for cells of which some types are missing or much rarer than in the reference. The plan has
         the mean degree, the metric and the power of the reference's graph.
+    outlier_cost
+        For the plan: lets cells of either data set hold mass back, as in
+        :func:`otgraph.transport_graph`; a number, or ``"auto"``. Cells without a counterpart then
+        get no label.
     use_rep
         Representation of the new cells: ``"X"`` or a key of ``adata_new.obsm``, in the same
         coordinates as the reference. By default that of the graph. Principal components are then
@@ -94,9 +101,11 @@ def transfer(
     ``obs[f"{label}_{key_added}_probability"]``
         its probability;
     ``obsm[name]``
-        coordinates, for every name in `obsm`;
+        coordinates, for every name in `obsm`; not a number for cells that were dropped;
     ``obsm[f"{key_added}_weights"]``
         rows of the graph or of the plan: a sparse matrix, new cells × cells of the reference;
+    ``obs[f"{key_added}_mass_kept"]``
+        with `outlier_cost`, the share of its mass that a cell has in the plan;
     ``uns[key_added]``
         ``params``.
 
@@ -114,6 +123,9 @@ def transfer(
     """
     check_adata(adata_ref)
     check_choice(method, "method", METHODS)
+    if outlier_cost is not None and method != "plan":
+        msg = f"must be None unless method='plan': rows have no such cost; got {outlier_cost!r}."
+        raise invalid("outlier_cost", msg)
     adata_new = target(adata_new, copy=copy)
     obs, obsm = ([each] if isinstance(each, str) else list(each) for each in (obs, obsm))
     labels = {name: CellLabels.of(adata_ref, name, unknown) for name in obs}
@@ -123,8 +135,14 @@ def transfer(
     _check_distances(adata_ref, graph, neighbors_key)
     rows_key = f"{key_added}_weights"
     with logged(f"transferring to {adata_new.n_obs} cells", f"`.obsm[{rows_key!r}]`"):
-        rows = graph.extend(points) if method == "rows" else _plan_rows(points, graph)
-        P, _ = transition_rows(rows, graph.n)
+        if method == "rows":
+            rows = graph.extend(points)
+        else:
+            plan = _plan(points, graph, outlier_cost)
+            rows = plan.weights
+            if outlier_cost is not None:
+                adata_new.obs[f"{key_added}_mass_kept"] = plan.mass_kept.x
+        P, empty = transition_rows(rows, graph.n)
         for name, known in labels.items():
             codes, probability = _most_probable(P, known)
             adata_new.obs[f"{name}_{key_added}"] = known.decoded(codes)
@@ -132,7 +150,7 @@ def transfer(
             if known.colors is not None:
                 adata_new.uns[f"{name}_{key_added}_colors"] = known.colors
         for name, values in coordinates.items():
-            adata_new.obsm[name] = np.asarray(P @ values)
+            adata_new.obsm[name] = np.where(empty[:, None], np.nan, P @ values)
         adata_new.obsm[rows_key] = rows
         adata_new.uns[key_added] = {
             "params": {
@@ -140,18 +158,22 @@ def transfer(
                 "use_rep": use_rep or str(graph.params["use_rep"]),
                 "neighbors_key": neighbors_key or "neighbors",
                 "method": method,
+                **({} if outlier_cost is None else {"outlier_cost": outlier_cost}),
             }
         }
     return adata_new if copy else None
 
 
-def _plan_rows(points: Points, graph: Graph) -> SparseMatrix:
+def _plan(points: Points, graph: Graph, outlier_cost: OutlierCost) -> CrossGraph:
     """The transport plan from new cells to those of a graph, with its metric and mean degree."""
     assert graph.points is not None  # `_new_points` has checked it
     n, m = points.shape[0], graph.n
     keywords = {name: graph.params[name] for name in ("metric", "power") if name in graph.params}
     degree = min(graph.mean_degree, 2.0 * n * m / (n + m))
-    return transport_graph(points, graph.points, mean_degree=degree, **keywords).weights  # type: ignore[arg-type]
+    return transport_graph(
+        points, graph.points, mean_degree=degree, outlier_cost=outlier_cost,
+        **keywords,  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 def _most_probable(P: SparseMatrix, labels: CellLabels) -> tuple[LongArray, FloatArray]:

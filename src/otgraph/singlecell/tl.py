@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from otgraph.singlecell._labels import Label
     from otgraph.typing import LongArray, RandomState, SparseMatrix
 
-__all__ = ["cluster", "denoise", "eigenmaps", "spread_labels", "transfer"]
+__all__ = ["cluster", "denoise", "eigenmaps", "metacells", "spread_labels", "transfer"]
 
 
 def eigenmaps(
@@ -171,6 +171,59 @@ def cluster(
             random_state=random_state,
         ),
     }  # fmt: skip
+    return adata if copy else None
+
+
+def metacells(
+    adata: AnnData,
+    n_metacells: int,
+    *,
+    neighbors_key: str | None = None,
+    key_added: str = "metacell",
+    copy: bool = False,
+) -> AnnData | None:
+    """Small groups of cells that are near in the graph, to sum or average their counts.
+
+    ``sc.get.aggregate(adata, "metacell", "sum")`` gives the object with one row per group.
+
+    Parameters
+    ----------
+    n_metacells
+        Number of groups, as in :func:`otgraph.metacells`; a tenth of the cells, for example.
+    adata, neighbors_key, key_added, copy
+        As in :func:`eigenmaps`.
+
+    Returns
+    -------
+    None, or the copy. Written are
+
+    ``adata.obs[key_added]``
+        group of every cell, ``"0"``, ``"1"``, ..., a category;
+    ``adata.uns[key_added]``
+        ``sizes`` and ``weights`` of the groups, a sparse matrix, and ``params``.
+
+    Examples
+    --------
+    >>> import anndata, otgraph
+    >>> import otgraph.singlecell as ogs
+    >>> arms = otgraph.datasets.spiral_arms(50, n_arms=3, noise=0.2)
+    >>> adata = anndata.AnnData(arms.X)
+    >>> ogs.pp.neighbors(adata, use_rep="X")
+    >>> ogs.tl.metacells(adata, 30)
+    >>> len(adata.obs["metacell"].cat.categories)
+    30
+    """
+    adata, graph = _opened(adata, key_added, neighbors_key, copy=copy)
+    with logged("joining cells to metacells", f"`.obs[{key_added!r}]`, groups"):
+        found = methods.metacells(graph, n_metacells)
+    names = [str(number) for number in range(found.graph.n)]
+    categorical = require("pandas", "singlecell").Categorical
+    adata.obs[key_added] = categorical.from_codes(found.labels, names)
+    adata.uns[key_added] = {
+        "sizes": found.sizes,
+        "weights": found.graph.weights,
+        "params": _params(neighbors_key, n_metacells=n_metacells),
+    }
     return adata if copy else None
 
 

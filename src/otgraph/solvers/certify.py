@@ -38,7 +38,8 @@ FEASIBLE_SOLVES = 4  # limit of solves
 
 def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Solution:
     """The plan of the final potentials, and what is proved about it."""
-    if (by := screener.cost.imbalance(state.u)) is not None:
+    # Where points hold mass back, potentials are unique.
+    if not goal.soft and (by := screener.cost.imbalance(state.u)) is not None:
         state = state.moved(by)
     if state.solved(goal):
         state, plan, gap = _polished(goal, state, effort)

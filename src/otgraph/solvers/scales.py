@@ -128,6 +128,7 @@ def _refined(
     plan = solved.problem.plan(solved.u, few.eps)
     assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
     u, units = cost.lifted(rows, Coarse(solved.u, few.target, plan.indptr, plan.indices))
+    u = np.minimum(u, goal.highest)
     # The plan of all points with the same potentials, and the degree that is wanted instead.
     same, dense = factor * few.eps, factor * plan.mean_degree * len(rows) / cost.n
     wanted = degree if eps is None else max(degree, dense * min(eps / same, 1.0) ** slope)

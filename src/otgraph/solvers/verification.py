@@ -189,13 +189,15 @@ def _marginal_error(evidence: Evidence, outlier_cost: float) -> float:
 
     What a point holds back is not in the graph: m_i u_i over half the outlier cost, for u_i > 0.
     """
-    masses = [evidence.mass]
-    if evidence.column_mass is not None:
-        masses.append(evidence.column_mass)
-    sums = [np.asarray(evidence.weights.sum(axis=1 - axis)).ravel() for axis in range(len(masses))]
-    sums[0] = sums[0] + evidence.mass * np.maximum(evidence.potentials, 0.0) / (0.5 * outlier_cost)
-    errors = [np.abs(sum_ - mass) / mass for sum_, mass in zip(sums, masses, strict=True)]
-    return float(max(np.max(each) for each in errors))
+    sides = [(evidence.mass, evidence.potentials)]
+    if evidence.column_mass is not None and evidence.column_potentials is not None:
+        sides.append((evidence.column_mass, evidence.column_potentials))
+    errors = []
+    for axis, (mass, u) in enumerate(sides):
+        held = mass * np.maximum(u, 0.0) / (0.5 * outlier_cost)
+        sums = np.asarray(evidence.weights.sum(axis=1 - axis)).ravel() + held
+        errors.append(float(np.max(np.abs(sums - mass) / mass)))
+    return max(errors)
 
 
 def _about_missing(
