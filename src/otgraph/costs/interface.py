@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -170,15 +171,20 @@ class TransportPlan(ABC):
         """Mean number of neighbors; the point itself does not count."""
         return int(np.sum(self.degrees)) / len(self.loops)
 
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """Row sums of c·pi and pi², without the diagonal."""
+        return self.scaled_sums(np.zeros(len(self.loops)))
+
     @property
     def square_sum(self) -> float:
         """Sum of the squared entries."""
-        _, squares = self.scaled_sums(np.zeros(len(self.loops)))
+        _, squares = self._sums
         return float(np.sum(squares) + np.sum(np.square(self.loops)))
 
     def primal_value(self, w: FloatArray, eps: float) -> float:
         """Primal objective of the plan with entries pi_ij (1 + w_i + w_j)."""
-        linear, square = self.scaled_sums(w)
+        linear, square = self.scaled_sums(w) if w.any() else self._sums
         loops = self.loops * (1.0 + 2.0 * w)
         used = loops != 0  # a forbidden self-loop has infinite cost and mass zero
         loop_cost = np.sum(loops[used] * self.loop_costs[used])

@@ -180,7 +180,8 @@ class TransportProblem:
         goal = self._goal(eps)
         if u0 is not None:
             u0 = self._checked_start(u0)[self.cost.order]
-        require_room_for_solution(self.cost, goal)
+        if start is None:  # otherwise the pairs of a similar solution fit
+            require_room_for_solution(self.cost, goal)
         if start is None and u0 is None and not self.cost.nearest_are_partners:
             start = start_between(self.screener, goal, eps=eps).state
         elif start is None:
