@@ -21,15 +21,22 @@ logger = logging.getLogger("otgraph")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+# No entry for C code, which nobody calls, and no checks for divisions by zero: less to compile.
+OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+
+
 def njit(function: F) -> F:
     """Compile ``function`` lazily, without the GIL, cached on disk where that is possible."""
-    # No entry for C code, which nobody calls, and no checks for divisions by zero: less to compile.
-    options = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     try:
-        return numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError as error:  # numba found no directory it may write its cache to
         logger.debug("kernel cache is off: %s", error)
-        return numba.njit(**options)(function)
+        return numba.njit(**OPTIONS)(function)
+
+
+def inner(function: F) -> F:
+    """Compile a part of kernels, which Python cannot call: without an entry and a file for it."""
+    return numba.njit(no_cpython_wrapper=True, **OPTIONS)(function)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import njit
+from otgraph._numba import inner, njit
 
 
 @njit
@@ -106,7 +106,7 @@ def select_plan(
             q += excess > 0.0
 
 
-@njit
+@inner
 def sum_at(v, indices, first, last, total):
     """``total`` plus the entries of v at the indices; four partial sums, as in distances."""
     s1 = s2 = s3 = 0.0
@@ -227,30 +227,6 @@ def solve_row(costs, target):
             return t
         before = count
         t = total / count
-
-
-@njit
-def row_excess(indptr, cost, rank, start, stop, out):
-    """Sum over the ``rank`` smallest costs of a row of (next larger cost - cost)."""
-    smallest = np.empty(rank + 1)  # sorted
-    for i in range(start, stop):
-        count = 0
-        for p in range(indptr[i], indptr[i + 1]):
-            value = cost[p]
-            if count > rank:
-                if value >= smallest[rank]:
-                    continue
-                count = rank
-            q = count
-            while q > 0 and smallest[q - 1] > value:
-                smallest[q] = smallest[q - 1]
-                q -= 1
-            smallest[q] = value
-            count += 1
-        total = 0.0
-        for q in range(count - 1):
-            total += smallest[count - 1] - smallest[q]
-        out[i] = total
 
 
 @njit

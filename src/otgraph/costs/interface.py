@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 class PairSet(ABC):
     """Pairs with their costs. Solvers pass them on and never look inside.
 
-    ``workers`` are the threads of this process. Pairs on a cluster ignore them.
+    ``workers`` are the threads of this process. Pairs on a cluster ignore them. ``reach`` is a cost
+    for every point, below which none of its pairs is missing, if that is known.
     """
+
+    reach: FloatArray | None = None
 
     @property
     @abstractmethod
@@ -91,10 +94,6 @@ class Restricted(Marginals):
     @abstractmethod
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
-
-    @abstractmethod
-    def row_excess(self, rank: int) -> FloatArray:
-        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
 
     @abstractmethod
     def largest_costs(self) -> FloatArray:

@@ -84,13 +84,6 @@ class RestrictedProblem(Restricted):
         )
         return lifted
 
-    def row_excess(self, rank: int) -> FloatArray:
-        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
-        out = np.empty(self.n)
-        pairs = self.pairs
-        self._rows.run(lambda a, b: kernels.row_excess(pairs.indptr, pairs.costs, rank, a, b, out))
-        return out
-
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
         pairs = self.pairs

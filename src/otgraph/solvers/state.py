@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph.costs.base import Screen
 from otgraph.costs.soft import with_held_back
 from otgraph.solvers.certificate import Reason
 from otgraph.solvers.newton import marginal_error
 
 if TYPE_CHECKING:
-    from otgraph.costs import Cost, Screen
+    from otgraph.costs import Cost
     from otgraph.costs.interface import PairSet, Restricted, TransportPlan
     from otgraph.solvers.certificate import Certificate
     from otgraph.solvers.floors import Floors
@@ -105,7 +106,8 @@ class State:
     reach
         Cost of a partner, per point, up to which placing mass is cheaper than keeping it.
     screen
-        The pass over all pairs that the candidates come from, None for first candidates.
+        The pass over all pairs that the candidates come from, None for first candidates from a
+        search among some points only.
     k
         Number of nearest neighbors, if these are first candidates, else None.
     base
@@ -222,10 +224,24 @@ def first_state(
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
     costs = problem.largest_costs()
     reach = np.maximum(costs, np.median(costs))  # duplicates have cost 0
-    state = State(problem, np.zeros(cost.n), reach, k=k if cost.has_other_pairs else None).priced(
-        goal
-    )
+    state = State(
+        problem,
+        np.zeros(cost.n),
+        reach,
+        screen=_screen_of(cost, pairs),
+        k=k if cost.has_other_pairs else None,
+    ).priced(goal)
     return replace(state, u=start_potentials(state.problem, goal.target) if u0 is None else u0)
+
+
+def _screen_of(cost: Cost, pairs: PairSet) -> Screen | None:
+    """A search for nearest points as a screen, if it has compared all points.
+
+    A pair that it has not found costs at least the reach of either end, and so their mean.
+    """
+    if pairs.reach is None:
+        return None
+    return Screen(0.5 * pairs.reach, pairs, complete=True, pairs_checked=cost.n_pairs)
 
 
 def start_potentials(problem: Restricted, target: FloatArray) -> FloatArray:
