@@ -64,9 +64,9 @@ def test_proposals_stay_within_what_is_known():
 def test_row_excess():
     """The second row has fewer costs than asked for, the third none."""
     costs = np.array([3.0, 1.0, 2.0, 7.0, 5.0, 4.0])
-    np.testing.assert_allclose(
-        row_excess(np.array([4, 2, 0]), costs, 3), [4.0 + 5.0 + 6.0, 1.0, 0.0]
-    )
+    most, least = row_excess(np.array([4, 2, 0]), costs, 3, 1)
+    np.testing.assert_allclose(most, [4.0 + 5.0 + 6.0, 1.0, 0.0])
+    np.testing.assert_allclose(least, [1.0, 1.0, 0.0])
 
 
 def test_row_law_is_right_for_equal_rows():

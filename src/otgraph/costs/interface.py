@@ -56,7 +56,7 @@ class Evaluation:
     @property
     def square_sum(self) -> float:
         """Sum of the squares over all ordered pairs."""
-        return float(np.sum(self.square_sums))
+        return float(self.square_sums.sum())
 
 
 class Marginals(ABC):

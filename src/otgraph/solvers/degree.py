@@ -23,7 +23,7 @@ from otgraph.solvers.rounds import (
     screened,
     too_few_neighbors,
 )
-from otgraph.solvers.state import Effort, first_state
+from otgraph.solvers.state import Effort, first_state, middle
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
@@ -179,28 +179,34 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     counts, _, costs = problem.entries_of(rows)
     rank = max(1, round(degree))
     half = max(1, rank // 2)
-    eps = _median_positive(row_excess(counts, costs, rank) / mass[rows])
-    rise = np.log(eps / _median_positive(row_excess(counts, costs, half) / mass[rows]))
-    slope = float(np.log(rank / half) / rise) if rise > 0.0 and rank > half else USUAL_SLOPE
+    full, part = row_excess(counts, costs, rank, half)
+    eps = _median_positive(full / mass[rows])
+    rise = math.log(eps / _median_positive(part / mass[rows]))
+    slope = math.log(rank / half) / rise if rise > 0.0 and rank > half else USUAL_SLOPE
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
 
 
-def row_excess(counts: LongArray, costs: FloatArray, rank: int) -> FloatArray:
+def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatArray]:
     """Sum over the ``rank`` smallest costs of a row: the next larger one minus theirs.
 
     With this target and equal potentials, a row by itself has so many neighbors. A row with fewer
     costs uses all of them; ``counts`` says how many a row has.
     """
-    table = np.full((len(counts), max(int(counts.max(initial=0)), rank + 1)), np.inf)
+    table = np.full((len(counts), max(int(counts.max(initial=0)), *ranks) + 1), np.inf)
     table[np.arange(table.shape[1]) < counts[:, None]] = costs
-    table = np.sort(table, axis=1)[:, : rank + 1]
-    following = np.max(table, axis=1, where=np.isfinite(table), initial=0.0)
-    return np.sum(np.maximum(following[:, None] - table, 0.0), axis=1)
+    table.sort(axis=1)
+    sums = np.cumsum(np.where(table < np.inf, table, 0.0), axis=1)
+    rows, found = np.arange(len(counts)), []
+    for rank in ranks:
+        last = np.minimum(rank, np.maximum(counts - 1, 0))
+        following = np.where(counts > 0, table[rows, last], 0.0)
+        found.append(np.maximum((last + 1) * following - sums[rows, last], 0.0))
+    return found
 
 
 def _median_positive(values: FloatArray) -> float:
     positive = values[values > 0.0]
-    return float(np.median(positive)) if len(positive) else 1.0
+    return middle(positive) if len(positive) else 1.0
 
 
 # Range of eps, relative to the costs.
