@@ -47,6 +47,17 @@ def test_building_graphs_loads_nothing_optional():
     assert not unwanted & set(run_python(code).split())
 
 
+def test_a_graph_loads_nothing_that_it_does_not_need():
+    """A first graph should not wait for them; scikit-learn also loads pandas and scipy.stats."""
+    code = (
+        "import sys, otgraph, numpy as np; "
+        "otgraph.quadratic_ot_graph(np.random.default_rng(0).normal(size=(50, 5)), 1.0, "
+        "connect=False); print(*sys.modules)"
+    )
+    unwanted = {"sklearn", "pandas", "joblib", "tqdm", "scipy.stats", "scipy.spatial"}
+    assert not unwanted & set(run_python(code).split())
+
+
 @pytest.mark.parametrize("name", otgraph.__all__)
 def test_public_name_resolves(name):
     assert getattr(otgraph, name) is not None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from otgraph._text import UNKNOWN_LABEL, is_missing, is_unknown
 from otgraph.exceptions import invalid
@@ -44,6 +43,8 @@ def encode_labels(labels: ArrayLike, n: int) -> EncodedLabels:
     values = array[known]
     if array.dtype.kind == "O":  # strings with -1 among them; the known labels have one type
         values = np.array(values.tolist())
+    from sklearn.utils.multiclass import check_classification_targets  # takes half a second
+
     check_classification_targets(values)
     classes, numbers = np.unique(values, return_inverse=True)
     codes = np.full(n, UNKNOWN_LABEL, dtype=np.int64)

@@ -10,47 +10,83 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numba
 from numba.core import event
 
+from otgraph._text import COMPILING
+
 logger = logging.getLogger("otgraph")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+# No entry for C code, which nobody calls, and no checks for divisions by zero: less to compile.
+OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+
+
 def njit(function: F) -> F:
     """Compile ``function`` lazily, without the GIL, cached on disk where that is possible."""
-    # No entry for C code, which nobody calls, and no checks for divisions by zero: less to compile.
-    options = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     try:
-        return numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError as error:  # numba found no directory it may write its cache to
         logger.debug("kernel cache is off: %s", error)
-        return numba.njit(**options)(function)
+        return numba.njit(**OPTIONS)(function)
+
+
+def inner(function: F) -> F:
+    """Compile a part of kernels, which Python cannot call: without an entry and a file for it."""
+    return numba.njit(no_cpython_wrapper=True, **OPTIONS)(function)
+
+
+# One kernel takes a tenth of a second, all of a first graph several. Who waits longer than this is
+# told why.
+SHORT_WAIT = 0.5
+
+
+class _Compilation(event.Listener):  # type: ignore[misc]
+    """Announces that kernels of this package are compiled, once."""
+
+    def __init__(
+        self, announce: Callable[[], object], *, after: float = 0.0, modules: str = ""
+    ) -> None:
+        self.announce: Callable[[], object] | None = announce
+        self._after, self._spent = after, 0.0  # seconds
+        self._modules = modules  # how the names of the modules of the kernels begin
+        self._began: list[float] = []  # one kernel may compile another
+
+    def on_start(self, event: event.Event) -> None:
+        self._began.append(time.perf_counter())
+        module = event.data["dispatcher"].py_func.__module__
+        if self._spent < self._after or not module.startswith(self._modules):
+            return
+        if self.announce is not None:
+            announce, self.announce = self.announce, None
+            announce()
+
+    def on_end(self, event: event.Event) -> None:
+        seconds = time.perf_counter() - self._began.pop()
+        if not self._began:
+            self._spent += seconds
+
+
+_to_everyone = _Compilation(lambda: logger.warning(COMPILING), after=SHORT_WAIT, modules="otgraph.")
+event.register("numba:compile", _to_everyone)
 
 
 @contextlib.contextmanager
 def announced_compilation(announce: Callable[[], object]) -> Iterator[None]:
-    """Call ``announce`` before the first kernel is compiled in this context.
+    """Call ``announce`` before the first kernel is compiled in this context, and log nothing.
 
     numba does not compile kernels that it finds in its cache on disk, so that only the first run
     on a machine is announced.
     """
-    with event.install_listener("numba:compile", _FirstCompilation(announce)):
-        yield
-
-
-class _FirstCompilation(event.Listener):  # type: ignore[misc]
-    def __init__(self, announce: Callable[[], object]) -> None:
-        self.announce: Callable[[], object] | None = announce
-
-    def on_start(self, event: object) -> None:
-        announce, self.announce = self.announce, None
-        if announce is not None:
-            announce()
-
-    def on_end(self, event: object) -> None:
-        """Nothing to say."""
+    before, _to_everyone.announce = _to_everyone.announce, None
+    try:
+        with event.install_listener("numba:compile", _Compilation(announce)):
+            yield
+    finally:
+        _to_everyone.announce = before

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST_LISTED = 8  # more names than this make a message hard to read
+# Said while kernels are compiled, which takes seconds, once on a machine.
+COMPILING = "otgraph: compiling, once: later runs start at once"
 UNKNOWN_LABEL = -1  # scikit-learn's mark of a label that is to be found
 
 

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from otgraph._numba import announced_compilation
-from otgraph.cli.terminal import COMPILING, ERROR, _note_compilation, say, say_rows, say_table
+from otgraph._text import COMPILING
+from otgraph.cli.terminal import ERROR, _note_compilation, say, say_rows, say_table
 
 YELLOW, RED, BOLD, END = "\x1b[33m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
 

@@ -36,7 +36,8 @@ def test_nearest(rng, k):
     product[:, 10] = product[:, 11]  # a tie
     columns = np.sort(rng.permutation(250)[:200]).astype(np.int32)
     first, out = 20, np.empty((7, k), dtype=np.int32)
-    kernels.nearest(product, first, columns, k, out)
+    beyond = np.empty(7, dtype=np.float32)
+    kernels.nearest(product, first, columns, k, out, beyond)
     for r in range(7):
         values = np.where(columns == first + r, -np.inf, product[r])
         wanted = np.sort(values[np.isfinite(values)])[::-1][:k]
@@ -45,6 +46,9 @@ def test_nearest(rng, k):
         assert first + r not in found
         position = np.searchsorted(columns, found)
         np.testing.assert_array_equal(np.sort(product[r, position])[::-1], wanted)
+        values[position] = -np.inf
+        assert beyond[r] >= values.max()
+        assert beyond[r] <= wanted[-1] or k > 199
 
 
 def test_costs_of_skips_what_is_not_there(rng):

@@ -7,7 +7,7 @@ import pytest
 
 import problems
 from otgraph.solvers import Goal, Screener, Wish, solve_for_degree
-from otgraph.solvers.degree import DegreeSearch, row_law
+from otgraph.solvers.degree import DegreeSearch, row_excess, row_law
 
 
 def solved(cost, degree, *, n_candidates):
@@ -59,6 +59,14 @@ def test_proposals_stay_within_what_is_known():
         eps = search.propose(eps, degree)
         if eps is None:
             break
+
+
+def test_row_excess():
+    """The second row has fewer costs than asked for, the third none."""
+    costs = np.array([3.0, 1.0, 2.0, 7.0, 5.0, 4.0])
+    most, least = row_excess(np.array([4, 2, 0]), costs, 3, 1)
+    np.testing.assert_allclose(most, [4.0 + 5.0 + 6.0, 1.0, 0.0])
+    np.testing.assert_allclose(least, [1.0, 1.0, 0.0])
 
 
 def test_row_law_is_right_for_equal_rows():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from otgraph._kernels.restricted import sum_at
 from otgraph._numba import njit
 
 
@@ -77,9 +78,7 @@ def solve_cg(
             return count
         curvature = 0.0
         for i in range(n):
-            total = diagonal[i] * p[i]
-            for k in range(starts[i], ends[i]):
-                total += p[indices[k]]
+            total = sum_at(p, indices, starts[i], ends[i], diagonal[i] * p[i])
             q[i] = total + shift[i] * p[i]
             curvature += p[i] * q[i]
         if curvature <= 0.0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import njit
+from otgraph._numba import inner, njit
 
 
 def component_labels(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -23,7 +23,7 @@ def _label(indptr, indices, labels):
     for i in range(len(labels)):
         labels[i] = i
         for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
+            j = np.int64(indices[p])  # one type of `_root`
             if j >= i:
                 continue  # the edge comes again in the later row
             a, b = _root(labels, i), _root(labels, j)
@@ -40,7 +40,7 @@ def _label(indptr, indices, labels):
             labels[i] = labels[labels[i]]
 
 
-@njit
+@inner
 def _root(parents, i):
     """The root of a tree; every other node on the way is attached to its grandparent."""
     while parents[i] != i:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import njit
+from otgraph._numba import inner, njit
 
 CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
 SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
@@ -26,13 +26,13 @@ SMALL = np.float32(1e-30)  # more than the distance of those near zero
 REACH_MARGIN = 8 * 2.0**-24
 
 
-@njit
+@inner
 def squared_distance(X, i, j):
     """Sum of squared differences; the same bits for (i, j) and (j, i)."""
     return squared_distance_between(X, i, X, j)
 
 
-@njit
+@inner
 def squared_distance_between(Q, i, X, j):
     """The same for row i of Q and row j of X.
 
@@ -56,7 +56,7 @@ def squared_distance_between(Q, i, X, j):
     return (s0 + s1) + (s2 + s3)
 
 
-@njit
+@inner
 def power(square, factor, half_power):
     """Cost of a squared distance."""
     if half_power == 1.0:
@@ -90,7 +90,7 @@ def gather(X, rows, center, scale, out, squares):
         squares[r] = (s0 + s1) + (s2 + s3)
 
 
-@njit
+@inner
 def _above(row, first, limit):
     """The entries of a chunk that are above the limit, as bits.
 
@@ -107,7 +107,7 @@ def _above(row, first, limit):
     return mask
 
 
-@njit
+@inner
 def _lowest(mask):
     """The lowest bit of a mask that is not zero, and its place."""
     bit = mask & (~mask + np.uint64(1))
@@ -152,8 +152,10 @@ def collect(
 
 
 @njit
-def nearest(product, first_row, columns, k, out):
+def nearest(product, first_row, columns, k, out, beyond):
     """The k points with the largest products in each row, without the point of the row.
+
+    No product of the others is above ``beyond``.
 
     Row r is point ``first_row + r``, and column s is point ``columns[s]``. If there are fewer than
     k points, the rest of ``out`` is -1. A sample of the row gives a limit that a little more than k
@@ -171,7 +173,8 @@ def nearest(product, first_row, columns, k, out):
         own, row, found = first_row + r, product[r], out[r]
         limit = np.float32(-np.inf)
         if sampled:
-            largest[:] = limit  # sorted
+            for q in range(rank):
+                largest[q] = limit  # sorted
             for s in range(0, n_columns, SAMPLE_STEP):
                 value = row[s]
                 if value > largest[0]:
@@ -206,9 +209,10 @@ def nearest(product, first_row, columns, k, out):
                 q += 1
         for p in range(q, k):
             found[p] = -1
+        beyond[r] = max(limit, high)
 
 
-@njit
+@inner
 def _largest_exceed(values, count, k):
     """Two numbers: at most k values exceed the second, and at least k the first, if there are."""
     low = high = values[0]
@@ -298,7 +302,7 @@ def surviving_cells(
     return n_rows, count
 
 
-@njit
+@inner
 def _within_reach(product, center_squares, radii, cell_reach, base, mine):
     """The cells of a chunk that are not excluded, as bits; see `_above`."""
     mask = np.uint64(0)
@@ -313,7 +317,7 @@ def _within_reach(product, center_squares, radii, cell_reach, base, mine):
     return mask
 
 
-@njit
+@inner
 def _is_near(product, center_square, radius, cell_reach, base, mine):
     distance = base + center_square - np.float32(2.0) * product
     both = mine + cell_reach

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import njit
+from otgraph._numba import inner, njit
 
 
 @njit
@@ -20,17 +20,6 @@ def count_both(i, j, counts):
     for p in range(len(i)):
         counts[i[p]] += 1
         counts[j[p]] += 1
-
-
-@njit
-def first_places(indptr, counts):
-    """Replace the count of each group in a row by the position where its part of the row begins."""
-    for row in range(counts.shape[1]):
-        place = indptr[row]
-        for g in range(len(counts)):
-            count = counts[g, row]
-            counts[g, row] = place
-            place += count
 
 
 @njit
@@ -186,7 +175,7 @@ def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, fi
     return n_rows, count
 
 
-@njit
+@inner
 def _insert(near, found, count, j, cost):
     """Insert a partner into a sorted list of the cheapest ones.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import njit
+from otgraph._numba import inner, njit
 
 
 @njit
@@ -19,7 +19,8 @@ def evaluate(
     """Row sums of (u_i + u_j - c_ij)_+ and of its square, and the active columns of every row.
 
     The active columns of row i are ``active[indptr[i]:ends[i]]``. Without a branch: every column
-    is written, and only an active one advances the position.
+    is written, and only an active one advances the position. An index without a sign needs no
+    test for negative ones, which numba allows.
     """
     for i in range(start, stop):
         ui = u[i]
@@ -28,11 +29,13 @@ def evaluate(
         q = indptr[i]
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
-            excess = max(ui + u[j] - cost[p], 0.0)
+            excess = ui + u[np.uint32(j)] - cost[p]
+            used = excess > 0.0
+            excess = excess if used else 0.0
             total += excess
             square += excess * excess
             active[q] = j
-            q += excess > 0.0
+            q += used
         ends[i] = q
         excess = 2.0 * ui - diagonal[i]
         if excess > 0.0:
@@ -61,7 +64,7 @@ def count_active(indptr, indices, cost, u, start, stop, counts):
         ui = u[i]
         count = 0
         for p in range(indptr[i], indptr[i + 1]):
-            count += ui + u[indices[p]] > cost[p]
+            count += 1 if ui + u[np.uint32(indices[p])] > cost[p] else 0
         counts[i] = count
 
 
@@ -81,25 +84,50 @@ def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_i
             j = indices[p]
             out_indices[q] = j
             out_cost[q] = cost[p]
-            q += ui + u[j] > cost[p]
+            q += ui + u[np.uint32(j)] > cost[p]
+
+
+@njit
+def select_plan(
+    indptr, indices, cost, u, eps, start, stop, out_indptr, out_indices, out_cost, weights
+):  # fmt: skip
+    """The same, for the active pairs that `evaluate` found, with (u_i + u_j - c_ij) / eps."""
+    for i in range(start, stop):
+        ui = u[i]
+        q, end = out_indptr[i], out_indptr[i + 1]
+        for p in range(indptr[i], indptr[i + 1]):
+            if q == end:
+                break
+            j = indices[p]
+            excess = ui + u[np.uint32(j)] - cost[p]
+            out_indices[q] = j
+            out_cost[q] = cost[p]
+            weights[q] = excess / eps
+            q += excess > 0.0
+
+
+@inner
+def sum_at(v, indices, first, last, total):
+    """``total`` plus the entries of v at the indices; four partial sums, as in distances."""
+    s1 = s2 = s3 = 0.0
+    p = first
+    while p + 4 <= last:
+        total += v[np.uint32(indices[p])]
+        s1 += v[np.uint32(indices[p + 1])]
+        s2 += v[np.uint32(indices[p + 2])]
+        s3 += v[np.uint32(indices[p + 3])]
+        p += 4
+    while p < last:
+        total += v[np.uint32(indices[p])]
+        p += 1
+    return (total + s1) + (s2 + s3)
 
 
 @njit
 def hessian_product(starts, ends, indices, diagonal, v, start, stop, out):
     """(diag(degree) + sigma) v, where ``diagonal`` holds degree + sigma_ii."""
     for i in range(start, stop):
-        total = diagonal[i] * v[i]
-        for p in range(starts[i], ends[i]):
-            total += v[indices[p]]
-        out[i] = total
-
-
-@njit
-def plan_weights(indptr, indices, cost, u, eps, start, stop, weights):
-    """(u_i + u_j - c_ij) / eps for active pairs."""
-    for i in range(start, stop):
-        for p in range(indptr[i], indptr[i + 1]):
-            weights[p] = (u[i] + u[indices[p]] - cost[p]) / eps
+        out[i] = sum_at(v, indices, starts[i], ends[i], diagonal[i] * v[i])
 
 
 @njit
@@ -176,17 +204,25 @@ def solve_row(costs, target):
 
     This is Newton's method from the right on a convex, increasing function. Each step drops the
     costs above t. If none is dropped, t is exact. The number of costs decreases in every step, so
-    the loop ends in spite of rounding.
+    the loop ends in spite of rounding. Two partial sums without a branch are faster than one.
     """
     t = np.inf
     before = len(costs) + 1
     while True:
-        total = target
-        count = 0
-        for k in range(len(costs)):
-            if costs[k] < t:
-                total += costs[k]
-                count += 1
+        total, more = target, 0.0
+        count = others = 0
+        for k in range(0, len(costs) - 1, 2):
+            a, b = costs[k], costs[k + 1]
+            total += a if a < t else 0.0
+            more += b if b < t else 0.0
+            count += 1 if a < t else 0
+            others += 1 if b < t else 0
+        if len(costs) % 2:
+            a = costs[len(costs) - 1]
+            total += a if a < t else 0.0
+            count += 1 if a < t else 0
+        total += more
+        count += others
         if count >= before or count == 0:
             return t
         before = count
@@ -194,38 +230,17 @@ def solve_row(costs, target):
 
 
 @njit
-def row_excess(indptr, cost, rank, start, stop, out):
-    """Sum over the ``rank`` smallest costs of a row of (next larger cost - cost)."""
-    smallest = np.empty(rank + 1)  # sorted
-    for i in range(start, stop):
-        count = 0
-        for p in range(indptr[i], indptr[i + 1]):
-            value = cost[p]
-            if count > rank:
-                if value >= smallest[rank]:
-                    continue
-                count = rank
-            q = count
-            while q > 0 and smallest[q - 1] > value:
-                smallest[q] = smallest[q - 1]
-                q -= 1
-            smallest[q] = value
-            count += 1
-        total = 0.0
-        for q in range(count - 1):
-            total += smallest[count - 1] - smallest[q]
-        out[i] = total
-
-
-@njit
 def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out):
     """Solve sum_j (t_i + u_j - c_ij)_+ = target_i for t_i while the u of all others are fixed."""
+    room = np.empty(FEW)
     for r in range(start, stop):
         i = rows[r]
         first, last = indptr[i], indptr[i + 1]
-        row = np.empty(last - first + 1)
-        for p in range(first, last):
-            row[p - first] = cost[p] - u[indices[p]]
+        if last - first >= len(room):
+            room = np.empty(2 * (last - first))
+        row = room[: last - first + 1]
+        for k in range(last - first):
+            row[k] = cost[first + k] - u[np.uint32(indices[first + k])]
         # The diagonal entry is (2t - g)_+ = 2 (t - g/2)_+. Only half of it is counted, which is
         # enough for a search direction.
         row[last - first] = 0.5 * diagonal[i]

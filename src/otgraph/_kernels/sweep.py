@@ -12,7 +12,7 @@ import numpy as np
 
 from otgraph._kernels.euclidean import gather, power, squared_distance_between
 from otgraph._kernels.lists import next_length, shorten
-from otgraph._numba import njit
+from otgraph._numba import inner, njit
 
 FLOAT32_UNIT = 2.0**-24  # relative rounding error of one operation
 # Roundings of one product of d numbers and of what is added to it.
@@ -65,7 +65,7 @@ def reach_of(bound, lift, factor, half_power):
     return -1.0 if cost < 0.0 else (1.0 + REACH_MARGIN) * (cost / factor) ** (1.0 / half_power)
 
 
-@njit
+@inner
 def _limit(bound, lift, factor, half_power, square, largest_square, largest_last, d):
     """Number that the product of a point exceeds if its value is at most the bound.
 

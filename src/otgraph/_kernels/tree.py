@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from otgraph._kernels.euclidean import power, squared_distance
-from otgraph._numba import njit
+from otgraph._numba import inner, njit
 
 # Factor on distances of boxes, to cover their rounding errors.
 DISTANCE_MARGIN = 1.0 - 1e-12
@@ -90,7 +90,7 @@ def collect_near(
     return len(rows), count
 
 
-@njit
+@inner
 def _near_leaves(offsets, lower, upper, node_reach, own_lower, own_upper, own_reach, near):
     """List the leaves that may have a pair with a leaf; count them and their points."""
     n_leaves = len(offsets) - 1
@@ -115,7 +115,7 @@ def _near_leaves(offsets, lower, upper, node_reach, own_lower, own_upper, own_re
     return n_near, n_points
 
 
-@njit
+@inner
 def _box_to_box(own_lower, own_upper, lower, upper, node):
     """Lower bound of the squared distance between points of a leaf and of a node."""
     total = 0.0
@@ -125,7 +125,7 @@ def _box_to_box(own_lower, own_upper, lower, upper, node):
     return DISTANCE_MARGIN * total
 
 
-@njit
+@inner
 def _point_to_box(X, i, lower, upper, node):
     """Lower bound of the squared distance from a point to the points of a node."""
     total = 0.0

@@ -6,13 +6,14 @@ import contextlib
 import sys
 from typing import IO, TYPE_CHECKING, NoReturn
 
+from otgraph._text import COMPILING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
 ERROR, WARNING, LABEL, NOTE = "red", "yellow", "bold", "dim"
-COMPILING = "otgraph: compiling, once: later runs start at once"
 GAP = 2  # spaces between the columns of a table
 
 
@@ -84,13 +85,14 @@ def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
 @contextlib.contextmanager
 def compilation_noted(shown: bool) -> Iterator[None]:
     """Say so if numba compiles kernels, which takes long and happens once on a machine."""
-    if not shown:
-        yield
-        return
     from otgraph._numba import announced_compilation
 
-    with announced_compilation(_note_compilation):
+    with announced_compilation(_note_compilation if shown else _say_nothing):
         yield
+
+
+def _say_nothing() -> None:
+    """For pipes and for those who asked for silence."""
 
 
 def _note_compilation() -> None:

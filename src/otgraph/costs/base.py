@@ -91,6 +91,8 @@ class Cost(ABC):
     # Whether nearest points are good first candidates. Between two clouds they are not, and the
     # solver begins with fewer points (`solvers/scales.py`).
     nearest_are_partners: bool = True
+    # Whether the search for neighbors compares all points, and screens all pairs that way.
+    compares_all: bool = False
 
     @property
     def n_pairs(self) -> int:

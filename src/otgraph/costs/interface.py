@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
 class PairSet(ABC):
     """Pairs with their costs. Solvers pass them on and never look inside.
 
-    ``workers`` are the threads of this process. Pairs on a cluster ignore them.
+    ``workers`` are the threads of this process. Pairs on a cluster ignore them. ``reach`` is a cost
+    for every point, below which none of its pairs is missing, if that is known.
     """
+
+    reach: FloatArray | None = None
 
     @property
     @abstractmethod
@@ -52,7 +56,7 @@ class Evaluation:
     @property
     def square_sum(self) -> float:
         """Sum of the squares over all ordered pairs."""
-        return float(np.sum(self.square_sums))
+        return float(self.square_sums.sum())
 
 
 class Marginals(ABC):
@@ -90,10 +94,6 @@ class Restricted(Marginals):
     @abstractmethod
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
-
-    @abstractmethod
-    def row_excess(self, rank: int) -> FloatArray:
-        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
 
     @abstractmethod
     def largest_costs(self) -> FloatArray:
@@ -170,15 +170,20 @@ class TransportPlan(ABC):
         """Mean number of neighbors; the point itself does not count."""
         return int(np.sum(self.degrees)) / len(self.loops)
 
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """Row sums of c·pi and pi², without the diagonal."""
+        return self.scaled_sums(np.zeros(len(self.loops)))
+
     @property
     def square_sum(self) -> float:
         """Sum of the squared entries."""
-        _, squares = self.scaled_sums(np.zeros(len(self.loops)))
+        _, squares = self._sums
         return float(np.sum(squares) + np.sum(np.square(self.loops)))
 
     def primal_value(self, w: FloatArray, eps: float) -> float:
         """Primal objective of the plan with entries pi_ij (1 + w_i + w_j)."""
-        linear, square = self.scaled_sums(w)
+        linear, square = self.scaled_sums(w) if w.any() else self._sums
         loops = self.loops * (1.0 + 2.0 * w)
         used = loops != 0  # a forbidden self-loop has infinite cost and mass zero
         loop_cost = np.sum(loops[used] * self.loop_costs[used])

@@ -34,6 +34,7 @@ class Pairs(PairSet):
     indptr: LongArray
     indices: IntArray
     costs: FloatArray
+    reach: FloatArray | None = None
 
     @property
     def n(self) -> int:
@@ -141,7 +142,10 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     counts = cursors.sum(axis=0)
     indptr = np.concatenate(([0], np.cumsum(counts)))
     indices, costs = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-    kernels.first_places(indptr, cursors)
+    place = indptr[:-1].copy()
+    for cursor in cursors:  # counts become the places where the parts of the rows begin
+        place += cursor
+        np.subtract(place, cursor, out=cursor)
 
     def fill(g: int) -> None:
         while groups[g]:  # frees each chunk after it was copied

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
 MORE_CELLS = 3  # factor on the searched cells if an approximate search missed too many pairs
-NEIGHBOR_ROWS = 256  # rows that are compared with all points at once
+NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
 RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
 MIN_RECALL = 0.5  # with a smaller recall, all points are searched
 TINY = 1e-35  # added to error bounds, to cover underflow in float32
@@ -77,6 +77,7 @@ class EuclideanPowers(DistancePowers):
         else:
             self._cells = enclosing_cells(self.own, offsets)
         self.exact = exact
+        self.compares_all = self._cells.n_cells == 1
         self.searched_cells = sizes.screen_cells  # per cell, in an approximate screen
 
     def decide(self, upper: FloatArray) -> bool:
@@ -125,9 +126,12 @@ class EuclideanPowers(DistancePowers):
         k = min(k, self.n - 1)
         tasks = self._neighbor_tasks(k)
         thorough = self.exact is not False or self._approximate_is_no_cheaper()
+        everywhere = self.compares_all
         if thorough and self._recall(k, tasks) < MIN_RECALL:
-            tasks = self._all_columns()
-        return Work(tasks, partial(self._neighbors_of_block, k))
+            tasks, everywhere = self._all_columns(), True
+        reach = np.empty(self.n)
+        find = partial(self._neighbors_of_block, k, reach)
+        return Work(tasks, find, reach=reach if everywhere else None)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
@@ -170,15 +174,23 @@ class EuclideanPowers(DistancePowers):
         ]
         return float(np.mean(found))
 
-    def _neighbors_of_block(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
+    def _neighbors_of_block(
+        self, k: int, reach: FloatArray, task: NeighborTask
+    ) -> tuple[int, list[PairChunk]]:
+        """About k neighbors of every row, and the cost below which no other column is."""
         first, last, columns = task
         center = self.own[first:last].mean(axis=0)
-        left, _ = self._centered(np.arange(first, last, dtype=np.int32), center, 2.0)
+        left, own_squares = self._centered(np.arange(first, last, dtype=np.int32), center, 2.0)
         left[:, -1] = 1.0
         right, squares = self._centered(columns, center, 1.0)
         right[:, -1] = -squares
         found = np.empty((last - first, k), dtype=np.int32)
-        kernels.nearest(left @ right.T, first, columns, k, found)
+        beyond = np.empty(last - first, dtype=np.float32)
+        kernels.nearest(left @ right.T, first, columns, k, found, beyond)
+        largest = squares.max(initial=0.0)
+        size = 2.0 * np.sqrt(own_squares * largest) + largest + own_squares
+        others = own_squares - beyond - self._product_error(size)
+        reach[first:last] = self.factor * np.maximum(others, 0.0) ** self._half_power
         i, j, c = (
             np.empty(found.size, np.int32),
             np.empty(found.size, np.int32),
@@ -247,9 +259,8 @@ class EuclideanPowers(DistancePowers):
             left, squares = self._centered(some, center, 2.0)
             left[:, -1] = 1.0
             limits = squares - reach[some]
-            # Error bound of d + 1 products and sums of rounded operands.
             size = 2.0 * np.sqrt(squares) * right_norm + right_last + np.abs(limits)
-            limits -= (self.own.shape[1] + 8) * FLOAT32_UNIT * size + TINY
+            limits -= self._product_error(size)
             with np.errstate(over="ignore", invalid="ignore"):
                 product, limits = left @ right.T, limits.astype(np.float32)
             collect = partial(
@@ -258,6 +269,10 @@ class EuclideanPowers(DistancePowers):
             )  # fmt: skip
             chunks += drain(collect, b - a, 4 * (last - first))
         return chunks
+
+    def _product_error(self, size: FloatArray) -> FloatArray:
+        """Bound of the error of d + 1 products and sums of rounded operands, in float32."""
+        return (self.own.shape[1] + 8) * FLOAT32_UNIT * size + TINY
 
     def _centered(
         self, rows: IndexArray, center: FloatArray, scale: float

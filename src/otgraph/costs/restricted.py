@@ -84,13 +84,6 @@ class RestrictedProblem(Restricted):
         )
         return lifted
 
-    def row_excess(self, rank: int) -> FloatArray:
-        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
-        out = np.empty(self.n)
-        pairs = self.pairs
-        self._rows.run(lambda a, b: kernels.row_excess(pairs.indptr, pairs.costs, rank, a, b, out))
-        return out
-
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
         pairs = self.pairs
@@ -147,17 +140,14 @@ class RestrictedProblem(Restricted):
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""
-        used = self.pairs.below(u, self._workers)
-        weights = np.empty(len(used.costs))
-        self._rows.run(
-            lambda a, b: kernels.plan_weights(
-                used.indptr, used.indices, used.costs, u, eps, a, b, weights
-            )
-        )
+        pairs, (_, _, ends) = self.pairs, self._at(u)
+        indptr = np.concatenate(([0], np.cumsum(ends - pairs.indptr[:-1])))
+        indices, (costs, weights) = np.empty(indptr[-1], np.int32), np.empty((2, indptr[-1]))
+        source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
+        target = (indptr, indices, costs, weights)
+        self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
         loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
-        return Plan(
-            used.indptr, used.indices, weights, used.costs, loops, self.diagonal, self._rows
-        )
+        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ together they always find the same pairs.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,9 @@ class Work:
         Whether the parts return complete, sorted rows in order, with both (i, j) and (j, i).
     sizes
         Shares of the parts in the work, if they differ much; for progress bars.
+    reach
+        For neighbors among all points: filled by the parts with a cost for every point, below
+        which none of its pairs is missing.
     """
 
     parts: Sequence[Any]
@@ -47,6 +50,7 @@ class Work:
     complete: bool = False
     whole_rows: bool = False
     sizes: Sequence[float] | None = None
+    reach: FloatArray | None = None
 
 
 class SearchedCost(Cost):
@@ -81,8 +85,9 @@ class SearchedCost(Cost):
     def neighbors(self, k: int) -> Pairs:
         """Pairs of near points, about k per point; they need not be the k nearest."""
         with single_threaded_blas():
-            _, pairs = self._found(self.neighbor_work(min(k, self.n - 1)), "search")
-        return pairs
+            work = self.neighbor_work(min(k, self.n - 1))
+            _, pairs = self._found(work, "search")
+        return replace(pairs, reach=work.reach)
 
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """Every pair with c_ij < upper_i + upper_j, or only those of some points."""

@@ -79,10 +79,6 @@ class SoftProblem(Restricted):
         """Potentials of some rows that meet their targets or more while all others stay fixed."""
         return np.minimum(self.hard.lift(u, rows, target), self.highest)
 
-    def row_excess(self, rank: int) -> FloatArray:
-        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
-        return self.hard.row_excess(rank)
-
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
         return self.hard.largest_costs()

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from otgraph._kernels import euclidean as euclidean_kernels
 from otgraph._kernels import lists as list_kernels
@@ -20,6 +19,7 @@ from otgraph.costs.partition import (
     consecutive_cells,
     enclosing_cells,
     label_order,
+    leaf_order,
     nearest_center,
 )
 
@@ -130,7 +130,7 @@ class SortedByCells(Sorted):
             return
         centers = cell_centers(points, cell_count(len(points)), 0, workers)
         # Cells that are next to each other in memory are near each other in space.
-        centers = centers[KDTree(centers, leafsize=CENTERS_PER_LEAF).indices]
+        centers = centers[leaf_order(centers, CENTERS_PER_LEAF)]
         labels = nearest_center(points, centers, workers)
         self._centers = centers
         self.order, offsets = label_order(labels, len(centers))
@@ -181,7 +181,7 @@ class SortedByTree(Sorted):
         n, d = points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF_POINTS))))
         # The tree halves the points repeatedly; the offsets do the same.
-        self.order = KDTree(points, leafsize=LEAF_POINTS, copy_data=False).indices
+        self.order = leaf_order(points, LEAF_POINTS)
         self.points = points[self.order]
         self._offsets = (np.arange(2**depth + 1) * n) >> depth
         self._lower, self._upper = np.empty((2, 2 ** (depth + 1), d))
@@ -189,7 +189,7 @@ class SortedByTree(Sorted):
 
     def query_order(self, queries: FloatArray, workers: Workers) -> LongArray:
         """Queries sorted by a tree of their own."""
-        return np.asarray(KDTree(queries, copy_data=False).indices)
+        return leaf_order(queries)
 
     def reduced(self, lift: FloatArray) -> FloatArray:
         """Largest lift of every node."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from otgraph._kernels import tree as kernels
 from otgraph._parallel import row_blocks
+from otgraph.costs.partition import leaf_order
 from otgraph.costs.powers import DirectPowers, DistancePowers
 from otgraph.costs.search import Work
 
@@ -78,9 +79,7 @@ class BoxTree:
 
 def tree_order(points: FloatArray) -> LongArray:
     """The points in the order of the leaves of a k-d tree."""
-    from scipy.spatial import KDTree
-
-    return np.asarray(KDTree(points, leafsize=LEAF_POINTS, copy_data=False).indices)
+    return leaf_order(points, LEAF_POINTS)
 
 
 class TreePowers(DistancePowers):

@@ -103,10 +103,6 @@ class DistributedProblem(Restricted):
         cuts = np.searchsorted(rows, bounds)
         return [rows[a:b] for a, b in itertools.pairwise(cuts)]
 
-    def row_excess(self, rank: int) -> FloatArray:
-        """Sum over the ``rank`` nearest candidates of a row: cost of the next one minus theirs."""
-        return self._blocks.answers("excess", _ask, self._diagonals, "row_excess", rank)
-
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
         return self._blocks.answers("largest", _ask, self._diagonals, "largest_costs")

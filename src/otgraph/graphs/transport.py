@@ -76,6 +76,10 @@ DEFAULT_CANDIDATES = 30
 # Fewer candidates are enough if the degree is given, which matters for a million points.
 FEWEST_CANDIDATES = 20
 CANDIDATES_PER_DEGREE = 1.3
+# Where the search compares all points, it need not be repeated for points whose neighborhood it has
+# found completely. Up to some points, more candidates take longer than another search.
+SCREENED_PER_DEGREE = 2.0
+FEW_POINTS = 512
 DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that gives a warning
 # Share of missing pairs, relative to the edges, that always gives a warning.
 MISSING_WARNING = 0.05
@@ -180,7 +184,8 @@ class TransportProblem:
         goal = self._goal(eps)
         if u0 is not None:
             u0 = self._checked_start(u0)[self.cost.order]
-        require_room_for_solution(self.cost, goal)
+        if start is None:  # otherwise the pairs of a similar solution fit
+            require_room_for_solution(self.cost, goal)
         if start is None and u0 is None and not self.cost.nearest_are_partners:
             start = start_between(self.screener, goal, eps=eps).state
         elif start is None:
@@ -206,7 +211,7 @@ class TransportProblem:
     def solve_for_degree(self, mean_degree: float) -> Solution:
         """The solution with a wanted mean degree."""
         self._check_degree(mean_degree)
-        enough = max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
+        enough = self._enough_candidates(mean_degree)
         if self.wish.min_degree > mean_degree:
             msg = f"must be at most `mean_degree`={mean_degree:g}, got {self.wish.min_degree!r}."
             raise invalid("min_degree", msg)
@@ -236,6 +241,12 @@ class TransportProblem:
             )
             warnings.warn(msg, exceptions.ConvergenceWarning, stacklevel=4)
         return self._judged(solution)
+
+    def _enough_candidates(self, mean_degree: float) -> int:
+        """First candidates for a mean degree."""
+        if self.cost.compares_all and self.cost.n > FEW_POINTS:
+            return int(np.ceil(SCREENED_PER_DEGREE * mean_degree))
+        return max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
 
     def _check_degree(self, mean_degree: float) -> None:
         if mean_degree > self.cost.n - 1:
@@ -377,16 +388,19 @@ def plan_weights(
     plan: Plan, order: LongArray, *, self_loops: bool
 ) -> tuple[SparseMatrix, FloatArray]:
     """The matrix of a plan in the order of the input, and the costs of its entries."""
-    n = len(order)
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
+    n, places = len(order), np.arange(len(order))
     loops = plan.loops if self_loops else np.zeros(n)
-    counts = (plan.degrees + (loops > 0.0))[place]
-    indptr = np.concatenate(([0], np.cumsum(counts)))
-    columns, (weights, costs) = np.empty(indptr[-1], dtype=np.int32), np.empty((2, indptr[-1]))
-    source = (plan.indptr, plan.indices, plan.weights, plan.costs, loops, order, place)
-    target = (indptr, columns, weights, costs)
-    plan.rows.run(lambda a, b: plan_kernels.reordered(*source, a, b, *target))
+    if np.array_equal(order, places) and not loops.any():
+        indptr, columns, weights, costs = plan.indptr, plan.indices, plan.weights, plan.costs
+    else:
+        place = np.empty(n, dtype=np.int64)
+        place[order] = places
+        counts = (plan.degrees + (loops > 0.0))[place]
+        indptr = np.concatenate(([0], np.cumsum(counts)))
+        columns, (weights, costs) = np.empty(indptr[-1], np.int32), np.empty((2, indptr[-1]))
+        source = (plan.indptr, plan.indices, plan.weights, plan.costs, loops, order, place)
+        target = (indptr, columns, weights, costs)
+        plan.rows.run(lambda a, b: plan_kernels.reordered(*source, a, b, *target))
     if len(columns) < np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
     matrix = sp.csr_matrix((n, n))  # the arrays are known to be right; scipy would check them

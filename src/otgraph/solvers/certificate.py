@@ -82,7 +82,8 @@ class Certificate:
     eps
         Regularization of the solved problem.
     n_screens
-        Passes over all pairs; zero if the pass for an earlier ``eps`` of a path was enough.
+        Passes over all pairs after the search for neighbors; zero if that search, or the pass for
+        an earlier ``eps`` of a path, was enough.
     missing_pairs
         Estimated number of pairs that the full solution uses and the candidates lack; zero when
         the status is ``"exact"``, ``nan`` when it is unknown.

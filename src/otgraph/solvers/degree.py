@@ -23,14 +23,14 @@ from otgraph.solvers.rounds import (
     screened,
     too_few_neighbors,
 )
-from otgraph.solvers.state import Effort, first_state
+from otgraph.solvers.state import Effort, first_state, middle
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
     from otgraph.costs.interface import PairSet
     from otgraph.solvers.screening import Screener
     from otgraph.solvers.state import Goal, Solution, State
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, LongArray
 
 logger = logging.getLogger("otgraph")
 
@@ -48,6 +48,8 @@ FLOORED_TRIALS = 12
 # the degree may fall where eps rises. Trials take a millisecond each, so if the search ends at a
 # jump, eps on a whole grid (`SCANNED_RATIOS`) are tried.
 FEW_POINTS = 500
+# Rows that give the first guess of eps: their median is known to a few percent.
+LAW_ROWS = 256
 # Marginal error of a trial. At this error the degree is usually right to a fraction of a percent.
 TRIAL_TOL = 0.01
 # Edges that a minimum flow adds for every neighbor that a lonely point misses: 0.7 to 1.6 on
@@ -97,7 +99,7 @@ def solve_for_degree(
         limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
         eps = min(max(eps, limits[0]), limits[1])
         eps, plain = search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
-        if not too_few_neighbors(cost, goal.at(eps), plain):
+        if not too_few_neighbors(screener, goal.at(eps), plain):
             plain = replace(plain, k=None)  # found to be enough, not to be looked at again
             break
         k = more_neighbors(cost, k)
@@ -184,17 +186,38 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     intrinsic dimension.
     """
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
+    rows = np.linspace(0, cost.n - 1, min(LAW_ROWS, cost.n)).astype(np.int64)
+    counts, _, costs = problem.entries_of(rows)
     rank = max(1, round(degree))
     half = max(1, rank // 2)
-    eps = _median_positive(problem.row_excess(rank) / mass)
-    rise = np.log(eps / _median_positive(problem.row_excess(half) / mass))
-    slope = float(np.log(rank / half) / rise) if rise > 0.0 and rank > half else USUAL_SLOPE
+    full, part = row_excess(counts, costs, rank, half)
+    eps = _median_positive(full / mass[rows])
+    rise = math.log(eps / _median_positive(part / mass[rows]))
+    slope = math.log(rank / half) / rise if rise > 0.0 and rank > half else USUAL_SLOPE
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
+
+
+def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatArray]:
+    """Sum over the ``rank`` smallest costs of a row: the next larger one minus theirs.
+
+    With this target and equal potentials, a row by itself has so many neighbors. A row with fewer
+    costs uses all of them; ``counts`` says how many a row has.
+    """
+    table = np.full((len(counts), max(int(counts.max(initial=0)), *ranks) + 1), np.inf)
+    table[np.arange(table.shape[1]) < counts[:, None]] = costs
+    table.sort(axis=1)
+    sums = np.cumsum(np.where(table < np.inf, table, 0.0), axis=1)
+    rows, found = np.arange(len(counts)), []
+    for rank in ranks:
+        last = np.minimum(rank, np.maximum(counts - 1, 0))
+        following = np.where(counts > 0, table[rows, last], 0.0)
+        found.append(np.maximum((last + 1) * following - sums[rows, last], 0.0))
+    return found
 
 
 def _median_positive(values: FloatArray) -> float:
     positive = values[values > 0.0]
-    return float(np.median(positive)) if len(positive) else 1.0
+    return middle(positive) if len(positive) else 1.0
 
 
 # Range of eps, relative to the costs.

@@ -65,7 +65,7 @@ class NewtonResult:
 
 def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
     """Largest relative deviation of the row sums."""
-    return float(np.max(np.abs(row_sums - target) / target))
+    return float((np.abs(row_sums - target) / target).max())
 
 
 def rounding_level(problem: Marginals, u: FloatArray, target: FloatArray) -> float:
@@ -134,7 +134,7 @@ def newton(
 
 def _misplaced(at: Evaluation, target: FloatArray) -> float:
     """Sum of |row sum - target|, relative to the total mass."""
-    return float(np.sum(np.abs(at.row_sums - target))) / float(np.sum(target))
+    return float(np.abs(at.row_sums - target).sum()) / float(target.sum())
 
 
 def _direction(
@@ -190,16 +190,16 @@ def _line_search(
     values of F that agree to the last digit. Steps longer than 1 occur where F is linear: in a
     bipartite component whose two sides have different total mass.
     """
-    slope = float(np.sum((now.row_sums - target) * direction))
+    slope = float(((now.row_sums - target) * direction).sum())
     value = _objective(now, u, target)
-    noise = ROUNDING * (0.25 * now.square_sum + float(np.sum(np.abs(u) * target)))
+    noise = ROUNDING * (0.25 * now.square_sum + float((np.abs(u) * target).sum()))
     low, low_slope, high, high_slope = 0.0, slope, np.inf, np.inf
     step = 1.0
     best: _Step | None = None
     for _ in range(MAX_TRIALS):
         trial = u + step * direction
         after = problem.evaluate(trial)
-        end_slope = float(np.sum((after.row_sums - target) * direction))
+        end_slope = float(((after.row_sums - target) * direction).sum())
         if end_slope <= 0.0:
             best = _Step(trial, after, step, _objective(after, trial, target))
             if end_slope >= CURVATURE * slope:
@@ -221,4 +221,4 @@ def _line_search(
 
 
 def _objective(at: Evaluation, u: FloatArray, target: FloatArray) -> float:
-    return 0.25 * at.square_sum - float(np.sum(u * target))
+    return 0.25 * at.square_sum - float((u * target).sum())

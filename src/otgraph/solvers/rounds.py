@@ -97,10 +97,14 @@ def approach(screener: Screener, goal: Goal, start: State, effort: Effort) -> St
 
 def pruned(screener: Screener, goal: Goal, state: State) -> State:
     """The state without most of its idle pairs, if these are many."""
-    many = 0.5 * IDLE_FACTOR * state.mean_degree * state.problem.n
-    if not state.covered or state.problem.n_pairs <= many:
+    if not state.covered or state.problem.n_pairs <= _many_pairs(state):
         return state
     return screened(screener, goal, state, prune=True)
+
+
+def _many_pairs(state: State) -> float:
+    """A number of candidates above which most are idle."""
+    return 0.5 * IDLE_FACTOR * state.mean_degree * state.problem.n
 
 
 def _rounds(
@@ -182,7 +186,7 @@ def _other_candidates(screener: Screener, goal: Goal, state: State, *, prune: bo
         if not screener.widen():
             return _with_higher_price(goal, state)
         state = replace(state, screen=None)
-    if too_few_neighbors(screener.cost, goal, state):
+    if too_few_neighbors(screener, goal, state):
         return _with_more_neighbors(screener.cost, goal, state)
     return screened(screener, goal, state, prune=prune)
 
@@ -192,14 +196,18 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
     degrees = np.maximum(state.problem.hessian(state.u).degrees, 1.0)
     slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * goal.target / degrees
     slack = np.minimum(slack, np.maximum(goal.highest - state.u, 0.0))  # no solution is above
-    screen = screener.screen(state.u, slack, prune=prune)
+    screen = screener.screen(
+        state.u, slack, prune=prune, before=state.screen, many=_many_pairs(state)
+    )
     problem = goal.softened(screener.cost.restrict(screen.pairs, state.problem.diagonal))
     return replace(state, problem=problem, screen=screen, k=None)
 
 
-def too_few_neighbors(cost: Cost, goal: Goal, state: State) -> bool:
+def too_few_neighbors(screener: Screener, goal: Goal, state: State) -> bool:
     """Whether a screen at these potentials would return a large part of all pairs."""
-    return state.k is not None and too_high(cost, goal, state.u, state.k)
+    if state.k is None or (state.screen is not None and screener.is_cheap(state.screen, state.u)):
+        return False
+    return too_high(screener.cost, goal, state.u, state.k)
 
 
 def too_high(cost: Cost, goal: Goal, u: FloatArray, k: int) -> bool:

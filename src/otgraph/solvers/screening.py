@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from otgraph.costs import Cost, Screen
     from otgraph.typing import FloatArray, LongArray
 
-PARTIAL_SHARE = 0.1  # above this share of points a full pass is cheaper than one over some points
+# Above this share of points a full pass is cheaper than one over some points. Where it looks at all
+# pairs, each once, it takes half as long as one over all points.
+PARTIAL_SHARE = 0.1
+PARTIAL_SHARE_OF_ALL = 0.3
 
 
 class Screener:
@@ -24,6 +27,11 @@ class Screener:
         self.n_passes = 0
         self._known: Screen | None = None
         self._nearest: dict[int, _Nearest] = {}
+
+    def is_cheap(self, known: Screen, u: FloatArray) -> bool:
+        """Whether so few points are above the bound of a screen that only theirs are repeated."""
+        share = PARTIAL_SHARE_OF_ALL if self.cost.compares_all else PARTIAL_SHARE
+        return int(np.count_nonzero(u > known.upper)) <= share * len(u)
 
     def nearest(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
         """The k cheapest pairs of some points, with both ends; they are remembered."""
@@ -37,29 +45,43 @@ class Screener:
         other._known = self._known
         return other
 
-    def screen(self, u: FloatArray, slack: FloatArray, *, prune: bool = True) -> Screen:
+    def screen(
+        self,
+        u: FloatArray,
+        slack: FloatArray,
+        *,
+        prune: bool = True,
+        before: Screen | None = None,
+        many: float = np.inf,
+    ) -> Screen:
         """The pairs with c_ij < bound_i + bound_j for some bound above ``u``.
 
-        If ``u`` is below the bound of the last screen, no pass is needed. If only a few points
-        are above it, only their pairs are screened again. With ``prune`` the bound is lowered
-        to u + slack where it was higher, which drops idle pairs.
+        If ``u`` is below the bound of the last screen, or of ``before``, no pass is needed. If
+        only a few points are above it, only their pairs are screened again. With ``prune`` the
+        bound is lowered to u + slack where it was higher, which drops idle pairs; before pairs are
+        added to the known ones only if these are more than ``many``.
         """
         wanted = u + slack
-        known = self._known
+        known = self._known or before
         if known is None:
             known = self._full_pass(wanted)
         else:
             escaped = np.flatnonzero(u > known.upper)
-            if len(escaped) > PARTIAL_SHARE * len(u):
+            if not self.is_cheap(known, u):
                 upper = wanted if prune else np.maximum(wanted, known.upper)
                 del known  # free the old pairs before the new ones are collected
                 known = self._full_pass(upper)
             elif len(escaped):
+                if prune and known.pairs.n_pairs > many:
+                    known = self._pruned(known, wanted)
                 known = self._partial_pass(known, wanted, escaped)
                 prune = False  # few pairs were added; pruning would copy all of them
         self._known = known
         if not prune or not np.any(wanted < known.upper):
             return known
+        return self._pruned(known, wanted)
+
+    def _pruned(self, known: Screen, wanted: FloatArray) -> Screen:
         upper = np.minimum(wanted, known.upper)
         return replace(known, upper=upper, pairs=known.pairs.below(upper, self.cost.workers))
 

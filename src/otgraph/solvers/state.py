@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph.costs.base import Screen
 from otgraph.costs.soft import with_held_back
 from otgraph.solvers.certificate import Reason
 from otgraph.solvers.newton import marginal_error
 
 if TYPE_CHECKING:
-    from otgraph.costs import Cost, Screen
+    from otgraph.costs import Cost
     from otgraph.costs.interface import PairSet, Restricted, TransportPlan
     from otgraph.solvers.certificate import Certificate
     from otgraph.solvers.floors import Floors
@@ -62,7 +63,7 @@ class Goal:
     floors: Floors | None = None
     outlier_cost: float = np.inf
 
-    @property
+    @cached_property
     def target(self) -> FloatArray:
         """Wanted row sums of (u_i + u_j - c_ij)_+."""
         return self.eps * self.mass
@@ -105,7 +106,8 @@ class State:
     reach
         Cost of a partner, per point, up to which placing mass is cheaper than keeping it.
     screen
-        The pass over all pairs that the candidates come from, None for first candidates.
+        The pass over all pairs that the candidates come from, None for first candidates from a
+        search among some points only.
     k
         Number of nearest neighbors, if these are first candidates, else None.
     base
@@ -221,11 +223,31 @@ def first_state(
     """First candidates with start potentials, or with ``u0``."""
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
     costs = problem.largest_costs()
-    reach = np.maximum(costs, np.median(costs))  # duplicates have cost 0
-    state = State(problem, np.zeros(cost.n), reach, k=k if cost.has_other_pairs else None).priced(
-        goal
-    )
+    reach = np.maximum(costs, middle(costs))  # duplicates have cost 0
+    state = State(
+        problem,
+        np.zeros(cost.n),
+        reach,
+        screen=_screen_of(cost, pairs),
+        k=k if cost.has_other_pairs else None,
+    ).priced(goal)
     return replace(state, u=start_potentials(state.problem, goal.target) if u0 is None else u0)
+
+
+def _screen_of(cost: Cost, pairs: PairSet) -> Screen | None:
+    """A search for nearest points as a screen, if it has compared all points.
+
+    A pair that it has not found costs at least the reach of either end, and so their mean.
+    """
+    if pairs.reach is None:
+        return None
+    return Screen(0.5 * pairs.reach, pairs, complete=True, pairs_checked=cost.n_pairs)
+
+
+def middle(values: FloatArray) -> float:
+    """The upper median; numpy's takes as long as a step with a hundred points."""
+    half = len(values) // 2
+    return float(np.partition(values, half)[half])
 
 
 def start_potentials(problem: Restricted, target: FloatArray) -> FloatArray:

@@ -1,0 +1,74 @@
+"""Who waits for a compiler is told so, once, and nobody else is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from otgraph import _numba
+from otgraph._text import COMPILING
+
+
+class Compiler:
+    """Tells a listener what numba would tell it, with a clock of its own."""
+
+    def __init__(self, listener, monkeypatch):
+        self.listener, self.now = listener, 0.0
+        monkeypatch.setattr(_numba.time, "perf_counter", lambda: self.now)
+
+    def compile(self, seconds, module="otgraph._kernels.pairs", *, calls=()):
+        function = SimpleNamespace(__module__=module)
+        event = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+        self.listener.on_start(event)
+        for called in calls:
+            self.compile(called)
+        self.now += seconds
+        self.listener.on_end(event)
+
+
+@pytest.fixture
+def heard():
+    return []
+
+
+@pytest.fixture
+def compiler(heard, monkeypatch):
+    listener = _numba._Compilation(lambda: heard.append(1), after=0.5, modules="otgraph.")
+    return Compiler(listener, monkeypatch)
+
+
+def test_a_short_wait_is_not_announced(compiler, heard):
+    for _ in range(4):
+        compiler.compile(0.1)
+    assert not heard
+
+
+def test_a_long_wait_is_announced_once(compiler, heard):
+    for _ in range(20):
+        compiler.compile(0.2)
+    assert heard == [1]
+
+
+def test_time_of_inner_kernels_counts_once(compiler, heard):
+    compiler.compile(0.1, calls=[0.1, 0.1, 0.1])
+    compiler.compile(0.1)
+    assert not heard
+
+
+def test_kernels_of_others_are_none_of_our_business(compiler, heard):
+    for _ in range(20):
+        compiler.compile(0.2, "somebody.kernels")
+    assert not heard
+
+
+def test_the_line_is_logged_unless_somebody_else_announces_it(caplog, monkeypatch):
+    monkeypatch.setattr(_numba._to_everyone, "_spent", 1.0)
+    monkeypatch.setattr(_numba._to_everyone, "announce", lambda: _numba.logger.warning(COMPILING))
+    compiler = Compiler(_numba._to_everyone, monkeypatch)
+    with _numba.announced_compilation(lambda: None):
+        compiler.compile(1.0)
+    assert not caplog.messages
+    compiler.compile(1.0)
+    compiler.compile(1.0)
+    assert caplog.messages == [COMPILING]
