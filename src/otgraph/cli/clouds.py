@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from otgraph.cli import options
 from otgraph.cli.labels import check_label_source, known_labels
-from otgraph.cli.options import LabelColumn, Labels, PlanOptions, ReadOptions, argument, option
+from otgraph.cli.options import argument, option
 from otgraph.cli.reading import TABLES, read_points
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.terminal import compilation_noted, refuse
@@ -24,14 +24,14 @@ def transfer(
         str, argument("REFERENCE", "File of points with labels, with the same columns.")
     ],
     output: Annotated[str, options.output("Table: .csv, .tsv, .parquet")],
-    labels: Labels = None,
-    label_column: LabelColumn = None,
+    labels: options.Labels = None,
+    label_column: options.LabelColumn = None,
     plan: Annotated[
         str | None, option("File for the plan itself, in addition (.otg).", metavar="FILE")
     ] = None,
     *,
-    planning: PlanOptions,
-    reading: ReadOptions,
+    planning: options.PlanOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Carry labels from one cloud to another by a transport plan, with probabilities.

@@ -13,16 +13,7 @@ from otgraph._text import listed, plain
 from otgraph.cli import options
 from otgraph.cli.building import built_graph, computing, path_keywords
 from otgraph.cli.columns import describe_columns
-from otgraph.cli.options import (
-    EpsValues,
-    GraphOptions,
-    Picture,
-    PointsFile,
-    ReadOptions,
-    SolverOptions,
-    argument,
-    option,
-)
+from otgraph.cli.options import argument, option
 from otgraph.cli.preparation import RECORD, prepared, recorded_preparation, warn_of_doubts
 from otgraph.cli.reading import (
     POINTS,
@@ -64,12 +55,12 @@ ELSEWHERE = ("method", "choice", RECORD)
 
 
 def graph(
-    points: PointsFile,
+    points: options.PointsFile,
     output: Annotated[str, options.output("Graph to write: .otg, …")],
-    picture: Picture = None,
+    picture: options.Picture = None,
     *,
-    building: GraphOptions,
-    reading: ReadOptions,
+    building: options.GraphOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Build a graph and write it to a file.
@@ -95,18 +86,18 @@ def graph(
 
 
 def path(
-    points: PointsFile,
+    points: options.PointsFile,
     output: Annotated[
         str | None, options.output("Table or picture: .csv, .json, .png, …; printed by default.")
     ] = None,
-    eps: EpsValues = None,
+    eps: options.EpsValues = None,
     eps_min: Annotated[float, typer.Option(help="Smallest of a geometric range.")] = EPS_MIN,
     eps_max: Annotated[float, typer.Option(help="Largest of it.")] = EPS_MAX,
     steps: Annotated[int, typer.Option(help="Number of values in it.")] = EPS_STEPS,
-    picture: Picture = None,
+    picture: options.Picture = None,
     *,
-    solving: SolverOptions,
-    reading: ReadOptions,
+    solving: options.SolverOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Build the graphs for a range of eps, and tabulate degrees and components.
@@ -199,7 +190,7 @@ def info(
     dimension: Annotated[
         bool, option("Estimate the intrinsic dimension of the points, with an error bar.")
     ] = False,
-    reading: ReadOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Describe a file: a graph and its certificate, or points as they would be read."""
@@ -257,7 +248,7 @@ def _hint_at_preparation(graph: Graph, points: Points) -> str:
     return f" For the graph the points were prepared ({there}): give the options that it had."
 
 
-def _describe_points(report: Report, file: str, reading: ReadOptions) -> None:
+def _describe_points(report: Report, file: str, reading: options.ReadOptions) -> None:
     report.facts["kind"] = "points"
     if suffix_of(file, POINTS, what="a file") in READ_TABLES:
         _describe_table(report, file, reading)
@@ -288,7 +279,7 @@ def _describe_dimension(report: Report, points: Points) -> None:
     }
 
 
-def _describe_table(report: Report, file: str, reading: ReadOptions) -> None:
+def _describe_table(report: Report, file: str, reading: options.ReadOptions) -> None:
     frame, _ = read_frame(file, reading)
     columns = describe_columns(frame)
     n_missing = sum(column.missing for column in columns)

@@ -12,20 +12,7 @@ import typer
 from otgraph.cli import options
 from otgraph.cli.building import built_graph, choice_keywords, finished_graph, graph_from
 from otgraph.cli.labels import check_label_source, known_labels
-from otgraph.cli.options import (
-    EigenTol,
-    GraphOptions,
-    LabelColumn,
-    Labels,
-    MaxRestarts,
-    Picture,
-    PointsOrGraph,
-    ReadOptions,
-    Weights,
-    argument,
-    given,
-    option,
-)
+from otgraph.cli.options import argument, given, option
 from otgraph.cli.reading import TABLES, chosen, pick, read_points, split_list
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.terminal import refuse
@@ -49,16 +36,16 @@ if TYPE_CHECKING:
 
 
 def embed(
-    points: PointsOrGraph,
+    points: options.PointsOrGraph,
     output: Annotated[str, options.output("Coordinates (.csv, .npy, …) or picture (.png, …)")],
     n_components: Annotated[
         int, typer.Option("--n-components", "--dims", "-d", help="Number of coordinates.")
     ] = 2,
-    picture: Picture = None,
+    picture: options.Picture = None,
     color: Annotated[
         str | None, option("Color by degree, component, potential or a feature.", default="degree")
     ] = None,
-    label_column: LabelColumn = None,
+    label_column: options.LabelColumn = None,
     density: Annotated[
         str | None,
         option("kept, or corrected: divided out, so that only the shape counts.", default="kept"),
@@ -66,12 +53,12 @@ def embed(
     dim: Annotated[
         float | None, option("Intrinsic dimension for --density corrected.", default="estimated")
     ] = None,
-    eigen_tol: EigenTol = None,
-    max_restarts: MaxRestarts = None,
-    weights: Weights = False,
+    eigen_tol: options.EigenTol = None,
+    max_restarts: options.MaxRestarts = None,
+    weights: options.Weights = False,
     *,
-    building: GraphOptions,
-    reading: ReadOptions,
+    building: options.GraphOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Embed a graph by its eigenmaps: coordinates as a table, or drawn as a picture.
@@ -145,20 +132,20 @@ def _write_embedding(
 
 
 def cluster(
-    points: PointsOrGraph,
+    points: options.PointsOrGraph,
     output: Annotated[str, options.output("Table: .csv, .tsv, .parquet")],
     n_clusters: Annotated[
         int | None, option("Number of clusters.", default="by the gap of the eigenvalues")
     ] = None,
     max_clusters: Annotated[int | None, option("Largest number by the gap.", default="20")] = None,
-    picture: Picture = None,
-    eigen_tol: EigenTol = None,
-    max_restarts: MaxRestarts = None,
+    picture: options.Picture = None,
+    eigen_tol: options.EigenTol = None,
+    max_restarts: options.MaxRestarts = None,
     cluster_seed: Annotated[int | None, option("Seed of k-means.", default="0")] = None,
-    weights: Weights = False,
+    weights: options.Weights = False,
     *,
-    building: GraphOptions,
-    reading: ReadOptions,
+    building: options.GraphOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Divide a graph into clusters: a table with the cluster of every point.
@@ -197,19 +184,19 @@ def cluster(
 
 
 def labels(
-    points: PointsOrGraph,
+    points: options.PointsOrGraph,
     output: Annotated[str, options.output("Table: .csv, .tsv, .parquet")],
-    labels: Labels = None,
-    label_column: LabelColumn = None,
+    labels: options.Labels = None,
+    label_column: options.LabelColumn = None,
     mu: Annotated[float | None, option("Weight of the known labels.", default="1")] = None,
     spread_tol: Annotated[
         float | None, option("Largest error of a probability.", default="1e-4")
     ] = None,
     spread_steps: Annotated[int | None, option("Limit of iterations.")] = None,
-    weights: Weights = False,
+    weights: options.Weights = False,
     *,
-    building: GraphOptions,
-    reading: ReadOptions,
+    building: options.GraphOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Spread a few known labels over all points, with probabilities.
@@ -277,8 +264,8 @@ def denoise(
     ] = None,
     rescale: Annotated[bool, option("Restore the range of the columns.")] = False,
     *,
-    building: GraphOptions,
-    reading: ReadOptions,
+    building: options.GraphOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Smooth features by a short random walk on the graph of the points.

@@ -14,17 +14,7 @@ from otgraph.cli import options
 from otgraph.cli.building import computing, path_keywords
 from otgraph.cli.graphs import listed_eps
 from otgraph.cli.labels import known_labels
-from otgraph.cli.options import (
-    EpsValues,
-    LabelColumn,
-    Labels,
-    PointsFile,
-    ReadOptions,
-    SolverOptions,
-    argument,
-    given,
-    option,
-)
+from otgraph.cli.options import argument, given, option
 from otgraph.cli.preparation import warn_of_doubts
 from otgraph.cli.reading import STDIN, TABLES, read_points, split_list
 from otgraph.cli.report import Report
@@ -40,11 +30,11 @@ MOST_COLUMNS = 50  # a longer list is hard to read and makes the page large
 
 
 def explore(
-    points: PointsFile,
+    points: options.PointsFile,
     output: Annotated[str, options.output("Page to write: .html")],
-    eps: EpsValues = None,
-    labels: Labels = None,
-    label_column: LabelColumn = None,
+    eps: options.EpsValues = None,
+    labels: options.Labels = None,
+    label_column: options.LabelColumn = None,
     layout: Annotated[
         Literal["pca", "force", "spectral", "umap"],
         typer.Option(help="Where the points are; all but pca look at the graph."),
@@ -53,8 +43,8 @@ def explore(
     max_points: Annotated[int | None, option("Most points to draw.")] = None,
     max_edges: Annotated[int | None, option("Most edges to draw for each eps.")] = None,
     *,
-    solving: SolverOptions,
-    reading: ReadOptions,
+    solving: options.SolverOptions,
+    reading: options.ReadOptions,
     report: Report,
 ) -> None:
     """Write a page with a slider over eps: points, edges, degrees and certificates.
@@ -105,7 +95,7 @@ def _columns(data: Points) -> dict[str, Array]:
     return {str(name): data.values[:, k] for k, name in enumerate(first)}
 
 
-def _source(points: str, reading: ReadOptions, label_column: str | None) -> str:
+def _source(points: str, reading: options.ReadOptions, label_column: str | None) -> str:
     """The file of points and its reading options, as a command would repeat them."""
     if label_column is not None and reading.columns is None:
         reading = replace(reading, drop=[*(reading.drop or ()), label_column])

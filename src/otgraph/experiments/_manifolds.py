@@ -90,7 +90,7 @@ def _half(sample: Callable[..., datasets.Sample]) -> Callable[..., datasets.Samp
     The density depends on the first angle, and is the same in both halves.
     """
 
-    def folded(n: int, *, concentration: float, random_state: int = 0) -> datasets.Sample:
+    def folded(n: int, *, concentration: float = 0.0, random_state: int = 0) -> datasets.Sample:
         whole = sample(n, concentration=concentration, random_state=random_state)
         assert whole.t is not None  # manifolds have coordinates
         X, angles = whole.X.copy(), whole.t.reshape(len(whole.t), -1).copy()

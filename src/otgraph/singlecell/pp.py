@@ -6,11 +6,11 @@ import inspect
 from typing import TYPE_CHECKING
 
 from otgraph._validation import check_choice
-from otgraph.exceptions import argument_error, invalid
+from otgraph.exceptions import argument_error
 from otgraph.graphs.constructions import ALL_OPTIONS, CONSTRUCTIONS, DEFAULT
 from otgraph.graphs.keywords import refuse_unknown, shows
 from otgraph.graphs.masses import balanced_mass
-from otgraph.singlecell._adata import check_key, keys_of, target
+from otgraph.singlecell._adata import check_key, entry, target
 from otgraph.singlecell._messages import CONSEQUENCE, advised, logged
 from otgraph.singlecell._representation import representation
 from otgraph.singlecell._slots import Keys, write_slots
@@ -143,10 +143,7 @@ def _masses(adata: AnnData, mass: ArrayLike | str | None, balance: str | None) -
 
 
 def _column(adata: AnnData, name: str, argument: str) -> Array:
-    if name not in adata.obs:
-        msg = f"must be a column of `adata.obs`, which has {keys_of(adata.obs)}; got {name!r}."
-        raise invalid(argument, msg, KeyError)
-    return adata.obs[name].to_numpy()
+    return entry(adata.obs, name, argument, "a column of `adata.obs`").to_numpy()
 
 
 def build_graph(
