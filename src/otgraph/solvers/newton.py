@@ -221,4 +221,5 @@ def _line_search(
 
 
 def _objective(at: Evaluation, u: FloatArray, target: FloatArray) -> float:
-    return 0.25 * at.square_sum - float(np.sum(u * target))
+    with np.errstate(under="ignore"):  # of masses far below the mean
+        return 0.25 * at.square_sum - float(np.sum(u * target))
