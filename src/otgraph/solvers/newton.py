@@ -74,6 +74,7 @@ def rounding_level(problem: Marginals, u: FloatArray, target: FloatArray) -> flo
     return float(np.max(ROW_SUM_ROUNDING * sizes / target))
 
 
+@np.errstate(under="ignore")  # costs and masses may be far below others
 def newton(
     problem: Marginals,
     target: FloatArray,
@@ -221,5 +222,4 @@ def _line_search(
 
 
 def _objective(at: Evaluation, u: FloatArray, target: FloatArray) -> float:
-    with np.errstate(under="ignore"):  # of masses far below the mean
-        return 0.25 * at.square_sum - float(np.sum(u * target))
+    return 0.25 * at.square_sum - float(np.sum(u * target))
