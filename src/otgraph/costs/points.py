@@ -260,8 +260,7 @@ class EuclideanCost(DistancePowers):
     ) -> list[PairChunk]:
         center = self.own[first:last].mean(axis=0)
         right, squares = self._centered(np.arange(first, last, dtype=np.int32), center, 1.0)
-        # A reach beyond float32 is infinite: all pairs pass. One below it is within the margin.
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore"):  # a reach beyond float32 is infinite: all pairs pass
             right[:, -1] = reach[first:last] - squares
         right_norm = np.sqrt(squares.max())
         right_last = np.abs(right[:, -1]).max()

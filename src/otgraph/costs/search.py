@@ -10,6 +10,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from otgraph._blas import single_threaded_blas
 from otgraph.costs.base import Screen
 from otgraph.costs.direct import DirectCost
@@ -60,13 +62,13 @@ class SearchedCost(DirectCost):
 
     def neighbors(self, k: int) -> Pairs:
         """Pairs of near points, about k per point; they need not be the k nearest."""
-        with single_threaded_blas():
+        with single_threaded_blas(), np.errstate(under="ignore"):
             _, pairs = self._found(self.neighbor_work(min(k, self.n - 1)), "search")
         return pairs
 
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
-        with single_threaded_blas():
+        with single_threaded_blas(), np.errstate(under="ignore"):
             work = self.screen_work(upper, rows)
             checked, pairs = self._found(work, "screen")
         return Screen(upper, pairs, work.complete, self.n_pairs if work.complete else checked)
