@@ -163,6 +163,12 @@ calls = {
     "entropic graph": lambda: otgraph.entropic_ot_graph(X),
     "many neighbors": lambda: otgraph.knn_gaussian_graph(X, 19_000),
     "dense rows": lambda: small.extend(np.repeat(X, 20, axis=0)),
+    "gaussian graph without small weights": lambda: otgraph.gaussian_graph(X, max_error=1e-3),
+    "entropic graph without small weights": lambda: otgraph.entropic_ot_graph(X, max_error=1e-3),
+    "dense plan between clouds": lambda: otgraph.transport_graph(X, X + 1.0, 1e6),
+    "several dense scales": lambda: otgraph.multiscale_graph(X, [1e5, 1e6]),
+    "dense soft graph": lambda: otgraph.quadratic_ot_graph(X, 1e6, outlier_cost=1e7),
+    "copies": lambda: otgraph.quadratic_ot_graph(np.floor(X / 9), 1.0, collapse=True),
 }
 for name, call in calls.items():
     began = time.process_time()

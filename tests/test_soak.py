@@ -28,7 +28,7 @@ SAMPLES = {
     "calls raced in threads": ("races", 1, 0, races.BATCH),
     "calls raced in processes that are forked meanwhile": ("races", 1, 4, races.BATCH),
     "plans between two clouds": ("clouds", 12, 0, 12),
-    "interrupts of a graph and of a file": ("interrupts", 2, 14, 8),
+    "interrupts of a graph and of a file": ("interrupts", 2, 17, 8),
 }
 
 

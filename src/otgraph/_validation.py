@@ -271,15 +271,19 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     return value
 
 
-def check_vector(value: object, name: str, n: int) -> FloatArray:
-    """``n`` finite numbers."""
+def to_numbers(value: object, name: str, wanted: str) -> FloatArray:
+    """An array of numbers; the error says what is ``wanted``."""
     check_kind(value, name)
     try:
-        vector = np.asarray(value, dtype=np.float64)
+        return np.asarray(value, dtype=np.float64)
     except (ValueError, TypeError, OverflowError) as error:
-        msg = f"`{name}` must hold one finite number per point, shape ({n},). {error}"
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise argument_error(kind, name, msg) from error
+        raise invalid(name, f"must {wanted}. {error}", kind) from error
+
+
+def check_vector(value: object, name: str, n: int) -> FloatArray:
+    """``n`` finite numbers."""
+    vector = to_numbers(value, name, f"hold one finite number per point, shape ({n},)")
     if vector.shape != (n,):
         msg = f"must hold one number per point, shape ({n},), got shape {vector.shape}."
         raise invalid(name, msg)

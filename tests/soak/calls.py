@@ -146,6 +146,18 @@ CALLS = {
     "labels": _spread,
     "denoise": lambda g: otgraph.denoise(g.graph, g.X, "auto"),
     "choice": lambda g: otgraph.choose_eps(g.X[::3], **_threads(g)).scores,
+    "soft": lambda g: otgraph.quadratic_ot_graph(g.X, outlier_cost="auto", **_threads(g)),
+    "copies": lambda g: otgraph.quadratic_ot_graph(
+        np.repeat(g.X[::3], 2, axis=0), 1.0, collapse=True, **_threads(g)
+    ),
+    "scales": lambda g: otgraph.multiscale_graph(g.X, [0.3, 1.0], **_threads(g)),
+    "clouds": lambda g: (otgraph.transport_graph(g.X, g.new, 1.0, **_threads(g)).weights,),
+    "dimension": lambda g: np.array([float(otgraph.intrinsic_dimension(g.X, **_threads(g)))]),
+    "short gaussian": lambda g: otgraph.gaussian_graph(g.X, 0.05, max_error=1e-3, **_threads(g)),
+    "short entropic": lambda g: otgraph.entropic_ot_graph(
+        g.X[::3], 0.05, tol=1e-3, max_error=1e-3, **_threads(g)
+    ),
+    "without density": lambda g: (g.graph.without_density(5).weights,),
     "save": _saved,
     "command": _command,
 }

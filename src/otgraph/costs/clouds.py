@@ -122,6 +122,7 @@ def len_of(X: Any) -> int:
     return int(X.shape[0])
 
 
+@np.errstate(under="ignore")  # one cloud may vanish beside the other
 def scaled_clouds(
     X: Any, Y: Any, *, metric: str, power: float, normalize: bool, seed: int, movable: bool = True
 ) -> ScaledClouds:

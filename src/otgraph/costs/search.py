@@ -84,14 +84,14 @@ class SearchedCost(Cost):
 
     def neighbors(self, k: int) -> Pairs:
         """Pairs of near points, about k per point; they need not be the k nearest."""
-        with single_threaded_blas():
+        with single_threaded_blas(), np.errstate(under="ignore"):
             work = self.neighbor_work(min(k, self.n - 1))
             _, pairs = self._found(work, "search")
         return replace(pairs, reach=work.reach)
 
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
-        with single_threaded_blas():
+        with single_threaded_blas(), np.errstate(under="ignore"):
             work = self.screen_work(upper, rows)
             checked, pairs = self._found(work, "screen")
         return Screen(upper, pairs, work.complete, self.n_pairs if work.complete else checked)

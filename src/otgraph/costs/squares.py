@@ -87,4 +87,5 @@ def power_of_two(largest: float) -> float:
 
 def divided(X: Points, unit: float) -> Any:
     """X / unit as a new array, for a power of two; by multiplication unless 1/unit overflows."""
-    return X * (1.0 / unit) if 1.0 / unit < np.inf else X / unit
+    with np.errstate(under="ignore"):  # what vanishes beside the largest
+        return X * (1.0 / unit) if 1.0 / unit < np.inf else X / unit

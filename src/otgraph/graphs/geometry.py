@@ -201,7 +201,11 @@ def _own_edges(graph: Graph) -> tuple[IntArray, IntArray, FloatArray]:
 def checked_dimension(around: Neighborhoods, dim: float | None) -> float:
     """The given dimension, or that of the neighborhoods."""
     if dim is not None:
-        return check_positive(float(dim), "dim")
+        try:
+            number = float(dim)  # of an `IntrinsicDimension`, too
+        except (TypeError, ValueError) as error:
+            raise invalid("dim", f"must be a positive number, got {dim!r}.", TypeError) from error
+        return check_positive(number, "dim")
     if not len(around.known):
         msg = "must be given for a graph without edges: nothing else tells the dimension."
         raise invalid("dim", msg)
@@ -212,6 +216,9 @@ def log_density(graph: Graph, dim: float | None) -> FloatArray:
     """See :meth:`Graph.log_density`."""
     around = neighborhoods(graph)
     dim = checked_dimension(around, dim)
+    if graph.params.get("scale") in (0.0, np.inf):
+        msg = "has costs beyond the range of float64, so that its unit is lost: rescale the points."
+        raise invalid("graph", msg)
     return around.log_relative_density(dim) + around.log_constant(dim)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otgraph.typing import FloatArray, PointsLike
+
+
+LARGEST_STRENGTH = 30.0  # the largest with which masses of a billion points are finite
 
 
 def balanced_mass(groups: ArrayLike | PointsLike, strength: float = 1.0) -> FloatArray:
@@ -46,8 +50,11 @@ def balanced_mass(groups: ArrayLike | PointsLike, strength: float = 1.0) -> Floa
     >>> otgraph.balanced_mass([[0.0, 1.0], [0.0, 1.0], [5.0, 1.0]])
     array([0.75, 0.75, 1.5 ])
     """
-    if not np.isfinite(strength):
-        raise invalid("strength", f"must be a finite number, got {strength!r}.")
+    if isinstance(strength, bool) or not isinstance(strength, numbers.Real):
+        raise invalid("strength", f"must be a number, got {strength!r}.", TypeError)
+    if not abs(strength) <= LARGEST_STRENGTH:
+        msg = f"must be between -{LARGEST_STRENGTH:g} and {LARGEST_STRENGTH:g}, got {strength!r}."
+        raise invalid("strength", msg)
     labels: Any = groups if sp.issparse(groups) else np.asarray(groups)
     if labels.ndim == 2:
         labels = distinct_rows(check_points(groups, name="groups"))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._validation import to_numbers
 from otgraph.exceptions import invalid
 from otgraph.graphs._canonical import entry_rows, row_sums, with_small_indices
 from otgraph.graphs.copies import Copies
@@ -323,10 +324,11 @@ def checked_shares(shares: ArrayLike | None, count: int) -> FloatArray:
     """Positive shares that sum to one."""
     if shares is None:
         return np.full(count, 1.0 / count)
-    found = np.asarray(shares, dtype=np.float64)
+    found = to_numbers(shares, "shares", f"be {count} positive numbers, one per graph")
     if found.shape != (count,) or not (np.isfinite(found).all() and (found > 0.0).all()):
         msg = f"must be {count} positive numbers, one per graph, got {shares!r}."
         raise invalid("shares", msg)
+    found = found / found.max()  # whose sum is finite
     return np.asarray(found / found.sum())
 
 

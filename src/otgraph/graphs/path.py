@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from otgraph._validation import check_positive
+from otgraph._validation import check_positive, to_numbers
 from otgraph.exceptions import invalid
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.mean import mean_graph
@@ -79,7 +79,7 @@ def eps_path(
 
 def checked_values(values: ArrayLike, name: str) -> FloatArray:
     """Positive numbers as a vector."""
-    found = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    found = np.atleast_1d(to_numbers(values, name, "be a list of positive numbers"))
     if found.ndim != 1 or not len(found):
         msg = f"must be a list of positive numbers, got an array of shape {found.shape}."
         raise invalid(name, msg)

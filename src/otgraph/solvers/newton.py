@@ -74,6 +74,7 @@ def rounding_level(problem: Marginals, u: FloatArray, target: FloatArray) -> flo
     return float(np.max(ROW_SUM_ROUNDING * sizes / target))
 
 
+@np.errstate(under="ignore")  # costs and masses may be far below others
 def newton(
     problem: Marginals,
     target: FloatArray,

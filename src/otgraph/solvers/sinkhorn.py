@@ -96,7 +96,7 @@ def symmetric_sinkhorn(
         passes = ListedPasses(cost, log_mass, workers)
     else:
         passes = DensePasses(cost, log_mass, workers)
-    with single_threaded_blas():
+    with single_threaded_blas(), np.errstate(under="ignore"):  # weights that are zero
         if u0 is None:
             u, stages = np.zeros(len(mass)), _stages(eps, passes.mean_cost())
         else:
