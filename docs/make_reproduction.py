@@ -1,7 +1,7 @@
 """The page ``docs/reproduction.md``, made from the summaries of a run.
 
-``python docs/make_reproduction.py out/reproduce`` writes the page and its pictures. No number in
-it is typed by hand.
+``python docs/make_reproduction.py out/reproduce`` writes the page and its pictures. With ``--keep``
+sections without new results stay. No number in it is typed by hand.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ COLORS = 256
 SHRINK = 0.85  # factor by which a picture that is too large is shrunk
 LEFT_OUT = ("per seed", "std")  # columns of the table: too long, or printed with the mean
 
+OVERVIEW = """\
+| experiment | what | in the paper | seeds | verdicts |
+| --- | --- | --- | --- | --- |"""
 INTRODUCTION = """\
 # Reproduction of the paper
 
@@ -47,7 +50,7 @@ verdict comes with its reason; a difference within the spread over the samples i
 """
 
 
-def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
+def write_page(*out: str | Path, docs: str | Path = "docs", keep: bool = False) -> Path:
     """Write the page and its pictures from all summaries below folders of results.
 
     Parameters
@@ -57,6 +60,8 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
         last is used. An experiment that takes data has a section for each data set.
     docs
         Folder of the page.
+    keep
+        Leave the sections of experiments that are not in these folders as they are on the page.
 
     Returns
     -------
@@ -69,12 +74,17 @@ def write_page(*out: str | Path, docs: str | Path = "docs") -> Path:
         listed = ", ".join(repr(str(folder)) for folder in out)
         msg = f"There are no summaries in {listed}: run `otgraph reproduce all` first."
         raise ExperimentError(msg)
-    parts = [INTRODUCTION, _overview(summaries)]
+    kept = _kept(docs / PAGE) if keep else {}
+    sections: dict[str, tuple[str, str]] = {}
     pictures: dict[str, bytes] = {}
     for name, summary in summaries.items():
         shown = _distinct_pictures(found[name][0], summary)
         pictures |= {f"{name}-{figure['name']}.png": content for figure, content in shown}
-        parts += _section(name, summary, [figure for figure, _ in shown])
+        text = "\n".join(_section(name, summary, [figure for figure, _ in shown]))
+        sections[name] = _row(name, summary), text
+    names = sorted({**kept, **sections}, key=lambda name: NAMES.index(name.split("-")[0]))
+    rows, texts = zip(*({**kept, **sections}[name] for name in names), strict=True)
+    parts = [INTRODUCTION, "\n".join((OVERVIEW, *rows)) + "\n", *texts]
     (docs / PICTURES).mkdir(parents=True, exist_ok=True)
     write_files(docs / PICTURES, {file: _small(png) for file, png in pictures.items()})
     text = "\n".join(parts) + "\n"
@@ -106,18 +116,19 @@ def _distinct_pictures(
     return [(figure, content) for content, figure in seen.items()]
 
 
-def _overview(summaries: Mapping[str, Any]) -> str:
-    rows = [
-        {
-            "experiment": f"[{name}](#{name})",
-            "what": summary["title"],
-            "in the paper": summary["source"] or "beyond it",
-            "seeds": summary["seeds"],
-            "verdicts": tally(claim["verdict"] for claim in summary["claims"]),
-        }
-        for name, summary in summaries.items()
-    ]
-    return markdown_table(rows)
+def _row(name: str, summary: Mapping[str, Any]) -> str:
+    """The line of an experiment in the first table."""
+    source, verdicts = summary["source"] or "beyond it", [c["verdict"] for c in summary["claims"]]
+    cells = (f"[{name}](#{name})", summary["title"], source, summary["seeds"], tally(verdicts))
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _kept(page: Path) -> dict[str, tuple[str, str]]:
+    """Lines of the first table and sections of an existing page."""
+    head, *sections = page.read_text(encoding="utf-8").split("\n## ")
+    rows = {line.split("]")[0].lstrip("| ["): line for line in head.split("\n") if "](#" in line}
+    texts = {text.split("\n", 1)[0]: "\n## " + text.removesuffix("\n") for text in sections}
+    return {name: (rows[name], text) for name, text in texts.items()}
 
 
 def _section(
@@ -190,8 +201,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", nargs="*", default=["out/reproduce"], help="folders of the results")
     parser.add_argument("--docs", default="docs", help="folder of the page")
+    parser.add_argument("--keep", action="store_true", help="sections without results stay")
     arguments = parser.parse_args()
-    print(write_page(*arguments.out, docs=arguments.docs))
+    print(write_page(*arguments.out, docs=arguments.docs, keep=arguments.keep))
 
 
 if __name__ == "__main__":

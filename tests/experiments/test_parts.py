@@ -259,6 +259,27 @@ def test_page_shows_every_data_set(page, tmp_path):
     assert "Run a" not in text
 
 
+def test_page_keeps_sections_without_new_results(page, tmp_path):
+    def run(folder, name, title):
+        out = tmp_path / folder / name
+        out.mkdir(parents=True)
+        summary = {
+            "title": title, "source": "", "seeds": 1, "quick": False, "claims": [],
+            "table": [{"method": "a"}], "figures": [],
+        }  # fmt: skip
+        (out / "summary.json").write_text(json.dumps(summary))
+
+    for name in ("spiral", "curve", "laplace"):
+        run("old", name, f"Old {name}")
+    run("new", "spiral", "New spiral")
+    docs = tmp_path / "docs"
+    before = page.write_page(tmp_path / "old", docs=docs).read_text()
+    after = page.write_page(tmp_path / "new", docs=docs, keep=True).read_text()
+    assert after == before.replace("Old spiral", "New spiral") != before
+    only = page.write_page(tmp_path / "new", docs=docs).read_text()
+    assert "Old" not in only
+
+
 def test_published_page_is_complete(page):
     """Every picture is there and small, and no section comes from a quick run."""
     docs = Path(__file__).parents[2] / "docs"
