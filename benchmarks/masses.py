@@ -1,10 +1,11 @@
-"""What masses do to labels and clusters: ``python -m benchmarks.masses rare batches copies large``.
+"""What masses do to labels and clusters: ``python -m benchmarks.masses rare batches ...``.
 
 ``rare``     10 000 simulated cells, 15 of them of the rarest type: graphs with masses that count
              types or clusters alike, metacells, the default and kNN.
 ``large``    The same with 100 000 cells, 100 of the rarest type, one seed.
 ``batches``  90 % of the cells in one batch and 10 % in another, which is shifted.
 ``copies``   30 % of the points are there twice.
+``metacells``  Whether small groups of cells hold one type, and how even they are.
 
 Five seeds of the data; numbers are means ± standard deviations over them. Tables and JSON go to
 out/masses/. Some twenty minutes on one core, half of them for ``large``.

@@ -125,9 +125,9 @@ def _row(name: str, summary: Mapping[str, Any]) -> str:
 
 def _kept(page: Path) -> dict[str, tuple[str, str]]:
     """Lines of the first table and sections of an existing page."""
-    head, *sections = ("\n" + page.read_text(encoding="utf-8")).rstrip().split("\n## ")
+    head, *sections = page.read_text(encoding="utf-8").split("\n## ")
     rows = {line.split("]")[0].lstrip("| ["): line for line in head.split("\n") if "](#" in line}
-    texts = {text.split("\n", 1)[0]: f"\n## {text.rstrip()}" for text in sections}
+    texts = {text.split("\n", 1)[0]: "\n## " + text.removesuffix("\n") for text in sections}
     return {name: (rows[name], text) for name, text in texts.items()}
 
 
