@@ -87,6 +87,12 @@ class Restricted(Marginals):
     def with_diagonal(self, diagonal: FloatArray) -> Restricted:
         """The same pairs with other diagonal costs."""
 
+    def forget(self) -> None:
+        """Free what was computed at the last potentials; it is computed again when needed."""
+
+    def release(self) -> None:
+        """Free the pairs, for all problems on them; none of these can be used any more."""
+
     @abstractmethod
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""

@@ -185,7 +185,9 @@ class TransportProblem:
             start = start_between(self.screener, goal, eps=eps).state
         elif start is None:
             k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.most_partners)
-            start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
+            pairs = near_pairs(self.cost, k)
+            start = first_state(self.cost, pairs, goal, u0=u0, k=k, spare=True)
+            del pairs
         if self.options.outlier_cost != AUTO:
             return self._judged(solve(self.screener, goal, start))
         effort = Effort()

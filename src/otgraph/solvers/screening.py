@@ -10,6 +10,8 @@ import numpy as np
 from otgraph.solvers.room import require_room_for_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.costs import Cost, Screen
     from otgraph.typing import FloatArray, LongArray
 
@@ -37,23 +39,31 @@ class Screener:
         other._known = self._known
         return other
 
-    def screen(self, u: FloatArray, slack: FloatArray, *, prune: bool = True) -> Screen:
+    def screen(
+        self,
+        u: FloatArray,
+        slack: FloatArray,
+        *,
+        prune: bool = True,
+        free: Callable[[], None] | None = None,
+    ) -> Screen:
         """The pairs with c_ij < bound_i + bound_j for some bound above ``u``.
 
         If ``u`` is below the bound of the last screen, no pass is needed. If only a few points
         are above it, only their pairs are screened again. With ``prune`` the bound is lowered
-        to u + slack where it was higher, which drops idle pairs.
+        to u + slack where it was higher, which drops idle pairs. ``free`` is called once it is
+        certain that there will be other pairs than the present ones.
         """
         wanted = u + slack
         known = self._known
         if known is None:
-            known = self._full_pass(wanted)
+            known = self._full_pass(wanted, free)
         else:
             escaped = np.flatnonzero(u > known.upper)
             if len(escaped) > PARTIAL_SHARE * len(u):
                 upper = wanted if prune else np.maximum(wanted, known.upper)
                 del known  # free the old pairs before the new ones are collected
-                known = self._full_pass(upper)
+                known = self._full_pass(upper, free)
             elif len(escaped):
                 known = self._partial_pass(known, wanted, escaped)
                 prune = False  # few pairs were added; pruning would copy all of them
@@ -63,8 +73,10 @@ class Screener:
         upper = np.minimum(wanted, known.upper)
         return replace(known, upper=upper, pairs=known.pairs.below(upper, self.cost.workers))
 
-    def _full_pass(self, upper: FloatArray) -> Screen:
+    def _full_pass(self, upper: FloatArray, free: Callable[[], None] | None = None) -> Screen:
         require_room_for_screen(self.cost, upper)
+        if free is not None:
+            free()
         self._known = None
         self.n_passes += 1
         self.cost.decide(upper)

@@ -111,6 +111,8 @@ class State:
     base
         Potentials that are already known to about ``reach``, if there are any. The price of
         unplaced mass then keeps ``u`` near them, while pairs are missing.
+    spare
+        Whether nobody needs the candidates once others have been found. They are freed then.
     """
 
     problem: Restricted
@@ -119,6 +121,7 @@ class State:
     screen: Screen | None = None
     k: int | None = None
     base: FloatArray | None = None
+    spare: bool = False
 
     def priced(self, goal: Goal) -> State:
         """The same candidates with the diagonal that belongs to a goal."""
@@ -216,15 +219,20 @@ class Solution:
 
 
 def first_state(
-    cost: Cost, pairs: PairSet, goal: Goal, *, u0: FloatArray | None = None, k: int | None = None
+    cost: Cost,
+    pairs: PairSet,
+    goal: Goal,
+    *,
+    u0: FloatArray | None = None,
+    k: int | None = None,
+    spare: bool = False,
 ) -> State:
     """First candidates with start potentials, or with ``u0``."""
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
     costs = problem.largest_costs()
     reach = np.maximum(costs, np.median(costs))  # duplicates have cost 0
-    state = State(problem, np.zeros(cost.n), reach, k=k if cost.has_other_pairs else None).priced(
-        goal
-    )
+    k = k if cost.has_other_pairs else None
+    state = State(problem, np.zeros(cost.n), reach, k=k, spare=spare).priced(goal)
     return replace(state, u=start_potentials(state.problem, goal.target) if u0 is None else u0)
 
 
