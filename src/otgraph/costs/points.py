@@ -19,6 +19,7 @@ from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
 from otgraph.costs.powers import DistancePowers
 from otgraph.costs.search import Work
+from otgraph.costs.single import SinglePoints
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
 
@@ -183,7 +184,7 @@ class EuclideanCost(DistancePowers):
             np.empty(found.size, np.int32),
             np.empty(found.size),
         )
-        count = kernels.costs_of(self.own, first, found, self.factor, self._half_power, i, j, c)
+        count = kernels.costs_of(self._values, first, found, self.factor, self._half_power, i, j, c)
         return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
 
     def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
@@ -277,7 +278,7 @@ class EuclideanCost(DistancePowers):
                 product, limits = left @ right.T, limits.astype(np.float32)
             collect = partial(
                 kernels.collect, product, limits, some, first, ordered,
-                self.own, upper, self.factor, self._half_power,
+                self._values, upper, self.factor, self._half_power,
             )  # fmt: skip
             chunks += drain(collect, b - a, 4 * (last - first))
         return chunks
@@ -287,7 +288,9 @@ class EuclideanCost(DistancePowers):
     ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], FloatArray]:
         d = self.own.shape[1]
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
-        kernels.gather(self.own, rows, center, scale, out, squares)
+        if isinstance(self.own, SinglePoints):
+            center = center + self.own.center
+        kernels.gather(self._values, rows, center, scale, out, squares)
         return out, squares
 
 

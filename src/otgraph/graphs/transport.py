@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -99,7 +100,7 @@ class TransportProblem:
         mass: Any = None,
         progress: bool = False,
         n_jobs: int | None = -1,
-        check: Callable[[Any, Any], Any] = check_input,
+        check: Callable[[Any, Any], Any] = partial(check_input, single=True),
         make_cost: Callable[..., Cost] = as_cost,
     ) -> None:
         self.options = options
@@ -116,8 +117,8 @@ class TransportProblem:
             workers=Workers(n_jobs, progress=bool(progress)),
         )
         self._refuse_huge_costs()
-        self.points = self._kept(given, checked)
-        del X, checked
+        self._given = given, checked
+        del X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
         self.wish = self._wish(0)
@@ -130,6 +131,11 @@ class TransportProblem:
         # A point that may hold mass back can be as heavy as it likes, like one with a self-loop.
         keeps = self.options.self_loops or self.options.outlier_cost is not None
         return check_mass(mass, X.shape[0], self_loops=keeps)
+
+    @cached_property
+    def points(self) -> Any:
+        """What graphs keep of the points, copied when the first one is made."""
+        return self._kept(*self._given)
 
     def _kept(self, given: Any, X: Any) -> Any:
         """What the graph keeps of the points."""
@@ -268,6 +274,26 @@ class TransportProblem:
             # If it is to be chosen, `with_chosen_cost` does that.
             outlier_cost=np.inf if price is None or price == AUTO else float(price),
         )
+
+    def only_graph(
+        self,
+        eps: float | None,
+        mean_degree: float | None,
+        u0: ArrayLike | None = None,
+        *,
+        choice: Keywords,
+    ) -> TransportGraph:
+        """The graph for an eps or a mean degree, as the last that is made of this problem.
+
+        Pairs and points are freed before its matrix is made. ``choice`` records how the library
+        has chosen eps, if it has.
+        """
+        solution, found = self.solve_goal(eps, mean_degree, u0, chosen=bool(choice))
+        solution.state.problem.release()
+        solution = replace(solution, state=replace(solution.state, screen=None))
+        self.screener.forget()
+        self.cost.forget_points()
+        return self.graph(solution, **found, **choice)
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan as a graph with its certificate; warns of duplicates that stand apart."""

@@ -94,6 +94,11 @@ class Screener:
         if screen is not None:
             self._known = screen
 
+    def forget(self) -> None:
+        """Free the last screen and all that is remembered."""
+        self._known = None
+        self._nearest.clear()
+
     def widen(self) -> bool:
         """Widen the approximate search, if possible, and drop the last screen."""
         if not self.cost.widen():
