@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 SORT_BLOCK_ROWS = 2048  # rows per task
 FILL_GROUPS = 4  # most tasks that fill rows in parallel, each with its own counters
 BUFFER_PAIRS = 1 << 16  # size of the buffer for the pairs of a block
+# Up to so many pairs that a search finds stay where they are: 16 MB.
+FEW_PAIRS = 1 << 20
+# Pairs of a long array. 32 MB is the size from which the C library never keeps what is freed. Pages
+# that are not written to take no memory.
+LONG_PAIRS = 1 << 23
 
 PairChunk = tuple["IntArray", "IntArray", "FloatArray"]
 
@@ -82,13 +87,48 @@ def drain(
 ) -> list[PairChunk]:
     """Run a collecting kernel until all rows are done; it stops when its buffers are full."""
     capacity = max(BUFFER_PAIRS, row_capacity)
-    i, j, c = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity)
+    i, j, c = _empty_chunk(capacity)
     chunks, row = [], 0
     while row < n_rows:
         row, count = collect(i, j, c, row)
         if count:
             chunks.append((i[:count].copy(), j[:count].copy(), c[:count].copy()))
     return chunks
+
+
+class FoundPairs:
+    """Chunks of pairs on their way into rows.
+
+    The process keeps the memory of many small arrays when these are freed: at a million points a
+    third of a gigabyte. So once there are many pairs, they are copied to the ends of long arrays,
+    which the system gets back.
+    """
+
+    def __init__(self) -> None:
+        self.chunks: list[PairChunk] = []
+        self._n_pairs = 0
+        self._room = _empty_chunk(0)
+
+    def add(self, found: list[PairChunk]) -> None:
+        """Add the pairs of a part of a search."""
+        for chunk in found:
+            self._n_pairs += len(chunk[0])
+            self.chunks.append(chunk if self._n_pairs <= FEW_PAIRS else self._copied(chunk))
+
+    def taken(self) -> list[PairChunk]:
+        """The chunks, which are not kept here any longer."""
+        chunks, self.chunks, self._room = self.chunks, [], _empty_chunk(0)
+        return chunks
+
+    def _copied(self, chunk: PairChunk) -> PairChunk:
+        size = len(chunk[0])
+        if size > len(self._room[0]):
+            self._room = _empty_chunk(max(size, LONG_PAIRS))
+        i, j, costs = (room[:size] for room in self._room)
+        i[:], j[:], costs[:] = chunk
+        first, second, third = self._room
+        self._room = first[size:], second[size:], third[size:]
+        return i, j, costs
 
 
 def _equal_parts(chunks: list[PairChunk], n_parts: int) -> list[deque[PairChunk]]:
@@ -99,24 +139,36 @@ def _equal_parts(chunks: list[PairChunk], n_parts: int) -> list[deque[PairChunk]
     return [deque(chunks[a:b]) for a, b in pairwise(bounds)]
 
 
+def _empty_chunk(n_pairs: int) -> PairChunk:
+    return np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32), np.empty(n_pairs)
+
+
 def _empty_pairs(counts: LongArray) -> Pairs:
     indptr = np.concatenate(([0], np.cumsum(counts)))
     return Pairs(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
 
 
 def joined_rows(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
-    """Pairs from chunks (i, j, cost) that hold complete, sorted rows in order."""
+    """Pairs from chunks (i, j, cost) that hold complete, sorted rows in order.
+
+    The list ``chunks`` is emptied to free memory early.
+    """
     counts = np.zeros(n, dtype=np.int64)
     workers.run(lambda chunk: kernels.count_rows(chunk[0], counts), chunks)
     joined = _empty_pairs(counts)
-    ends = np.cumsum([len(i) for i, _, _ in chunks])
+    groups = _equal_parts(chunks, min(FILL_GROUPS, max(1, len(chunks))))
+    chunks.clear()
+    ends = np.cumsum([sum(len(i) for i, _, _ in group) for group in groups])
 
-    def copy(place: int) -> None:
-        _, j, c = chunks[place]
-        here = slice(ends[place] - len(j), ends[place])
-        joined.indices[here], joined.costs[here] = j, c
+    def copy(g: int) -> None:
+        place = ends[g - 1] if g else 0
+        while groups[g]:
+            _, j, c = groups[g].popleft()
+            here = slice(place, place + len(j))
+            joined.indices[here], joined.costs[here] = j, c
+            place += len(j)
 
-    workers.run(copy, range(len(chunks)))
+    workers.run(copy, range(len(groups)))
     return joined
 
 
