@@ -127,7 +127,8 @@ class Cost(ABC):
         return False
 
     def forget_points(self) -> None:
-        """Free the points; no cost can be computed any more."""
+        """Free the points, if they are here; no cost can be computed any more."""
+        vars(self).pop("own", None)
 
     def imbalance(self, u: FloatArray) -> FloatArray | None:
         """What to add to potentials so that they are small; it changes no sum of two partners.

@@ -56,10 +56,6 @@ class DirectCost(Cost):
         self.search_metric: Any = None  # metric with the same nearest neighbors, or None
         self.keywords: dict[str, Any] = {}  # keywords of that metric
 
-    def forget_points(self) -> None:
-        """Free the points; no cost can be computed any more."""
-        self.own = None
-
     @abstractmethod
     def queries(self, X_new: PointsLike) -> Any:
         """New points, checked and in the form that `rows` takes."""

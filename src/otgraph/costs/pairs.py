@@ -68,12 +68,17 @@ class Pairs(PairSet):
         patterns = (self.indptr, self.indices, other.indptr, other.indices)
         workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
         merged = _empty_pairs(counts)
+        self.fill_merged(other, merged, workers)
+        return merged
+
+    def fill_merged(self, other: Pairs, merged: Pairs, workers: Workers) -> None:
+        """Write the pairs of either set to rows of the right lengths."""
         source = (
             self.indptr, self.indices, self.costs, other.indptr, other.indices, other.costs
         )  # fmt: skip
         target = (merged.indptr, merged.indices, merged.costs)
+        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
         workers.run(lambda b: kernels.fill_union(*source, *b, *target), blocks)
-        return merged
 
     def restricted(self, diagonal: FloatArray, workers: Workers) -> RestrictedProblem:
         """The transport problem on these pairs and a diagonal."""

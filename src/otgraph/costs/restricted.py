@@ -299,14 +299,15 @@ class Plan(TransportPlan):
     def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
         """The plan with the weights and costs of some entries set."""
         ours = replace(weights, indptr=self.indptr, indices=self.indices, costs=self.weights)
-        weights = weights.merged(ours, self.rows.workers)
-        costs = costs.merged(replace(ours, costs=self.costs), self.rows.workers)
+        merged = weights.merged(ours, self.rows.workers)
+        ours, found = replace(ours, costs=self.costs), np.empty(len(merged.costs))
+        costs.fill_merged(ours, replace(merged, costs=found), self.rows.workers)
         return replace(
             self,
-            indptr=weights.indptr,
-            indices=weights.indices,
-            weights=weights.costs,
-            costs=costs.costs,
+            indptr=merged.indptr,
+            indices=merged.indices,
+            weights=merged.costs,
+            costs=found,
         )
 
     def component_labels(self) -> LongArray:

@@ -82,6 +82,7 @@ DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that give
 MISSING_WARNING = 0.05
 # Largest default of `min_degree`, relative to the mean degree.
 MIN_DEGREE_SHARE = 0.5
+CHECK_INPUT = partial(check_input, single=True)  # float32 points stay so
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
@@ -100,7 +101,7 @@ class TransportProblem:
         mass: Any = None,
         progress: bool = False,
         n_jobs: int | None = -1,
-        check: Callable[[Any, Any], Any] = partial(check_input, single=True),
+        check: Callable[[Any, Any], Any] = CHECK_INPUT,
         make_cost: Callable[..., Cost] = as_cost,
     ) -> None:
         self.options = options

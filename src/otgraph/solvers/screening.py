@@ -111,19 +111,28 @@ class _Nearest:
     """The k cheapest pairs of the points that were asked for."""
 
     def __init__(self, cost: Cost, k: int) -> None:
-        self.cost = cost
-        self.known = np.zeros(cost.n, dtype=np.bool_)
-        self.partners = np.full((cost.n, k), -1, dtype=np.int64)
-        self.costs = np.full((cost.n, k), np.inf)
+        self.cost, self.k = cost, k
+        self.known = np.empty(0, dtype=np.int64)  # sorted
+        self.partners = np.empty((0, k), dtype=np.int64)  # of the known points
+        self.costs = np.empty((0, k))
 
     def of(self, rows: LongArray) -> tuple[LongArray, LongArray, FloatArray]:
-        new = rows[~self.known[rows]]
+        new = np.setdiff1d(rows, self.known)
         if len(new):
-            k = self.partners.shape[1]
-            i, j, costs = self.cost.nearest_pairs(new, k)
-            rank = np.arange(len(i)) - np.searchsorted(i, i)
-            self.partners[i, rank], self.costs[i, rank] = j, costs
-            self.known[new] = True
-        there = self.partners[rows] >= 0
-        ends = np.repeat(rows, there.sum(axis=1))
-        return ends, self.partners[rows][there], self.costs[rows][there]
+            self._add(new)
+        places = np.searchsorted(self.known, rows)
+        partners, costs = self.partners[places], self.costs[places]
+        there = partners >= 0
+        return np.repeat(rows, there.sum(axis=1)), partners[there], costs[there]
+
+    def _add(self, new: LongArray) -> None:
+        i, j, found = self.cost.nearest_pairs(new, self.k)
+        partners = np.full((len(new), self.k), -1, dtype=np.int64)
+        costs = np.full((len(new), self.k), np.inf)
+        place, rank = np.searchsorted(new, i), np.arange(len(i)) - np.searchsorted(i, i)
+        partners[place, rank], costs[place, rank] = j, found
+        known = np.concatenate([self.known, new])
+        order = np.argsort(known)
+        self.known = known[order]
+        self.partners = np.concatenate([self.partners, partners])[order]
+        self.costs = np.concatenate([self.costs, costs])[order]

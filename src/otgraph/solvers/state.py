@@ -135,6 +135,7 @@ class State:
 
     def on(self, other: State) -> State:
         """The same potentials and prices on the pairs of another state, with nothing evaluated."""
+        other.problem.forget()
         return replace(self, problem=other.problem.with_diagonal(self.problem.diagonal))
 
     def moved(self, by: FloatArray) -> State:
