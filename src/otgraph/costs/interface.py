@@ -37,6 +37,10 @@ class PairSet(ABC):
     def merged(self, other: Self, workers: Workers) -> Self:
         """The pairs of either set."""
 
+    def grown(self, other: Self, workers: Workers) -> Self:
+        """The pairs of either set, where the others are few; these may grow themselves."""
+        return self.merged(other, workers)
+
     @abstractmethod
     def restricted(self, diagonal: FloatArray, workers: Workers) -> Restricted:
         """The transport problem on these pairs and a diagonal."""

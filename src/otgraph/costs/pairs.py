@@ -11,6 +11,7 @@ import numpy as np
 
 from otgraph._kernels import pairs as kernels
 from otgraph._kernels import restricted as selection
+from otgraph._memory import return_free_memory
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.interface import PairSet
 from otgraph.costs.restricted import RestrictedProblem
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 SORT_BLOCK_ROWS = 2048  # rows per task
-FILL_GROUPS = 4  # most tasks that fill rows in parallel, each with its own counters
+FILL_GROUPS = 4  # most tasks that fill rows in parallel, each with a counter for every row
 BUFFER_PAIRS = 1 << 16  # size of the buffer for the pairs of a block
+# Length of the arrays of pairs, relative to what they hold, so that some can be added where they
+# are. Memory that is not written to is not used.
+ROOM = 1.05
 # Up to so many pairs that a search finds stay where they are: 16 MB.
 FEW_PAIRS = 1 << 20
 # Pairs of a long array. 32 MB is the size from which the C library never keeps what is freed. Pages
@@ -32,13 +36,17 @@ LONG_PAIRS = 1 << 23
 PairChunk = tuple["IntArray", "IntArray", "FloatArray"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pairs(PairSet):
-    """Symmetric CSR: every pair in both rows, sorted, no diagonal."""
+    """Symmetric CSR: every pair in both rows, sorted, no diagonal.
+
+    Only `grown` changes them. ``room`` are the arrays of which these are the first part.
+    """
 
     indptr: LongArray
     indices: IntArray
     costs: FloatArray
+    room: tuple[IntArray, FloatArray] | None = None
 
     @property
     def n(self) -> int:
@@ -52,6 +60,7 @@ class Pairs(PairSet):
 
     def below(self, upper: FloatArray, workers: Workers) -> Pairs:
         """The pairs with c_ij < upper_i + upper_j."""
+        return_free_memory(16 * self.n_pairs)
         counts = np.empty(self.n, dtype=np.int64)
         blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
         source = (self.indptr, self.indices, self.costs, upper)
@@ -63,13 +72,34 @@ class Pairs(PairSet):
 
     def merged(self, other: Pairs, workers: Workers) -> Pairs:
         """The pairs of either set."""
-        counts = np.empty(self.n, dtype=np.int64)
-        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
-        patterns = (self.indptr, self.indices, other.indptr, other.indices)
-        workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
-        merged = _empty_pairs(counts)
+        return_free_memory(16 * self.n_pairs)
+        merged = _empty_pairs(self._union_counts(other, workers))
         self.fill_merged(other, merged, workers)
         return merged
+
+    def grown(self, other: Pairs, workers: Workers) -> Pairs:
+        """The same pairs with others, which are few: they are added here, if there is room.
+
+        Whoever has these pairs has more of them then. Nobody depends on having no more: candidates
+        stay candidates, and a screen still has all pairs below its bound.
+        """
+        indptr = np.concatenate(([0], np.cumsum(self._union_counts(other, workers))))
+        if self.room is None or len(self.room[0]) < indptr[-1]:
+            return self.merged(other, workers)
+        columns, costs = self.room
+        kernels.grow_rows(
+            self.indptr, columns, costs, other.indptr, other.indices, other.costs, indptr
+        )
+        self.indptr, self.indices, self.costs = indptr, columns[: indptr[-1]], costs[: indptr[-1]]
+        return self
+
+    def _union_counts(self, other: Pairs, workers: Workers) -> LongArray:
+        """Lengths of the rows of both sets together."""
+        counts = np.empty(self.n, dtype=np.int64)
+        patterns = (self.indptr, self.indices, other.indptr, other.indices)
+        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
+        workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
+        return counts
 
     def fill_merged(self, other: Pairs, merged: Pairs, workers: Workers) -> None:
         """Write the pairs of either set to rows of the right lengths."""
@@ -149,8 +179,15 @@ def _empty_chunk(n_pairs: int) -> PairChunk:
 
 
 def _empty_pairs(counts: LongArray) -> Pairs:
+    """Rows of given lengths, to be filled."""
     indptr = np.concatenate(([0], np.cumsum(counts)))
-    return Pairs(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
+    length = int(indptr[-1] * ROOM)
+    return _with_room(indptr, np.empty(length, dtype=np.int32), np.empty(length))
+
+
+def _with_room(indptr: LongArray, columns: IntArray, costs: FloatArray) -> Pairs:
+    used = indptr[-1]
+    return Pairs(indptr, columns[:used], costs[:used], (columns, costs))
 
 
 def joined_rows(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
@@ -185,9 +222,11 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     # Each group counts its own entries, which gives it its own range in every row. Chunks of a
     # screen come in the order of their points. Kept in it, rows are nearly sorted when they are
     # filled, and insertion sort is fast.
-    n_groups = min(FILL_GROUPS, max(1, len(chunks)))
+    n_pairs = sum(len(i) for i, _, _ in chunks)
+    n_groups = min(FILL_GROUPS, max(1, len(chunks)), 1 + n_pairs // max(n, 1))
     groups = _equal_parts(chunks, n_groups)
     chunks.clear()
+    return_free_memory(16 * n_pairs)
     cursors = np.zeros((n_groups, n), dtype=np.int64)
 
     def count(g: int) -> None:
@@ -196,8 +235,9 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
 
     workers.run(count, range(n_groups))
     counts = cursors.sum(axis=0)
-    indptr = np.concatenate(([0], np.cumsum(counts)))
-    indices, costs = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+    found = _empty_pairs(counts)
+    assert found.room is not None
+    indptr, (indices, costs) = found.indptr, found.room
     kernels.first_places(indptr, cursors)
 
     def fill(g: int) -> None:
@@ -208,9 +248,12 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     blocks = row_blocks(n, SORT_BLOCK_ROWS)
     source = (indptr, indices, costs)
     workers.run(lambda block: kernels.sort_rows(*source, *block, counts), blocks)
-    packed = _empty_pairs(counts)
-    if packed.indptr[-1] == indptr[-1]:
-        return Pairs(indptr, indices, costs)
-    target = (packed.indptr, packed.indices, packed.costs)
-    workers.run(lambda block: kernels.pack_rows(*source, *block, *target), blocks)
-    return packed
+    packed = np.concatenate(([0], np.cumsum(counts)))
+    if packed[-1] == indptr[-1]:
+        return found
+    kernels.pack_rows(*source, packed)  # in place, because these are the largest arrays of all
+    del found  # nothing looks at a part of the arrays when they become shorter
+    length = int(packed[-1] * ROOM)
+    indices.resize(length, refcheck=False)
+    costs.resize(length, refcheck=False)
+    return _with_room(packed, indices, costs)

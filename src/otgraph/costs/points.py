@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
 
     NeighborTask = tuple[int, int, IntArray]
+    CellTask = tuple[int, int, LongArray]
     Ways = AllPairs | NearCells | NotExcluded | Chained
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
@@ -123,11 +124,12 @@ class EuclideanCost(DistancePowers):
         searched, unless the search is approximate.
         """
         k = min(k, self.n - 1)
-        tasks = self._neighbor_tasks(k)
-        thorough = self.exact is not False or self._approximate_is_no_cheaper()
-        if thorough and self._recall(k, tasks) < MIN_RECALL:
-            tasks = self._all_columns()
-        return Work(tasks, partial(self._neighbors_of_block, k))
+        if self._cells.n_cells > 1:
+            tasks = self._cell_tasks(k)
+            thorough = self.exact is not False or self._approximate_is_no_cheaper()
+            if not thorough or self._recall(k, tasks) >= MIN_RECALL:
+                return Work(tasks, partial(self._neighbors_of_cell, k))
+        return Work(self._all_columns(), partial(self._neighbors_of_block, k))
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
@@ -140,35 +142,36 @@ class EuclideanCost(DistancePowers):
 
     # Neighbors -------------------------------------------------------------------------
 
-    def _neighbor_tasks(self, k: int) -> list[NeighborTask]:
-        """(first row, last row, columns to search) for each block of rows."""
+    def _cell_tasks(self, k: int) -> list[CellTask]:
+        """(first row, last row, cells to search) for each cell."""
         cells = self._cells
-        if cells.n_cells == 1:
-            return self._all_columns()
         near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
         return [
-            (int(cells.offsets[b]), int(cells.offsets[b + 1]), cells.members(np.sort(near)))
+            (int(cells.offsets[b]), int(cells.offsets[b + 1]), np.sort(near))
             for b, near in enumerate(near_cells)
         ]
 
     def _all_columns(self) -> list[NeighborTask]:
+        """(first row, last row, columns to search) for each block of rows."""
         everything = np.arange(self.n, dtype=np.int32)
         return [(a, b, everything) for a, b in row_blocks(self.n, NEIGHBOR_ROWS)]
 
-    def _recall(self, k: int, tasks: list[NeighborTask]) -> float:
+    def _recall(self, k: int, tasks: list[CellTask]) -> float:
         """Share of the k nearest points that the tasks would find, from sampled rows."""
-        if self._cells.n_cells == 1:
-            return 1.0
         chosen = tasks[:: max(1, len(tasks) // RECALL_ROWS)]
         rows = np.array([first for first, _, _ in chosen])
         costs = self.sample(rows)
         costs[np.arange(len(rows)), rows] = np.inf
         nearest = np.argpartition(costs, k - 1, axis=1)[:, :k]
         found = [
-            np.isin(near, columns).mean()
-            for near, (_, _, columns) in zip(nearest, chosen, strict=True)
+            np.isin(near, self._cells.members(cells)).mean()
+            for near, (_, _, cells) in zip(nearest, chosen, strict=True)
         ]
         return float(np.mean(found))
+
+    def _neighbors_of_cell(self, k: int, task: CellTask) -> tuple[int, list[PairChunk]]:
+        first, last, cells = task
+        return self._neighbors_of_block(k, (first, last, self._cells.members(cells)))
 
     def _neighbors_of_block(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
         first, last, columns = task

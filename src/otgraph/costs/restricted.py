@@ -150,17 +150,18 @@ class RestrictedProblem(Restricted):
         """
         shared, pairs = self._candidates, self.pairs
         latest = shared.latest
-        if latest is not None and latest.u is u and latest.diagonal is self.diagonal:
+        if latest is not None and latest.is_of(u, self.diagonal, pairs):
             return latest
-        if shared.active is None:
-            shared.active = np.empty_like(pairs.indices)
+        if shared.active is None or len(shared.active) < len(pairs.indices):
+            shared.active = np.empty(len(pairs.indices), dtype=np.int32)
         row_sums, square_sums = np.empty((2, self.n))
         ends = np.empty(self.n, dtype=np.int64)
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
         target = (row_sums, square_sums, ends, shared.active)
         shared.latest = None
         self._rows.run(lambda a, b: kernels.evaluate(*source, a, b, *target))
-        shared.latest = _Latest(u, self.diagonal, Evaluation(row_sums, square_sums), ends)
+        sums = Evaluation(row_sums, square_sums)
+        shared.latest = _Latest(u, self.diagonal, pairs.indptr, sums, ends)
         return shared.latest
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
@@ -184,9 +185,14 @@ class _Latest:
 
     u: FloatArray
     diagonal: FloatArray
+    indptr: LongArray  # of the pairs, which may grow
     sums: Evaluation
     ends: LongArray
     hessian: Hessian | None = None
+
+    def is_of(self, u: FloatArray, diagonal: FloatArray, pairs: Pairs) -> bool:
+        """Whether this was computed from the same objects."""
+        return self.u is u and self.diagonal is diagonal and self.indptr is pairs.indptr
 
 
 @dataclass

@@ -27,6 +27,7 @@ from otgraph.exceptions import (
     MissingPairsWarning,
     invalid,
 )
+from otgraph.graphs._canonical import index_type
 from otgraph.graphs.copies import collapsed
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
@@ -411,12 +412,12 @@ def plan_weights(
     loops = plan.loops if self_loops else np.zeros(n)
     counts = (plan.degrees + (loops > 0.0))[place]
     indptr = np.concatenate(([0], np.cumsum(counts)))
-    columns, (weights, costs) = np.empty(indptr[-1], dtype=np.int32), np.empty((2, indptr[-1]))
+    kind = index_type(max(int(indptr[-1]), n))  # scipy wants one type for both arrays
+    columns, (weights, costs) = np.empty(indptr[-1], dtype=kind), np.empty((2, indptr[-1]))
     source = (plan.indptr, plan.indices, plan.weights, plan.costs, loops, order, place)
     target = (indptr, columns, weights, costs)
     plan.rows.run(lambda a, b: plan_kernels.reordered(*source, a, b, *target))
-    if len(columns) < np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)
+    indptr = indptr.astype(kind)
     matrix = sp.csr_matrix((n, n))  # the arrays are known to be right; scipy would check them
     matrix.data, matrix.indices, matrix.indptr = weights, columns, indptr
     matrix.has_sorted_indices = matrix.has_canonical_format = True

@@ -86,7 +86,7 @@ class Screener:
         upper = known.upper.copy()
         upper[escaped] = wanted[escaped]
         found = self.cost.screen(upper, rows=escaped)
-        pairs = known.pairs.merged(found.pairs, self.cost.workers)
+        pairs = known.pairs.grown(found.pairs, self.cost.workers)
         return replace(known, upper=upper, pairs=pairs)
 
     def keep(self, screen: Screen | None) -> None:
