@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # Assumed if the system does not report it.
 UNKNOWN_BYTES = 4 << 30
@@ -25,6 +26,30 @@ CGROUP_FILES = {
     2: ("memory.max", "memory.current", "inactive_file"),
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
+
+
+# Arrays smaller than this are not worth asking the C library to return what was freed.
+LARGE_BYTES = 1 << 26
+
+
+def return_free_memory(soon: int) -> None:
+    """Return what was freed to the system, before ``soon`` bytes are allocated.
+
+    The C library of Linux keeps up to 64 MB of freed memory for every thread, for the next small
+    arrays. Large ones are not put there. It takes milliseconds.
+    """
+    if soon >= LARGE_BYTES and (trim := _trim()) is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    """The function of the GNU C library; others have none."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 def available_bytes(root: str | os.PathLike[str] = "/") -> int:

@@ -35,10 +35,18 @@ POWERS = (0.01, 100.0)  # of distances; a ratio of 1000 becomes at most 1e300
 MOST_SEED = 2**31 - 1  # numpy's legacy generators take no larger seed
 
 
-def check_points(X: PointsLike, *, name: str = "X", min_samples: int = 2) -> Any:
-    """Points as a finite C-ordered float64 array, or as canonical float64 CSR if sparse."""
+def check_points(
+    X: PointsLike, *, name: str = "X", min_samples: int = 2, single: bool = False
+) -> Any:
+    """Points as a finite C-ordered float64 array, or as canonical float64 CSR if sparse.
+
+    With ``single`` a dense float32 array stays float32.
+    """
+    if isinstance(X, np.memmap):
+        X = np.asarray(X)
     if _is_plain(X, min_samples):  # by far the most frequent, and scikit-learn takes a while
-        plain = np.ascontiguousarray(X, dtype=np.float64)
+        keep = single and np.asarray(X).dtype == np.float32
+        plain = np.ascontiguousarray(X, dtype=np.float32 if keep else np.float64)
         check_finite(plain, name)
         return plain
     if sp.issparse(X):

@@ -33,6 +33,12 @@ def squared_distance(X, i, j):
 
 
 @inner
+def _difference(Q, i, X, j, k):
+    """In float64, also for points in float32."""
+    return np.float64(Q[i, k]) - np.float64(X[j, k])
+
+
+@inner
 def squared_distance_between(Q, i, X, j):
     """The same for row i of Q and row j of X.
 
@@ -42,15 +48,15 @@ def squared_distance_between(Q, i, X, j):
     s0 = s1 = s2 = s3 = 0.0
     k = 0
     while k + 4 <= d:
-        a, b = Q[i, k] - X[j, k], Q[i, k + 1] - X[j, k + 1]
-        c, e = Q[i, k + 2] - X[j, k + 2], Q[i, k + 3] - X[j, k + 3]
+        a, b = _difference(Q, i, X, j, k), _difference(Q, i, X, j, k + 1)
+        c, e = _difference(Q, i, X, j, k + 2), _difference(Q, i, X, j, k + 3)
         s0 += a * a
         s1 += b * b
         s2 += c * c
         s3 += e * e
         k += 4
     while k < d:
-        a = Q[i, k] - X[j, k]
+        a = _difference(Q, i, X, j, k)
         s0 += a * a
         k += 1
     return (s0 + s1) + (s2 + s3)

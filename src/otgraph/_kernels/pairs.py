@@ -77,13 +77,13 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
 
 
 @njit
-def pack_rows(indptr, indices, costs, start, stop, out_indptr, out_indices, out_costs):
-    """Copy the first entries of each row; ``out_indptr`` says how many."""
-    for row in range(start, stop):
-        first, target = indptr[row], out_indptr[row]
-        for p in range(out_indptr[row + 1] - target):
-            out_indices[target + p] = indices[first + p]
-            out_costs[target + p] = costs[first + p]
+def pack_rows(indptr, indices, costs, packed):
+    """Move the first entries of each row to where ``packed``, the new ``indptr``, has them."""
+    for row in range(len(indptr) - 1):
+        first, target = indptr[row], packed[row]
+        for p in range(packed[row + 1] - target):
+            indices[target + p] = indices[first + p]
+            costs[target + p] = costs[first + p]
 
 
 @njit
@@ -122,6 +122,27 @@ def fill_union(
                 out_indices[target] = other_indices[q]
                 out_costs[target] = other_costs[q]
                 q += 1
+
+
+@njit
+def grow_rows(indptr, indices, costs, other_indptr, other_indices, other_costs, grown):
+    """Merge sorted rows into arrays that have room for them; ``grown`` is the new ``indptr``.
+
+    Rows are moved from the last to the first, and entries from right to left, so that nothing is
+    overwritten before it has moved. A pair that is in both sets keeps its cost.
+    """
+    for row in range(len(indptr) - 2, -1, -1):
+        p, q = indptr[row + 1] - 1, other_indptr[row + 1] - 1
+        p_first, q_first = indptr[row], other_indptr[row]
+        for target in range(grown[row + 1] - 1, grown[row] - 1, -1):
+            if p >= p_first and (q < q_first or indices[p] >= other_indices[q]):
+                if q >= q_first and indices[p] == other_indices[q]:
+                    q -= 1
+                indices[target], costs[target] = indices[p], costs[p]
+                p -= 1
+            else:
+                indices[target], costs[target] = other_indices[q], other_costs[q]
+                q -= 1
 
 
 @njit

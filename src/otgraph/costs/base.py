@@ -32,7 +32,7 @@ from otgraph._parallel import CACHE_ENTRIES, row_blocks
 from otgraph.costs.pairs import symmetric_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from otgraph._parallel import Workers
     from otgraph.costs.interface import PairSet, Restricted
@@ -137,6 +137,10 @@ class Cost(ABC):
         """Widen the approximate search; returns False if it cannot be widened."""
         return False
 
+    def forget_points(self) -> None:
+        """Free the points, if they are here; no cost can be computed any more."""
+        vars(self).pop("own", None)
+
     def imbalance(self, u: FloatArray) -> FloatArray | None:
         """What to add to potentials so that they are small; it changes no sum of two partners.
 
@@ -234,20 +238,24 @@ class Cost(ABC):
 
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""
-        counts = [np.count_nonzero(gap > 0.0, axis=1) for gap in self._gaps(rows, upper)]
-        return np.concatenate(counts)
+        counts = self._row_totals(rows, upper, lambda gap: np.count_nonzero(gap > 0.0, axis=1))
+        return counts.astype(np.int64)
 
     def excess(self, rows: LongArray, u: FloatArray) -> FloatArray:
         """Sum of (u_i + u_j - c_ij)_+ over all j for some points i."""
-        return np.concatenate([np.maximum(gap, 0.0).sum(axis=1) for gap in self._gaps(rows, u)])
+        return self._row_totals(rows, u, lambda gap: np.maximum(gap, 0.0).sum(axis=1))
 
-    def _gaps(self, rows: LongArray, u: FloatArray) -> Iterator[FloatArray]:
-        """Blocks of u_i + u_j - c_ij, zero for a point with itself."""
+    def _row_totals(
+        self, rows: LongArray, u: FloatArray, measure: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        """Sums over rows of u_i + u_j - c_ij, zero for a point with itself, of some points i."""
+        totals = []
         for a, b in row_blocks(len(rows), max(SAMPLE_ROWS, CACHE_ENTRIES // self.n)):
             some = rows[a:b]
             gap = u[some, None] + u - self.sample(some)
             gap[np.arange(len(some)), some] = 0.0
-            yield gap
+            totals.append(measure(gap))
+        return np.concatenate(totals)
 
     def predict_pairs(self, upper: FloatArray, n_rows: int = 16) -> float:
         """Estimated number of pairs that `screen` would return, from evenly spread rows."""

@@ -181,6 +181,8 @@ class BetweenClouds(Cost):
             for a, b in row_blocks(last - first, size)
         ]
 
+    _row_totals = Cost._row_totals  # by `sample`, which knows that a cloud has no pairs
+
     def slack(self, u: FloatArray, units: FloatArray, k: int) -> float:
         """The multiple of ``units`` that, added to ``u``, gives about k pairs per point."""
         rows = np.unique(np.linspace(0, self.n - 1, min(SLACK_ROWS, self.n)).astype(np.int64))

@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from otgraph.typing import LongArray, Metric, Points, PointsLike
 
 
-def check_input(X: PointsLike, metric: Metric, *, candidates: bool = True) -> Any:
+def check_input(
+    X: PointsLike, metric: Metric, *, candidates: bool = True, single: bool = False
+) -> Any:
     """Points, or a precomputed cost: checked, float64, dense or CSR.
 
-    A sparse cost lists candidates; with ``candidates=False`` it is refused.
+    A sparse cost lists candidates; with ``candidates=False`` it is refused. With ``single`` points
+    in float32 may stay float32, for `as_cost`.
     """
     if is_precomputed(metric):
         if sp.issparse(X) and not candidates:
@@ -36,7 +39,7 @@ def check_input(X: PointsLike, metric: Metric, *, candidates: bool = True) -> An
             raise TypeError(msg)
         return check_cost_matrix(X)
     check_metric(metric)
-    return check_points(X)
+    return check_points(X, single=single and is_euclidean(metric) and metric != "cosine")
 
 
 def as_cost(
@@ -54,6 +57,8 @@ def as_cost(
     if is_precomputed(metric) and sp.issparse(X):
         return CandidateCost(X, normalize=normalize, workers=workers)
     if is_euclidean(metric) and not sp.issparse(X):
+        if not has_cells(np.shape(X), sizes):
+            X = np.asarray(X, dtype=np.float64)
         scaled = scaled_points(
             X, metric=metric, power=power, normalize=normalize, seed=seed, workers=workers
         )
@@ -117,6 +122,11 @@ def has_tree(shape: tuple[int, ...], sizes: SearchSizes = DEFAULT_SIZES) -> bool
     return shape[1] <= sizes.most_tree_dimensions and shape[0] >= sizes.fewest_tree_points
 
 
+def has_cells(shape: tuple[int, ...], sizes: SearchSizes = DEFAULT_SIZES) -> bool:
+    """Whether dense points are searched in cells."""
+    return shape[0] >= sizes.fewest_cell_points and not has_tree(shape, sizes)
+
+
 def kept_points(given: object, checked: Any, metric: Metric) -> Any:
     """The points as a graph keeps them, None for precomputed costs.
 
@@ -126,7 +136,7 @@ def kept_points(given: object, checked: Any, metric: Metric) -> Any:
     if is_precomputed(metric):
         return None
     if isinstance(given, np.ndarray) and given.dtype == np.float32:
-        return given.copy()
+        return np.array(given)  # in memory, if it comes from a file
     if not isinstance(checked, np.ndarray) and not sp.issparse(checked):
         return None  # not in this process
     fresh = isinstance(given, list | tuple) or (

@@ -41,6 +41,10 @@ class PairSet(ABC):
     def merged(self, other: Self, workers: Workers) -> Self:
         """The pairs of either set."""
 
+    def grown(self, other: Self, workers: Workers) -> Self:
+        """The pairs of either set, where the others are few; these may grow themselves."""
+        return self.merged(other, workers)
+
     @abstractmethod
     def restricted(self, diagonal: FloatArray, workers: Workers) -> Restricted:
         """The transport problem on these pairs and a diagonal."""
@@ -90,6 +94,12 @@ class Restricted(Marginals):
     @abstractmethod
     def with_diagonal(self, diagonal: FloatArray) -> Restricted:
         """The same pairs with other diagonal costs."""
+
+    def forget(self) -> None:
+        """Free what was computed at the last potentials; it is computed again when needed."""
+
+    def release(self) -> None:
+        """Free the pairs, for all problems on them; none of these can be used any more."""
 
     @abstractmethod
     def start(self, target: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from otgraph._kernels import pairs as kernels
 from otgraph._kernels import restricted as selection
+from otgraph._memory import return_free_memory
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.interface import PairSet
 from otgraph.costs.restricted import RestrictedProblem
@@ -21,19 +22,31 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 SORT_BLOCK_ROWS = 2048  # rows per task
-FILL_GROUPS = 4  # most tasks that fill rows in parallel, each with its own counters
+FILL_GROUPS = 4  # most tasks that fill rows in parallel, each with a counter for every row
 BUFFER_PAIRS = 1 << 16  # size of the buffer for the pairs of a block
+# Length of the arrays of pairs, relative to what they hold, so that some can be added where they
+# are. Memory that is not written to is not used.
+ROOM = 1.05
+# Up to so many pairs that a search finds stay where they are: 16 MB.
+FEW_PAIRS = 1 << 20
+# Pairs of a long array. 32 MB is the size from which the C library never keeps what is freed. Pages
+# that are not written to take no memory.
+LONG_PAIRS = 1 << 23
 
 PairChunk = tuple["IntArray", "IntArray", "FloatArray"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pairs(PairSet):
-    """Symmetric CSR: every pair in both rows, sorted, no diagonal."""
+    """Symmetric CSR: every pair in both rows, sorted, no diagonal.
+
+    Only `grown` changes them. ``room`` are the arrays of which these are the first part.
+    """
 
     indptr: LongArray
     indices: IntArray
     costs: FloatArray
+    room: tuple[IntArray, FloatArray] | None = None
     reach: FloatArray | None = None
 
     @property
@@ -48,6 +61,7 @@ class Pairs(PairSet):
 
     def below(self, upper: FloatArray, workers: Workers) -> Pairs:
         """The pairs with c_ij < upper_i + upper_j."""
+        return_free_memory(16 * self.n_pairs)
         counts = np.empty(self.n, dtype=np.int64)
         blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
         source = (self.indptr, self.indices, self.costs, upper)
@@ -59,17 +73,43 @@ class Pairs(PairSet):
 
     def merged(self, other: Pairs, workers: Workers) -> Pairs:
         """The pairs of either set."""
+        return_free_memory(16 * self.n_pairs)
+        merged = _empty_pairs(self._union_counts(other, workers))
+        self.fill_merged(other, merged, workers)
+        return merged
+
+    def grown(self, other: Pairs, workers: Workers) -> Pairs:
+        """The same pairs with others, which are few: they are added here, if there is room.
+
+        Whoever has these pairs has more of them then. Nobody depends on having no more: candidates
+        stay candidates, and a screen still has all pairs below its bound.
+        """
+        indptr = np.concatenate(([0], np.cumsum(self._union_counts(other, workers))))
+        if self.room is None or len(self.room[0]) < indptr[-1]:
+            return self.merged(other, workers)
+        columns, costs = self.room
+        kernels.grow_rows(
+            self.indptr, columns, costs, other.indptr, other.indices, other.costs, indptr
+        )
+        self.indptr, self.indices, self.costs = indptr, columns[: indptr[-1]], costs[: indptr[-1]]
+        return self
+
+    def _union_counts(self, other: Pairs, workers: Workers) -> LongArray:
+        """Lengths of the rows of both sets together."""
         counts = np.empty(self.n, dtype=np.int64)
-        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
         patterns = (self.indptr, self.indices, other.indptr, other.indices)
+        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
         workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
-        merged = _empty_pairs(counts)
+        return counts
+
+    def fill_merged(self, other: Pairs, merged: Pairs, workers: Workers) -> None:
+        """Write the pairs of either set to rows of the right lengths."""
         source = (
             self.indptr, self.indices, self.costs, other.indptr, other.indices, other.costs
         )  # fmt: skip
         target = (merged.indptr, merged.indices, merged.costs)
+        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
         workers.run(lambda b: kernels.fill_union(*source, *b, *target), blocks)
-        return merged
 
     def restricted(self, diagonal: FloatArray, workers: Workers) -> RestrictedProblem:
         """The transport problem on these pairs and a diagonal."""
@@ -83,13 +123,48 @@ def drain(
 ) -> list[PairChunk]:
     """Run a collecting kernel until all rows are done; it stops when its buffers are full."""
     capacity = max(BUFFER_PAIRS, row_capacity)
-    i, j, c = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity)
+    i, j, c = _empty_chunk(capacity)
     chunks, row = [], 0
     while row < n_rows:
         row, count = collect(i, j, c, row)
         if count:
             chunks.append((i[:count].copy(), j[:count].copy(), c[:count].copy()))
     return chunks
+
+
+class FoundPairs:
+    """Chunks of pairs on their way into rows.
+
+    The process keeps the memory of many small arrays when these are freed: at a million points a
+    third of a gigabyte. So once there are many pairs, they are copied to the ends of long arrays,
+    which the system gets back.
+    """
+
+    def __init__(self) -> None:
+        self.chunks: list[PairChunk] = []
+        self._n_pairs = 0
+        self._room = _empty_chunk(0)
+
+    def add(self, found: list[PairChunk]) -> None:
+        """Add the pairs of a part of a search."""
+        for chunk in found:
+            self._n_pairs += len(chunk[0])
+            self.chunks.append(chunk if self._n_pairs <= FEW_PAIRS else self._copied(chunk))
+
+    def taken(self) -> list[PairChunk]:
+        """The chunks, which are not kept here any longer."""
+        chunks, self.chunks, self._room = self.chunks, [], _empty_chunk(0)
+        return chunks
+
+    def _copied(self, chunk: PairChunk) -> PairChunk:
+        size = len(chunk[0])
+        if size > len(self._room[0]):
+            self._room = _empty_chunk(max(size, LONG_PAIRS))
+        first, second, third = self._room
+        i, j, costs = first[:size], second[:size], third[:size]
+        i[:], j[:], costs[:] = chunk
+        self._room = first[size:], second[size:], third[size:]
+        return i, j, costs
 
 
 def _equal_parts(chunks: list[PairChunk], n_parts: int) -> list[deque[PairChunk]]:
@@ -100,24 +175,43 @@ def _equal_parts(chunks: list[PairChunk], n_parts: int) -> list[deque[PairChunk]
     return [deque(chunks[a:b]) for a, b in pairwise(bounds)]
 
 
+def _empty_chunk(n_pairs: int) -> PairChunk:
+    return np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32), np.empty(n_pairs)
+
+
 def _empty_pairs(counts: LongArray) -> Pairs:
+    """Rows of given lengths, to be filled."""
     indptr = np.concatenate(([0], np.cumsum(counts)))
-    return Pairs(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
+    length = int(indptr[-1] * ROOM)
+    return _with_room(indptr, np.empty(length, dtype=np.int32), np.empty(length))
+
+
+def _with_room(indptr: LongArray, columns: IntArray, costs: FloatArray) -> Pairs:
+    used = indptr[-1]
+    return Pairs(indptr, columns[:used], costs[:used], (columns, costs))
 
 
 def joined_rows(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
-    """Pairs from chunks (i, j, cost) that hold complete, sorted rows in order."""
+    """Pairs from chunks (i, j, cost) that hold complete, sorted rows in order.
+
+    The list ``chunks`` is emptied to free memory early.
+    """
     counts = np.zeros(n, dtype=np.int64)
     workers.run(lambda chunk: kernels.count_rows(chunk[0], counts), chunks)
     joined = _empty_pairs(counts)
-    ends = np.cumsum([len(i) for i, _, _ in chunks])
+    groups = _equal_parts(chunks, min(FILL_GROUPS, max(1, len(chunks))))
+    chunks.clear()
+    ends = np.cumsum([sum(len(i) for i, _, _ in group) for group in groups])
 
-    def copy(place: int) -> None:
-        _, j, c = chunks[place]
-        here = slice(ends[place] - len(j), ends[place])
-        joined.indices[here], joined.costs[here] = j, c
+    def copy(g: int) -> None:
+        place = ends[g - 1] if g else 0
+        while groups[g]:
+            _, j, c = groups[g].popleft()
+            here = slice(place, place + len(j))
+            joined.indices[here], joined.costs[here] = j, c
+            place += len(j)
 
-    workers.run(copy, range(len(chunks)))
+    workers.run(copy, range(len(groups)))
     return joined
 
 
@@ -129,9 +223,11 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     # Each group counts its own entries, which gives it its own range in every row. Chunks of a
     # screen come in the order of their points. Kept in it, rows are nearly sorted when they are
     # filled, and insertion sort is fast.
-    n_groups = min(FILL_GROUPS, max(1, len(chunks)))
+    n_pairs = sum(len(i) for i, _, _ in chunks)
+    n_groups = min(FILL_GROUPS, max(1, len(chunks)), 1 + n_pairs // max(n, 1))
     groups = _equal_parts(chunks, n_groups)
     chunks.clear()
+    return_free_memory(16 * n_pairs)
     cursors = np.zeros((n_groups, n), dtype=np.int64)
 
     def count(g: int) -> None:
@@ -140,8 +236,9 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
 
     workers.run(count, range(n_groups))
     counts = cursors.sum(axis=0)
-    indptr = np.concatenate(([0], np.cumsum(counts)))
-    indices, costs = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+    found = _empty_pairs(counts)
+    assert found.room is not None
+    indptr, (indices, costs) = found.indptr, found.room
     place = indptr[:-1].copy()
     for cursor in cursors:  # counts become the places where the parts of the rows begin
         place += cursor
@@ -155,9 +252,12 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     blocks = row_blocks(n, SORT_BLOCK_ROWS)
     source = (indptr, indices, costs)
     workers.run(lambda block: kernels.sort_rows(*source, *block, counts), blocks)
-    packed = _empty_pairs(counts)
-    if packed.indptr[-1] == indptr[-1]:
-        return Pairs(indptr, indices, costs)
-    target = (packed.indptr, packed.indices, packed.costs)
-    workers.run(lambda block: kernels.pack_rows(*source, *block, *target), blocks)
-    return packed
+    packed = np.concatenate(([0], np.cumsum(counts)))
+    if packed[-1] == indptr[-1]:
+        return found
+    kernels.pack_rows(*source, packed)  # in place, because these are the largest arrays of all
+    del found  # nothing looks at a part of the arrays when they become shorter
+    length = int(packed[-1] * ROOM)
+    indices.resize(length, refcheck=False)
+    costs.resize(length, refcheck=False)
+    return _with_room(packed, indices, costs)

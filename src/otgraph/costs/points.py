@@ -20,6 +20,7 @@ from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
 from otgraph.costs.powers import DirectPowers, DistancePowers, raised
 from otgraph.costs.search import Work
+from otgraph.costs.single import SinglePoints
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
 
     NeighborTask = tuple[int, int, IntArray]
+    CellTask = tuple[int, int, LongArray]
     Ways = AllPairs | NearCells | NotExcluded | Chained
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
@@ -124,14 +126,14 @@ class EuclideanPowers(DistancePowers):
         searched, unless the search is approximate.
         """
         k = min(k, self.n - 1)
-        tasks = self._neighbor_tasks(k)
-        thorough = self.exact is not False or self._approximate_is_no_cheaper()
-        everywhere = self.compares_all
-        if thorough and self._recall(k, tasks) < MIN_RECALL:
-            tasks, everywhere = self._all_columns(), True
         reach = np.empty(self.n)
+        if self._cells.n_cells > 1:
+            tasks = self._cell_tasks(k)
+            thorough = self.exact is not False or self._approximate_is_no_cheaper()
+            if not thorough or self._recall(k, tasks) >= MIN_RECALL:
+                return Work(tasks, partial(self._neighbors_of_cell, k, reach))
         find = partial(self._neighbors_of_block, k, reach)
-        return Work(tasks, find, reach=reach if everywhere else None)
+        return Work(self._all_columns(), find, reach=reach)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
@@ -144,35 +146,38 @@ class EuclideanPowers(DistancePowers):
 
     # Neighbors -------------------------------------------------------------------------
 
-    def _neighbor_tasks(self, k: int) -> list[NeighborTask]:
-        """(first row, last row, columns to search) for each block of rows."""
+    def _cell_tasks(self, k: int) -> list[CellTask]:
+        """(first row, last row, cells to search) for each cell."""
         cells = self._cells
-        if cells.n_cells == 1:
-            return self._all_columns()
         near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
         return [
-            (int(cells.offsets[b]), int(cells.offsets[b + 1]), cells.members(np.sort(near)))
+            (int(cells.offsets[b]), int(cells.offsets[b + 1]), np.sort(near))
             for b, near in enumerate(near_cells)
         ]
 
     def _all_columns(self) -> list[NeighborTask]:
+        """(first row, last row, columns to search) for each block of rows."""
         everything = np.arange(self.n, dtype=np.int32)
         return [(a, b, everything) for a, b in row_blocks(self.n, NEIGHBOR_ROWS)]
 
-    def _recall(self, k: int, tasks: list[NeighborTask]) -> float:
+    def _recall(self, k: int, tasks: list[CellTask]) -> float:
         """Share of the k nearest points that the tasks would find, from sampled rows."""
-        if self._cells.n_cells == 1:
-            return 1.0
         chosen = tasks[:: max(1, len(tasks) // RECALL_ROWS)]
         rows = np.array([first for first, _, _ in chosen])
         costs = self.sample(rows)
         costs[np.arange(len(rows)), rows] = np.inf
         nearest = np.argpartition(costs, k - 1, axis=1)[:, :k]
         found = [
-            np.isin(near, columns).mean()
-            for near, (_, _, columns) in zip(nearest, chosen, strict=True)
+            np.isin(near, self._cells.members(cells)).mean()
+            for near, (_, _, cells) in zip(nearest, chosen, strict=True)
         ]
         return float(np.mean(found))
+
+    def _neighbors_of_cell(
+        self, k: int, reach: FloatArray, task: CellTask
+    ) -> tuple[int, list[PairChunk]]:
+        first, last, cells = task
+        return self._neighbors_of_block(k, reach, (first, last, self._cells.members(cells)))
 
     def _neighbors_of_block(
         self, k: int, reach: FloatArray, task: NeighborTask
@@ -196,7 +201,7 @@ class EuclideanPowers(DistancePowers):
             np.empty(found.size, np.int32),
             np.empty(found.size),
         )
-        count = kernels.costs_of(self.own, first, found, self.factor, self._half_power, i, j, c)
+        count = kernels.costs_of(self._values, first, found, self.factor, self._half_power, i, j, c)
         return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
 
     # Screening -------------------------------------------------------------------------
@@ -265,7 +270,7 @@ class EuclideanPowers(DistancePowers):
                 product, limits = left @ right.T, limits.astype(np.float32)
             collect = partial(
                 kernels.collect, product, limits, some, first, ordered,
-                self.own, upper, self.factor, self._half_power,
+                self._values, upper, self.factor, self._half_power,
             )  # fmt: skip
             chunks += drain(collect, b - a, 4 * (last - first))
         return chunks
@@ -279,7 +284,9 @@ class EuclideanPowers(DistancePowers):
     ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], FloatArray]:
         d = self.own.shape[1]
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
-        kernels.gather(self.own, rows, center, scale, out, squares)
+        if isinstance(self.own, SinglePoints):
+            center = center + self.own.center
+        kernels.gather(self._values, rows, center, scale, out, squares)
         return out, squares
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -17,15 +17,20 @@ from otgraph.costs.direct import DirectCost, check_new_points
 from otgraph.costs.near import NearSearch, all_but
 from otgraph.costs.pairs import Pairs, symmetric_pairs
 from otgraph.costs.search import SearchedCost
+from otgraph.costs.single import SinglePoints, in_order, squares_of
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import largest_entry, row_squares, square_distances, subtracted_squares
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.costs.near import Found
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.costs.sweeps import Rule
     from otgraph.typing import FloatArray, IndexArray, LongArray, Points, PointsLike
+
+T = TypeVar("T")
 
 # If the distances of all neighbors found by matrix products are below this many units of rounding,
 # their order is unreliable. The row is searched again by subtraction.
@@ -60,30 +65,54 @@ class DistancePowers(SearchedCost):
         order: LongArray | None = None,
         sizes: SearchSizes = DEFAULT_SIZES,
     ) -> None:
-        super().__init__(scaled.points if order is None else scaled.points[order], workers, order)
+        super().__init__(in_order(scaled.points, order), workers, order)
         self.sizes = sizes
         self.scale = scaled.scale
         self.factor = scaled.factor
         self._half_power = 0.5 * scaled.power
         self._placement = scaled.placement
-        self._squares = row_squares(self.own)
+        self._squares = squares_of(self.own)
         farthest = float(np.max(self._squares, initial=0.0))
         self.largest = self.factor * (4.0 * farthest) ** self._half_power
         self.identical = scaled.identical
 
+    @property
+    def _values(self) -> Any:
+        """The points as kernels read them: centered, or not if they are float32."""
+        return self.own.values if isinstance(self.own, SinglePoints) else self.own
+
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
-        some, some_squares = self.own[rows], self._squares[rows]
         out = np.empty((len(rows), self.n))
 
-        def fill(block: tuple[int, int]) -> None:
+        def fill(part: slice, costs: FloatArray) -> None:
+            out[:, part] = costs
+
+        self._for_sampled(rows, fill)
+        return out
+
+    def _row_totals(
+        self, rows: LongArray, u: FloatArray, measure: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        def total(part: slice, costs: FloatArray) -> FloatArray:
+            gap = u[rows, None] + u[part] - costs
+            here = np.flatnonzero((rows >= part.start) & (rows < part.stop))
+            gap[here, rows[here] - part.start] = 0.0
+            return measure(gap)
+
+        return np.sum(self._for_sampled(rows, total), axis=0)
+
+    def _for_sampled(self, rows: LongArray, use: Callable[[slice, FloatArray], T]) -> list[T]:
+        """What a function makes of the costs from some points to blocks of consecutive ones."""
+        some, some_squares = self.own[rows], self._squares[rows]
+
+        def used(block: tuple[int, int]) -> T:
             part = slice(*block)
             squares = square_distances(some, some_squares, self.own[part], self._squares[part])
-            out[:, part] = self._scaled(self._powered(squares))
+            return use(part, self._scaled(self._powered(squares)))
 
         with single_threaded_blas():
-            self.workers.run(fill, row_blocks(self.n, self.sizes.block_rows))
-        return out
+            return list(self.workers.map(used, row_blocks(self.n, self.sizes.block_rows)))
 
     def _powered(self, squares: FloatArray) -> FloatArray:
         return squares if self._half_power == 1.0 else squares**self._half_power
@@ -150,7 +179,7 @@ class DirectPowers(DistancePowers, DirectCost):
     @property
     def has_lists(self) -> bool:
         """Whether the points can be searched from any queries; sparse ones cannot."""
-        return isinstance(self.own, np.ndarray)
+        return isinstance(self.own, np.ndarray | SinglePoints)
 
     def lists(
         self,
@@ -194,7 +223,7 @@ class DirectPowers(DistancePowers, DirectCost):
     def _with_costs(self, found: Found) -> list[PairChunk]:
         """Lists of the points as pairs with the costs that a screen gives them."""
         costs = np.empty(len(found.columns))
-        pairs = (self.own, found.indptr, found.columns, self.factor, self._half_power)
+        pairs = (self._values, found.indptr, found.columns, self.factor, self._half_power)
         blocks = row_blocks(self.n, self.sizes.block_rows)
         self.workers.run(lambda block: list_kernels.list_costs(*pairs, *block, costs), blocks)
         rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(found.indptr))
@@ -211,7 +240,8 @@ class DirectPowers(DistancePowers, DirectCost):
     @cached_property
     def near(self) -> NearSearch:
         """The points, sorted for searches from queries."""
-        return NearSearch(self.own, self.workers, self.sizes)
+        points = self.own[:] if isinstance(self.own, SinglePoints) else self.own
+        return NearSearch(points, self.workers, self.sizes)
 
     def listed(self, rows: IndexArray, columns: IndexArray, queries: Any = None) -> FloatArray:
         """Costs of listed pairs, by subtraction."""

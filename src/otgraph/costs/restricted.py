@@ -6,6 +6,7 @@ has no access to the pairs.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -48,14 +49,18 @@ class RestrictedProblem(Restricted):
     """
 
     def __init__(self, pairs: Pairs, diagonal: FloatArray, workers: Workers) -> None:
-        self.pairs = pairs
+        self._candidates = _Candidates(pairs)
         self.diagonal = diagonal
         self.n = len(diagonal)
         self._workers = workers
         self._rows = SharedRows.of(self.n, workers)
-        self._active: IntArray | None = None
-        self._evaluated: tuple[FloatArray, Evaluation, LongArray] | None = None
-        self._hessian: Hessian | None = None  # at the same potentials
+
+    @property
+    def pairs(self) -> Pairs:
+        """The candidate pairs with their costs."""
+        pairs = self._candidates.pairs
+        assert pairs is not None, "these candidates were released"
+        return pairs
 
     @property
     def n_pairs(self) -> int:
@@ -64,13 +69,24 @@ class RestrictedProblem(Restricted):
 
     def with_diagonal(self, diagonal: FloatArray) -> RestrictedProblem:
         """The same pairs with other diagonal costs."""
-        return RestrictedProblem(self.pairs, diagonal, self._workers)
+        other = copy(self)
+        other.diagonal = diagonal
+        return other
+
+    def forget(self) -> None:
+        """Free what was computed at the last potentials; it is computed again when needed."""
+        self._candidates.active = self._candidates.latest = None
+
+    def release(self) -> None:
+        """Free the pairs, for all problems on them; none of these can be used any more."""
+        self.forget()
+        self._candidates.pairs = None
 
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
         # With 2 u_i in the place of u_i, neighbors at 0 and a diagonal of twice the size, these are
         # the equations of `lift`.
-        twice = RestrictedProblem(self.pairs, 2.0 * self.diagonal, self._workers)
+        twice = self.with_diagonal(2.0 * self.diagonal)
         n_columns = max(self.n, int(self.pairs.indices.max(initial=-1)) + 1)  # of a block of rows
         return 0.5 * twice.lift(np.zeros(n_columns), np.arange(self.n), target)
 
@@ -104,50 +120,81 @@ class RestrictedProblem(Restricted):
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``; the last result is cached."""
-        return self._at(u)[1]
+        return self._at(u).sums
 
     def hessian(self, u: FloatArray) -> Hessian:
         """Generalized Hessian diag(sigma 1) + sigma at ``u``, valid until the next evaluation."""
-        _, _, ends = self._at(u)
-        if self._hessian is None:
+        latest = self._at(u)
+        if latest.hessian is None:
             starts = self.pairs.indptr[:-1]
             loops = 2.0 * u[: self.n] > self.diagonal
-            degrees = np.subtract(ends, starts, dtype=np.float64) + loops
-            assert self._active is not None  # computed together with the evaluation
-            self._hessian = Hessian(
-                starts, ends, self._active, degrees, degrees + loops, self._rows
+            degrees = np.subtract(latest.ends, starts, dtype=np.float64) + loops
+            assert self._candidates.active is not None  # computed together with the sums
+            latest.hessian = Hessian(
+                starts, latest.ends, self._candidates.active, degrees, degrees + loops, self._rows
             )
-        return self._hessian
+        return latest.hessian
 
-    def _at(self, u: FloatArray) -> tuple[FloatArray, Evaluation, LongArray]:
+    def _at(self, u: FloatArray) -> _Latest:
         """Sums and active pairs at ``u``, found in one pass.
 
         The list of active pairs is overwritten, because allocating memory would take longer than
         filling it.
         """
-        if self._evaluated is not None and self._evaluated[0] is u:
-            return self._evaluated
-        pairs = self.pairs
-        if self._active is None:
-            self._active = np.empty_like(pairs.indices)
+        shared, pairs = self._candidates, self.pairs
+        latest = shared.latest
+        if latest is not None and latest.is_of(u, self.diagonal, pairs):
+            return latest
+        if shared.active is None or len(shared.active) < len(pairs.indices):
+            shared.active = np.empty(len(pairs.indices), dtype=np.int32)
         row_sums, square_sums = np.empty((2, self.n))
         ends = np.empty(self.n, dtype=np.int64)
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
-        target = (row_sums, square_sums, ends, self._active)
+        target = (row_sums, square_sums, ends, shared.active)
+        shared.latest = None
         self._rows.run(lambda a, b: kernels.evaluate(*source, a, b, *target))
-        self._evaluated, self._hessian = (u, Evaluation(row_sums, square_sums), ends), None
-        return self._evaluated
+        sums = Evaluation(row_sums, square_sums)
+        shared.latest = _Latest(u, self.diagonal, pairs.indptr, sums, ends)
+        return shared.latest
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""
-        pairs, (_, _, ends) = self.pairs, self._at(u)
-        indptr = np.concatenate(([0], np.cumsum(ends - pairs.indptr[:-1])))
+        pairs = self.pairs
+        indptr = np.concatenate(([0], np.cumsum(self._at(u).ends - pairs.indptr[:-1])))
         indices, (costs, weights) = np.empty(indptr[-1], np.int32), np.empty((2, indptr[-1]))
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
         target = (indptr, indices, costs, weights)
         self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
         loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
         return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows)
+
+
+@dataclass
+class _Latest:
+    """What was computed at some potentials, for some diagonal."""
+
+    u: FloatArray
+    diagonal: FloatArray
+    indptr: LongArray  # of the pairs, which may grow
+    sums: Evaluation
+    ends: LongArray
+    hessian: Hessian | None = None
+
+    def is_of(self, u: FloatArray, diagonal: FloatArray, pairs: Pairs) -> bool:
+        """Whether this was computed from the same objects."""
+        return self.u is u and self.diagonal is diagonal and self.indptr is pairs.indptr
+
+
+@dataclass
+class _Candidates:
+    """Pairs that problems with different diagonals share, with one list of active pairs.
+
+    The list is as long as that of the pairs, and only the last evaluation needs it.
+    """
+
+    pairs: Pairs | None
+    active: IntArray | None = None
+    latest: _Latest | None = None
 
 
 @dataclass(frozen=True)
@@ -248,14 +295,15 @@ class Plan(TransportPlan):
     def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
         """The plan with the weights and costs of some entries set."""
         ours = replace(weights, indptr=self.indptr, indices=self.indices, costs=self.weights)
-        weights = weights.merged(ours, self.rows.workers)
-        costs = costs.merged(replace(ours, costs=self.costs), self.rows.workers)
+        merged = weights.merged(ours, self.rows.workers)
+        ours, found = replace(ours, costs=self.costs), np.empty(len(merged.costs))
+        costs.fill_merged(ours, replace(merged, costs=found), self.rows.workers)
         return replace(
             self,
-            indptr=weights.indptr,
-            indices=weights.indices,
-            weights=weights.costs,
-            costs=costs.costs,
+            indptr=merged.indptr,
+            indices=merged.indices,
+            weights=merged.costs,
+            costs=found,
         )
 
     def component_labels(self) -> LongArray:

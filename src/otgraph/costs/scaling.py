@@ -10,12 +10,12 @@ import scipy.sparse as sp
 
 from otgraph._parallel import Workers, cache_blocks
 from otgraph.costs.direct import BEYOND_FLOAT64, mean_and_largest
+from otgraph.costs.single import USUAL_LENGTHS, SinglePoints, squares_of
 from otgraph.costs.squares import (
     NEAR,
     divided,
     largest_entry,
     power_of_two,
-    row_squares,
     square_distances,
     subtracted_squares,
     unit_rows,
@@ -23,7 +23,7 @@ from otgraph.costs.squares import (
 from otgraph.exceptions import argument_error
 
 if TYPE_CHECKING:
-    from otgraph.typing import FloatArray, Points, PointsLike
+    from otgraph.typing import Float32Array, FloatArray, PointsLike
 
 # Up to this many points the mean of |x - y|^p is computed exactly, above it is estimated.
 EXACT_MEAN_POINTS = 5000
@@ -94,7 +94,10 @@ def scaled_points(
     sample_mean: bool = True,
     workers: Workers | None = None,
 ) -> ScaledPoints:
-    """Points for one of the Euclidean metrics; see `as_cost`."""
+    """Points for one of the Euclidean metrics; see `as_cost`.
+
+    Points in float32 stay float32, if they can be scaled.
+    """
     placement, points = _placed(X, cosine=metric == "cosine")
     if metric in ("cosine", "sqeuclidean"):  # 1 - cos is half the squared distance of unit vectors
         power *= 2.0
@@ -131,10 +134,15 @@ def positive_scale(mean: float) -> float:
     return mean if mean > 0.0 else 1.0
 
 
-def _placed(X: PointsLike, *, cosine: bool) -> tuple[Placement, Any]:
+def _placed(X: Any, *, cosine: bool) -> tuple[Placement, Any]:
     if cosine:
         X = unit_rows(X)
     unit = power_of_two(largest_entry(X))
+    if X.dtype == np.float32:
+        placement, points = _placed_single(X, unit)
+        if USUAL_LENGTHS[0] < 1.0 / points.scale < USUAL_LENGTHS[1]:
+            return placement, points
+        X = X.astype(np.float64)
     points = divided(X, unit)
     if sp.issparse(points):
         return Placement(cosine, unit), points
@@ -147,18 +155,31 @@ def _placed(X: PointsLike, *, cosine: bool) -> tuple[Placement, Any]:
     return Placement(cosine, unit, first, center, spread), points
 
 
-def _are_identical(points: Points) -> bool:
+def _placed_single(X: Float32Array, unit: float) -> tuple[Placement, SinglePoints]:
+    """The same for points that stay float32; they are not copied."""
+    first = X[0].astype(np.float64) / unit
+    from_first = SinglePoints(X, 1.0 / unit, first)
+    center = np.sum([block.sum(axis=0) for block in from_first.blocks()], axis=0) / len(X)
+    centered = SinglePoints(X, 1.0 / unit, first + center)
+    spread = power_of_two(max(largest_entry(block) for block in centered.blocks()))
+    points = SinglePoints(X, 1.0 / (unit * spread), (first + center) / spread)
+    return Placement(False, unit, first, center, spread), points
+
+
+def _are_identical(points: Any) -> bool:
+    if isinstance(points, SinglePoints):
+        return all(not block.any() for block in points.blocks())
     if sp.issparse(points):
         return (points.max(axis=0) != points.min(axis=0)).nnz == 0
     return not points.any()
 
 
 def _mean_power(
-    points: Points, power: float, seed: int, sample: bool, workers: Workers | None
+    points: Any, power: float, seed: int, sample: bool, workers: Workers | None
 ) -> float:
     """Mean of |x - y|^p over all ordered pairs."""
     n, half_power = points.shape[0], 0.5 * power
-    squares = row_squares(points)
+    squares = squares_of(points)
     if power == 2.0:
         # 2(mean |x|² - |mean x|²), unless digits cancel, as for sparse points with an offset.
         center = np.asarray(points.mean(axis=0)).ravel() if sp.issparse(points) else np.zeros(1)
@@ -178,7 +199,7 @@ def _mean_power(
     return mean
 
 
-def _sampled_mean(points: FloatArray, half_power: float, seed: int) -> float:
+def _sampled_mean(points: Any, half_power: float, seed: int) -> float:
     rng = np.random.default_rng(seed)
     total = 0.0
     for _ in range(MEAN_SAMPLE_PAIRS // SAMPLE_CHUNK):

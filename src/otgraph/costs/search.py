@@ -14,7 +14,7 @@ import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph.costs.base import Cost, Screen
-from otgraph.costs.pairs import joined_rows, symmetric_pairs
+from otgraph.costs.pairs import FoundPairs, joined_rows, symmetric_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,9 +102,9 @@ class SearchedCost(Cost):
         return raw
 
     def _found(self, work: Work, label: str) -> tuple[int, Pairs]:
-        checked, chunks = 0, []
-        for n_pairs, found in self.workers.map(work.find, work.parts, label, work.sizes):
+        checked, found = 0, FoundPairs()
+        for n_pairs, chunks in self.workers.map(work.find, work.parts, label, work.sizes):
             checked += n_pairs
-            chunks.extend(found)
+            found.add(chunks)
         join = joined_rows if work.whole_rows else symmetric_pairs
-        return checked, join(self.n, chunks, self.workers)
+        return checked, join(self.n, found.taken(), self.workers)

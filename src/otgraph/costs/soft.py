@@ -56,6 +56,14 @@ class SoftProblem(Restricted):
         """The same pairs with other diagonal costs."""
         return SoftProblem(self.hard.with_diagonal(diagonal), self._rates, self.highest)
 
+    def forget(self) -> None:
+        """Free what was computed at the last potentials."""
+        self.hard.forget()
+
+    def release(self) -> None:
+        """Free the pairs."""
+        self.hard.release()
+
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``.
 

@@ -249,13 +249,11 @@ def sorted_rows(
         kernels.fill_rows(*chunk, first, cursor, columns, values)
     pair_kernels.sort_rows(indptr, columns, values, 0, last - first, counts)
     packed = np.concatenate(([0], np.cumsum(counts)))
-    if packed[-1] == indptr[-1]:
-        return indptr, columns, values
-    kept_columns, kept_values = np.empty(packed[-1], dtype=np.int32), np.empty(packed[-1])
-    pair_kernels.pack_rows(
-        indptr, columns, values, 0, last - first, packed, kept_columns, kept_values
-    )
-    return packed, kept_columns, kept_values
+    if packed[-1] < indptr[-1]:
+        pair_kernels.pack_rows(indptr, columns, values, packed)
+        columns.resize(packed[-1], refcheck=False)
+        values.resize(packed[-1], refcheck=False)
+    return packed, columns, values
 
 
 def forest(n: int, rows: IntArray, columns: IntArray) -> Edges:

@@ -20,12 +20,11 @@ from otgraph._optional import require
 from otgraph._parallel import Workers, row_blocks
 from otgraph._validation import check_kind
 from otgraph.costs import as_cost, check_input
-from otgraph.costs.build import euclidean_cost, has_tree
+from otgraph.costs.build import euclidean_cost, has_cells
 from otgraph.costs.metrics import is_euclidean
 from otgraph.costs.partition import ASSIGN_ROWS, cell_centers, nearest_center
 from otgraph.costs.points import cell_count
 from otgraph.costs.scaling import scaled_points
-from otgraph.costs.sizes import DEFAULT_SIZES
 from otgraph.exceptions import ClusterError, invalid
 
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ def _checked(
             f"{X.shape}. If they may be shorter, call `X.compute_chunk_sizes()` first."
         )
         raise invalid("X", msg)
-    return check_input(X, metric)
+    return check_input(X, metric, single=True)
 
 
 def _threads() -> Workers:
@@ -188,8 +187,7 @@ def _threads() -> Workers:
 
 def _has_cells(source: Source, metric: Metric) -> bool:
     """Whether the cost has cells, which all workers can find together."""
-    large = source.shape[0] >= DEFAULT_SIZES.fewest_cell_points and not has_tree(source.shape)
-    return is_euclidean(metric) and large and not source.sparse
+    return is_euclidean(metric) and has_cells(source.shape) and not source.sparse
 
 
 def open_points(path: str) -> Any:

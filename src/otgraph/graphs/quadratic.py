@@ -162,8 +162,7 @@ def quadratic_ot_graph(
     value, choice = resolved_eps(eps, X, options, mass=mass, n_jobs=n_jobs)
     with single_threaded_blas():  # once, not in every step: it takes as long as a small step
         problem = TransportProblem(X, options, mass=mass, progress=progress, n_jobs=n_jobs)
-        solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
-        graph = problem.graph(solution, **found, **choice)
+        graph = problem.only_graph(value, mean_degree, u0, choice=choice)
     problem.report_components(graph)
     return graph
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from otgraph.exceptions import (
     MissingPairsWarning,
     invalid,
 )
+from otgraph.graphs._canonical import index_type
 from otgraph.graphs.copies import collapsed
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.options import AUTO, DEFAULT_MEAN_DEGREE, DEFAULT_MIN_DEGREE
@@ -85,6 +87,7 @@ DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that give
 MISSING_WARNING = 0.05
 # Largest default of `min_degree`, relative to the mean degree.
 MIN_DEGREE_SHARE = 0.5
+CHECK_INPUT = partial(check_input, single=True)  # float32 points stay so
 EXACT_SEARCH = {"auto": None, "exact": True, "approximate": False}
 
 
@@ -103,7 +106,7 @@ class TransportProblem:
         mass: Any = None,
         progress: bool = False,
         n_jobs: int | None = -1,
-        check: Callable[[Any, Any], Any] = check_input,
+        check: Callable[[Any, Any], Any] = CHECK_INPUT,
         make_cost: Callable[..., Cost] = as_cost,
     ) -> None:
         self.options = options
@@ -120,8 +123,8 @@ class TransportProblem:
             workers=Workers(n_jobs, progress=bool(progress)),
         )
         self._refuse_huge_costs()
-        self.points = self._kept(given, checked)
-        del X, checked
+        self._given = given, checked
+        del X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)
         self.wish = self._wish(0)
@@ -134,6 +137,11 @@ class TransportProblem:
         # A point that may hold mass back, or has a self-loop, can have any mass.
         keeps = self.options.self_loops or self.options.outlier_cost is not None
         return check_mass(mass, X.shape[0], self_loops=keeps)
+
+    @cached_property
+    def points(self) -> Any:
+        """What graphs keep of the points, copied when the first one is made."""
+        return self._kept(*self._given)
 
     def _kept(self, given: Any, X: Any) -> Any:
         """What the graph keeps of the points."""
@@ -190,7 +198,9 @@ class TransportProblem:
             start = start_between(self.screener, goal, eps=eps).state
         elif start is None:
             k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.most_partners)
-            start = first_state(self.cost, near_pairs(self.cost, k), goal, u0=u0, k=k)
+            pairs = near_pairs(self.cost, k)
+            start = first_state(self.cost, pairs, goal, u0=u0, k=k, spare=True)
+            del pairs
         if self.options.outlier_cost != AUTO:
             return self._judged(solve(self.screener, goal, start))
         effort = Effort()
@@ -277,6 +287,26 @@ class TransportProblem:
             # If it is to be chosen, `with_chosen_cost` does that.
             outlier_cost=np.inf if price is None or price == AUTO else float(price),
         )
+
+    def only_graph(
+        self,
+        eps: float | None,
+        mean_degree: float | None,
+        u0: ArrayLike | None = None,
+        *,
+        choice: Keywords,
+    ) -> TransportGraph:
+        """The graph for an eps or a mean degree, as the last that is made of this problem.
+
+        Pairs and points are freed before its matrix is made. ``choice`` records how the library
+        has chosen eps, if it has.
+        """
+        solution, found = self.solve_goal(eps, mean_degree, u0, chosen=bool(choice))
+        solution.state.problem.release()
+        solution = replace(solution, state=replace(solution.state, screen=None))
+        self.screener.forget()
+        self.cost.forget_points()
+        return self.graph(solution, **found, **choice)
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan as a graph with its certificate; warns of duplicates that stand apart."""
@@ -392,17 +422,19 @@ def plan_weights(
     loops = plan.loops if self_loops else np.zeros(n)
     if np.array_equal(order, places) and not loops.any():
         indptr, columns, weights, costs = plan.indptr, plan.indices, plan.weights, plan.costs
+        kind = index_type(max(len(columns), n))
+        columns = columns.astype(kind, copy=False)
     else:
         place = np.empty(n, dtype=np.int64)
         place[order] = places
         counts = (plan.degrees + (loops > 0.0))[place]
         indptr = np.concatenate(([0], np.cumsum(counts)))
-        columns, (weights, costs) = np.empty(indptr[-1], np.int32), np.empty((2, indptr[-1]))
+        kind = index_type(max(int(indptr[-1]), n))  # scipy wants one type for both arrays
+        columns, (weights, costs) = np.empty(indptr[-1], kind), np.empty((2, indptr[-1]))
         source = (plan.indptr, plan.indices, plan.weights, plan.costs, loops, order, place)
         target = (indptr, columns, weights, costs)
         plan.rows.run(lambda a, b: plan_kernels.reordered(*source, a, b, *target))
-    if len(columns) < np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)
+    indptr = indptr.astype(kind)
     matrix = sp.csr_matrix((n, n))  # the arrays are known to be right; scipy would check them
     matrix.data, matrix.indices, matrix.indptr = weights, columns, indptr
     matrix.has_sorted_indices = matrix.has_canonical_format = True

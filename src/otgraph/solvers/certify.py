@@ -41,15 +41,16 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
     # Where points hold mass back, potentials are unique.
     if not goal.soft and (by := screener.cost.imbalance(state.u)) is not None:
         state = state.moved(by)
-    if state.solved(goal):
+    solved = state.solved(goal)
+    if solved:
         state, plan, gap = _polished(goal, state, effort)
     else:
-        plan, gap = state.problem.plan(state.u, goal.eps), np.inf
+        plan, gap = _plan(goal, state), np.inf
     screen, violations = state.screen, 0
     if not state.covered:
         screen = screener.screen(state.u, np.zeros_like(state.u))
         violations = screen.pairs.n_pairs - state.problem.hessian(state.u).n_active // 2
-    status, reason = _verdict(goal, state, effort, gap)
+    status, reason = _verdict(goal, state, effort, gap, solved=solved)
     missing = Missing(np.nan, np.nan)
     if status == Status.EXACT:
         missing = Missing()
@@ -74,8 +75,16 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
     return Solution(state, plan, certificate)
 
 
-def _verdict(goal: Goal, state: State, effort: Effort, gap: float) -> tuple[Status, Reason]:
-    if not state.solved(goal):
+def _plan(goal: Goal, state: State) -> TransportPlan:
+    """The plan of a state; nobody evaluates it any more, so that there is room for the plan."""
+    state.problem.forget()
+    return state.problem.plan(state.u, goal.eps)
+
+
+def _verdict(
+    goal: Goal, state: State, effort: Effort, gap: float, *, solved: bool
+) -> tuple[Status, Reason]:
+    if not solved:
         return Status.NOT_CONVERGED, effort.reason or Reason.OUT_OF_STEPS
     if not _proves(goal, gap):
         rounding = goal.soft and np.isfinite(gap)
@@ -108,7 +117,7 @@ def _polished(goal: Goal, state: State, effort: Effort) -> tuple[State, Transpor
             state = better
             effort.steps += result.n_steps
             effort.history.append(result.errors)
-        plan = state.problem.plan(state.u, goal.eps)
+        plan = _plan(goal, state)
         gap = duality_gap(plan, state.u, goal, tol)
         if _proves(goal, gap):
             break

@@ -94,7 +94,7 @@ def solve_for_degree(
     while start is None:
         pairs = near_pairs(cost, k)
         eps, slope = row_law(cost, pairs, degree, goal.mass)
-        plain = first_state(cost, pairs, goal.at(eps), k=k)
+        plain = first_state(cost, pairs, goal.at(eps), k=k, spare=True)
         del pairs
         limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
         eps = min(max(eps, limits[0]), limits[1])
@@ -102,6 +102,7 @@ def solve_for_degree(
         if not too_few_neighbors(screener, goal.at(eps), plain):
             plain = replace(plain, k=None)  # found to be enough, not to be looked at again
             break
+        plain.problem.release()
         k = more_neighbors(cost, k)
 
     rough = False  # whether there will be floors, so that a plain solution is not needed
@@ -270,6 +271,8 @@ def _search_among_all(
     trial: float | None = eps
     while trial is not None and search.n_trials < MAX_TRIALS:
         level, effort = goal.at(trial), Effort()
+        # After the first trial, the state is needed again if a larger eps does not fit into memory.
+        state = replace(state, spare=state.spare and search.n_trials == 0)
         try:
             state = approach(screener, level, state, effort)
             reached = expected_degree(state, wish)

@@ -256,6 +256,7 @@ class _WithFloors:
             return certify(self._screener, self._goal, solved, total)
 
         solution = looking_further(self._screener, self._goal, attempt)
+        solution.state.problem.release()  # other floors begin with the pairs without any
         plan = self._completed(solution.plan, solution.u)
         goal, flows = self._whole_goal, self.floors.flows
         certificate = replace(

@@ -196,11 +196,12 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
     degrees = np.maximum(state.problem.hessian(state.u).degrees, 1.0)
     slack = 0.5 * (SLACK + EXTRA_SLACK / degrees) * goal.target / degrees
     slack = np.minimum(slack, np.maximum(goal.highest - state.u, 0.0))  # no solution is above
-    screen = screener.screen(
-        state.u, slack, prune=prune, before=state.screen, many=_many_pairs(state)
-    )
+    many = _many_pairs(state)
+    state.problem.forget()
+    free = state.problem.release if state.spare else None
+    screen = screener.screen(state.u, slack, prune=prune, before=state.screen, many=many, free=free)
     problem = goal.softened(screener.cost.restrict(screen.pairs, state.problem.diagonal))
-    return replace(state, problem=problem, screen=screen, k=None)
+    return replace(state, problem=problem, screen=screen, k=None, spare=False)
 
 
 def too_few_neighbors(screener: Screener, goal: Goal, state: State) -> bool:
@@ -222,7 +223,9 @@ def too_high(cost: Cost, goal: Goal, u: FloatArray, k: int) -> bool:
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
     assert state.k is not None  # `too_few_neighbors` has checked it
     k = more_neighbors(cost, state.k)
-    return first_state(cost, near_pairs(cost, k), goal, k=k)
+    if state.spare:
+        state.problem.release()
+    return first_state(cost, near_pairs(cost, k), goal, k=k, spare=True)
 
 
 def more_neighbors(cost: Cost, k: int) -> int:
@@ -259,6 +262,7 @@ def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> S
     As eps tends to zero, the plan tends to a matching and the active pairs to a forest. Newton
     steps from a distant start are poor there. Larger eps have more neighbors and are easier.
     """
+    failed = replace(failed, spare=False)  # a larger eps that does not fit is given up
     if failed.base is not None:  # it was of no use
         failed = replace(failed, base=None, reach=failed.problem.largest_costs())
     far = min(float(np.quantile(failed.reach, FAR_QUANTILE)), screener.cost.largest)

@@ -10,6 +10,8 @@ import numpy as np
 from otgraph.solvers.room import require_room_for_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.costs import Cost, Screen
     from otgraph.typing import FloatArray, LongArray
 
@@ -53,24 +55,26 @@ class Screener:
         prune: bool = True,
         before: Screen | None = None,
         many: float = np.inf,
+        free: Callable[[], None] | None = None,
     ) -> Screen:
         """The pairs with c_ij < bound_i + bound_j for some bound above ``u``.
 
         If ``u`` is below the bound of the last screen, or of ``before``, no pass is needed. If
         only a few points are above it, only their pairs are screened again. With ``prune`` the
         bound is lowered to u + slack where it was higher, which drops idle pairs; before pairs are
-        added to the known ones only if these are more than ``many``.
+        added to the known ones only if these are more than ``many``. ``free`` is called once it is
+        certain that there will be other pairs than the present ones.
         """
         wanted = u + slack
         known = self._known or before
         if known is None:
-            known = self._full_pass(wanted)
+            known = self._full_pass(wanted, free)
         else:
             escaped = np.flatnonzero(u > known.upper)
             if not self.is_cheap(known, u):
                 upper = wanted if prune else np.maximum(wanted, known.upper)
                 del known  # free the old pairs before the new ones are collected
-                known = self._full_pass(upper)
+                known = self._full_pass(upper, free)
             elif len(escaped):
                 if prune and known.pairs.n_pairs > many:
                     known = self._pruned(known, wanted)
@@ -85,8 +89,10 @@ class Screener:
         upper = np.minimum(wanted, known.upper)
         return replace(known, upper=upper, pairs=known.pairs.below(upper, self.cost.workers))
 
-    def _full_pass(self, upper: FloatArray) -> Screen:
+    def _full_pass(self, upper: FloatArray, free: Callable[[], None] | None = None) -> Screen:
         require_room_for_screen(self.cost, upper)
+        if free is not None:
+            free()
         self._known = None
         self.n_passes += 1
         self.cost.decide(upper)
@@ -96,13 +102,18 @@ class Screener:
         upper = known.upper.copy()
         upper[escaped] = wanted[escaped]
         found = self.cost.screen(upper, rows=escaped)
-        pairs = known.pairs.merged(found.pairs, self.cost.workers)
+        pairs = known.pairs.grown(found.pairs, self.cost.workers)
         return replace(known, upper=upper, pairs=pairs)
 
     def keep(self, screen: Screen | None) -> None:
         """Keep only the pairs that a solution needed; smaller eps rarely need more."""
         if screen is not None:
             self._known = screen
+
+    def forget(self) -> None:
+        """Free the last screen and all that is remembered."""
+        self._known = None
+        self._nearest.clear()
 
     def widen(self) -> bool:
         """Widen the approximate search, if possible, and drop the last screen."""
@@ -116,19 +127,28 @@ class _Nearest:
     """The k cheapest pairs of the points that were asked for."""
 
     def __init__(self, cost: Cost, k: int) -> None:
-        self.cost = cost
-        self.known = np.zeros(cost.n, dtype=np.bool_)
-        self.partners = np.full((cost.n, k), -1, dtype=np.int64)
-        self.costs = np.full((cost.n, k), np.inf)
+        self.cost, self.k = cost, k
+        self.known = np.empty(0, dtype=np.int64)  # sorted
+        self.partners = np.empty((0, k), dtype=np.int64)  # of the known points
+        self.costs = np.empty((0, k))
 
     def of(self, rows: LongArray) -> tuple[LongArray, LongArray, FloatArray]:
-        new = rows[~self.known[rows]]
+        new = np.setdiff1d(rows, self.known)
         if len(new):
-            k = self.partners.shape[1]
-            i, j, costs = self.cost.nearest_pairs(new, k)
-            rank = np.arange(len(i)) - np.searchsorted(i, i)
-            self.partners[i, rank], self.costs[i, rank] = j, costs
-            self.known[new] = True
-        there = self.partners[rows] >= 0
-        ends = np.repeat(rows, there.sum(axis=1))
-        return ends, self.partners[rows][there], self.costs[rows][there]
+            self._add(new)
+        places = np.searchsorted(self.known, rows)
+        partners, costs = self.partners[places], self.costs[places]
+        there = partners >= 0
+        return np.repeat(rows, there.sum(axis=1)), partners[there], costs[there]
+
+    def _add(self, new: LongArray) -> None:
+        i, j, found = self.cost.nearest_pairs(new, self.k)
+        partners = np.full((len(new), self.k), -1, dtype=np.int64)
+        costs = np.full((len(new), self.k), np.inf)
+        place, rank = np.searchsorted(new, i), np.arange(len(i)) - np.searchsorted(i, i)
+        partners[place, rank], costs[place, rank] = j, found
+        known = np.concatenate([self.known, new])
+        order = np.argsort(known)
+        self.known = known[order]
+        self.partners = np.concatenate([self.partners, partners])[order]
+        self.costs = np.concatenate([self.costs, costs])[order]

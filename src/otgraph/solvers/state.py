@@ -113,6 +113,8 @@ class State:
     base
         Potentials that are already known to about ``reach``, if there are any. The price of
         unplaced mass then keeps ``u`` near them, while pairs are missing.
+    spare
+        Whether nobody needs the candidates once others have been found. They are freed then.
     """
 
     problem: Restricted
@@ -121,6 +123,7 @@ class State:
     screen: Screen | None = None
     k: int | None = None
     base: FloatArray | None = None
+    spare: bool = False
 
     def priced(self, goal: Goal) -> State:
         """The same candidates with the diagonal that belongs to a goal."""
@@ -134,6 +137,7 @@ class State:
 
     def on(self, other: State) -> State:
         """The same potentials and prices on the pairs of another state, with nothing evaluated."""
+        other.problem.forget()
         return replace(self, problem=other.problem.with_diagonal(self.problem.diagonal))
 
     def moved(self, by: FloatArray) -> State:
@@ -218,7 +222,13 @@ class Solution:
 
 
 def first_state(
-    cost: Cost, pairs: PairSet, goal: Goal, *, u0: FloatArray | None = None, k: int | None = None
+    cost: Cost,
+    pairs: PairSet,
+    goal: Goal,
+    *,
+    u0: FloatArray | None = None,
+    k: int | None = None,
+    spare: bool = False,
 ) -> State:
     """First candidates with start potentials, or with ``u0``."""
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
@@ -230,6 +240,7 @@ def first_state(
         reach,
         screen=_screen_of(cost, pairs),
         k=k if cost.has_other_pairs else None,
+        spare=spare,
     ).priced(goal)
     return replace(state, u=start_potentials(state.problem, goal.target) if u0 is None else u0)
 
