@@ -9,6 +9,7 @@ from otgraph.methods.joining import Metacells, metacells
 from otgraph.methods.choice import choose_eps
 from otgraph.methods.clustering import Clustering, cluster
 from otgraph.methods.diffusion import denoise, diffusion_time
+from otgraph.methods.joining import Metacells, metacells
 from otgraph.methods.measures import perplexity, subspace_angle
 from otgraph.methods.spectral import Embedding, eigenmaps
 from otgraph.methods.spreading import LabelSpread, spread_labels
