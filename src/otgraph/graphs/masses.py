@@ -53,7 +53,10 @@ def balanced_mass(groups: ArrayLike | PointsLike, strength: float = 1.0) -> Floa
     if isinstance(strength, bool) or not isinstance(strength, numbers.Real):
         raise invalid("strength", f"must be a number, got {strength!r}.", TypeError)
     if not abs(strength) <= LARGEST_STRENGTH:
-        msg = f"must be between -{LARGEST_STRENGTH:g} and {LARGEST_STRENGTH:g}, got {strength!r}."
+        msg = (
+            f"must be a finite number between -{LARGEST_STRENGTH:g} and {LARGEST_STRENGTH:g}, got "
+            f"{strength!r}."
+        )
         raise invalid("strength", msg)
     labels: Any = groups if sp.issparse(groups) else np.asarray(groups)
     if labels.ndim == 2:
