@@ -125,12 +125,11 @@ class EuclideanCost(DistancePowers):
         k = min(k, self.n - 1)
         tasks = self._neighbor_tasks(k)
         thorough = self.exact is not False or self._approximate_is_no_cheaper()
-        everywhere = self.compares_all
         if thorough and self._recall(k, tasks) < MIN_RECALL:
-            tasks, everywhere = self._all_columns(), True
+            tasks = self._all_columns()
         reach = np.empty(self.n)
         find = partial(self._neighbors_of_block, k, reach)
-        return Work(tasks, find, reach=reach if everywhere else None)
+        return Work(tasks, find, reach=reach if self.compares_all else None)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
