@@ -63,7 +63,9 @@ def test_cells_and_trees(assert_same, build, rng, dim, search):
 
 
 def test_progress(assert_same, build, X, capsys):
-    assert_same(build(X[:50], 0.5, progress=True), otgraph.quadratic_ot_graph(X[:50], 0.5))
+    few = {"n_candidates": 3}  # so that a screen is needed
+    here = otgraph.quadratic_ot_graph(X[:50], 0.5, **few)
+    assert_same(build(X[:50], 0.5, progress=True, **few), here)
     shown = capsys.readouterr().err
     for label in ("search", "screen", "solve"):
         assert label in shown

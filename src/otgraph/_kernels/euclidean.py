@@ -26,7 +26,7 @@ SMALL = np.float32(1e-30)  # more than the distance of those near zero
 REACH_MARGIN = 8 * 2.0**-24
 
 
-@inner
+@njit
 def squared_distance(X, i, j):
     """Sum of squared differences; the same bits for (i, j) and (j, i)."""
     return squared_distance_between(X, i, X, j)
@@ -62,7 +62,7 @@ def squared_distance_between(Q, i, X, j):
     return (s0 + s1) + (s2 + s3)
 
 
-@inner
+@njit
 def power(square, factor, half_power):
     """Cost of a squared distance."""
     if half_power == 1.0:

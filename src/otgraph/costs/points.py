@@ -133,7 +133,7 @@ class EuclideanPowers(DistancePowers):
             if not thorough or self._recall(k, tasks) >= MIN_RECALL:
                 return Work(tasks, partial(self._neighbors_of_cell, k, reach))
         find = partial(self._neighbors_of_block, k, reach)
-        return Work(self._all_columns(), find, reach=reach)
+        return Work(self._all_columns(), find, reach=reach if self.compares_all else None)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""

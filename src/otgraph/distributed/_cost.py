@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SEARCH_TASKS = 32
 SAMPLES_PER_TASK = 2 * SAMPLE_ROWS  # rows that a task compares with all points
 # Attributes that the driver reads from the cost on the workers.
-KNOWN = ("n", "order", "scale", "largest", "identical", "exact")
+KNOWN = ("n", "order", "scale", "largest", "identical", "exact", "compares_all")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,11 @@ class DistributedCost(Cost):
     def neighbors(self, k: int) -> DistributedPairs:
         """Pairs of near points, about k per point; they need not be the k nearest."""
         _, _, pairs = self._search("search", k=min(k, self.n - 1))
-        return pairs
+        if not self.compares_all:
+            return pairs
+        # Few points: one worker repeats the search to say what it covers.
+        reach = self.cluster.submit("reach", _reach, self.future, min(k, self.n - 1))
+        return replace(pairs, reach=self.cluster.result(reach))
 
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
@@ -207,6 +211,15 @@ def _find_pairs(
             if not work.whole_rows:
                 entries += [(j, i, c) for i, j, c in found]
     return by_block(entries, cost.n, block_rows, checked)
+
+
+def _reach(cost: SearchedCost, k: int) -> FloatArray | None:
+    """The costs below which a search for neighbors misses no pair."""
+    with single_threaded_blas():
+        work = cost.neighbor_work(k)
+        for part in work.parts:
+            work.find(part)
+    return work.reach
 
 
 def _work(

@@ -37,6 +37,7 @@ class DistributedPairs(PairSet):
     """Symmetric rows of pairs; each of the ``blocks`` is a `PairBlock`."""
 
     blocks: Blocks
+    reach: FloatArray | None = None
 
     @property
     def n_pairs(self) -> int:
