@@ -159,10 +159,10 @@ class FoundPairs:
         size = len(chunk[0])
         if size > len(self._room[0]):
             self._room = _empty_chunk(max(size, LONG_PAIRS))
-        i, j, costs = (room[:size] for room in self._room)
+        i, j, costs = self._room
+        self._room = i[size:], j[size:], costs[size:]
+        i, j, costs = i[:size], j[:size], costs[:size]
         i[:], j[:], costs[:] = chunk
-        first, second, third = self._room
-        self._room = first[size:], second[size:], third[size:]
         return i, j, costs
 
 
