@@ -7,7 +7,7 @@ import operator
 from collections import Counter
 from contextlib import suppress
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,7 +72,7 @@ def check_points(
     return checked
 
 
-def _is_plain(X: object, min_samples: int) -> bool:
+def _is_plain(X: object, min_samples: int) -> TypeGuard[Array]:
     """Whether X is a table of numbers that scikit-learn would leave as it is."""
     if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or X.ndim != 2:
         return False

@@ -11,6 +11,7 @@ import problems
 import reference
 from otgraph._parallel import Workers
 from otgraph.costs import RestrictedProblem
+from otgraph.costs.pairs import symmetric_pairs
 from otgraph.costs.restricted import BLOCK_ROWS
 
 N = 60
@@ -138,3 +139,21 @@ def test_hessian_and_plan_travel(dense, u):
     np.testing.assert_array_equal(copy.product(u), hessian.product(u))
     copy = pickle.loads(pickle.dumps(plan))
     np.testing.assert_array_equal(copy.scaled_sums(u), plan.scaled_sums(u))
+
+
+def test_problems_on_the_same_pairs_share_one_list(rng):
+    """Evaluating one of them does not change what the other says."""
+    C = reference.cost_matrix(rng.normal(size=(30, 2)))
+    i, j = np.triu_indices(30, 1)
+    chunk = (i.astype(np.int32), j.astype(np.int32), C[i, j])
+    problem = symmetric_pairs(30, [chunk], Workers(1)).restricted(np.full(30, np.inf), Workers(1))
+    other = problem.with_diagonal(np.zeros(30))
+    low, high = np.full(30, 0.1), np.full(30, 0.4)
+    expected = problem.evaluate(low).row_sums.copy(), problem.hessian(low).degrees.copy()
+    assert np.all(other.evaluate(high).row_sums > expected[0])
+    np.testing.assert_array_equal(problem.hessian(low).degrees, expected[1])
+    problem.forget()
+    np.testing.assert_array_equal(problem.evaluate(low).row_sums, expected[0])
+    problem.release()
+    with pytest.raises(AssertionError, match="released"):
+        other.evaluate(low)

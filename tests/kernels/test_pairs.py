@@ -9,7 +9,8 @@ import problems
 import reference
 from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers
-from otgraph.costs.pairs import symmetric_pairs
+from otgraph.costs import pairs as pair_lists
+from otgraph.costs.pairs import FoundPairs, Pairs, symmetric_pairs
 
 
 @pytest.mark.parametrize("n", [6, 80])  # 80: rows long enough for the general sort
@@ -25,6 +26,61 @@ def test_symmetric_pairs(rng, n):
     np.testing.assert_array_equal(problems.as_mask(pairs), wanted)
     rows = np.repeat(np.arange(n), np.diff(pairs.indptr))
     np.testing.assert_array_equal(pairs.costs, C[rows, pairs.indices])
+
+
+def some_pairs(rng, n, count):
+    i, j = np.triu_indices(n, 1)
+    chosen = rng.choice(len(i), count, replace=False)
+    i, j = i[chosen].astype(np.int32), j[chosen].astype(np.int32)
+    return symmetric_pairs(n, [(i, j, (100.0 * i + j))], Workers(1))
+
+
+def test_few_pairs_are_added_in_place(rng):
+    pairs, few = some_pairs(rng, 60, 800), some_pairs(rng, 60, 20)
+    expected = pairs.merged(few, Workers(1))
+    grown = pairs.grown(few, Workers(1))
+    assert grown is pairs
+    for name in ("indptr", "indices", "costs"):
+        np.testing.assert_array_equal(getattr(grown, name), getattr(expected, name))
+
+
+def test_pairs_without_room_are_copied(rng):
+    few, pairs = some_pairs(rng, 60, 20), some_pairs(rng, 60, 800)
+    tight = Pairs(few.indptr, few.indices.copy(), few.costs.copy())
+    for short in (few, tight):
+        before, grown = short.indices.copy(), short.grown(pairs, Workers(1))
+        assert grown is not short
+        np.testing.assert_array_equal(short.indices, before)
+        np.testing.assert_array_equal(grown.indptr, pairs.merged(few, Workers(1)).indptr)
+
+
+def test_an_evaluation_knows_pairs_that_were_added(rng):
+    pairs, few = some_pairs(rng, 60, 800), some_pairs(rng, 60, 20)
+    u, diagonal = np.full(60, 3000.0), np.full(60, np.inf)
+    problem = pairs.restricted(diagonal, Workers(1))
+    before = problem.hessian(u).n_active
+    expected = pairs.merged(few, Workers(1)).restricted(diagonal, Workers(1))
+    pairs.grown(few, Workers(1))
+    assert problem.hessian(u).n_active == expected.hessian(u).n_active > before
+    np.testing.assert_array_equal(problem.evaluate(u).row_sums, expected.evaluate(u).row_sums)
+
+
+def test_many_found_pairs_are_moved_to_long_arrays(rng, monkeypatch):
+    chunks = [
+        (*rng.integers(50, size=(2, size)).astype(np.int32), rng.normal(size=size))
+        for size in (3, 5, 40, 2, 7)
+    ]
+    monkeypatch.setattr(pair_lists, "FEW_PAIRS", 4)
+    monkeypatch.setattr(pair_lists, "LONG_PAIRS", 8)
+    found = FoundPairs()
+    found.add(chunks[:2])
+    found.add(chunks[2:])
+    taken = found.taken()
+    assert not found.chunks
+    assert taken[3][0].base is not None  # a part of a long array
+    for chunk, expected in zip(taken, chunks, strict=True):
+        for values, wanted in zip(chunk, expected, strict=True):
+            np.testing.assert_array_equal(values, wanted)
 
 
 def test_no_pairs_at_all():

@@ -58,6 +58,17 @@ def add_outer_squares(indptr, indices, cost, u, square_sums):
 
 
 @njit
+def copy_rows(indptr, indices, cost, rows, ends, start, stop, out_indices, out_cost):
+    """Copy the pairs of some rows, so that those of each end at its place in ``ends``."""
+    for r in range(start, stop):
+        first, last = indptr[rows[r]], indptr[rows[r] + 1]
+        target = ends[r] - (last - first)
+        for p in range(first, last):
+            out_indices[target + p - first] = indices[p]
+            out_cost[target + p - first] = cost[p]
+
+
+@njit
 def count_active(indptr, indices, cost, u, start, stop, counts):
     """Number of pairs of a row with u_i + u_j > c_ij."""
     for i in range(start, stop):

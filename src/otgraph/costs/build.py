@@ -43,7 +43,7 @@ def check_input(
 
 
 def as_cost(
-    X: PointsLike,
+    X: Points,
     *,
     metric: Metric = "euclidean",
     power: float = 2.0,

@@ -38,6 +38,7 @@ class LocalProblem(Marginals):
         self, problem: Restricted, rows: LongArray, u: FloatArray, workers: Workers
     ) -> None:
         counts, columns, costs = problem.entries_of(rows)
+        problem.forget()  # it is evaluated again when the points have moved
         own = np.zeros(problem.n, dtype=np.bool_)
         own[rows] = True
         seen = np.zeros(problem.n, dtype=np.bool_)

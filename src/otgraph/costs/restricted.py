@@ -112,11 +112,15 @@ class RestrictedProblem(Restricted):
     def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
         """The pairs of some points, sorted: number per point, partners, costs."""
         pairs = self.pairs
-        starts = pairs.indptr[rows]
-        counts = pairs.indptr[rows + 1] - starts
-        before = np.cumsum(counts) - counts
-        entries = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
-        return counts, pairs.indices[entries], pairs.costs[entries]
+        counts = pairs.indptr[rows + 1] - pairs.indptr[rows]
+        ends = np.cumsum(counts)
+        n_entries = int(ends[-1]) if len(ends) else 0
+        partners, costs = np.empty(n_entries, dtype=np.int32), np.empty(n_entries)
+        source = (pairs.indptr, pairs.indices, pairs.costs, rows, ends)
+        SharedRows.of(len(rows), self._workers).run(
+            lambda a, b: kernels.copy_rows(*source, a, b, partners, costs)
+        )
+        return counts, partners, costs
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``; the last result is cached."""

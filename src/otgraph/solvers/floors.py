@@ -197,9 +197,9 @@ class _WithFloors:
     def approach(self, state: State, effort: Effort) -> State:
         """Solve for all points, without a certificate."""
         work = Effort()
-        state = approach(self._screener, self._goal, state, work)
+        state = approach(self._screener, self._goal, replace(state, spare=True), work)
         effort.add(work)
-        return state
+        return replace(state, spare=False)
 
     def nearby(self, start: State, effort: Effort) -> State:
         """Solve for the points around those that miss their targets, with all others fixed.

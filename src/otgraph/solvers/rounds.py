@@ -200,6 +200,8 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
     state.problem.forget()
     free = state.problem.release if state.spare else None
     screen = screener.screen(state.u, slack, prune=prune, before=state.screen, many=many, free=free)
+    if state.spare:
+        state.problem.release()
     problem = goal.softened(screener.cost.restrict(screen.pairs, state.problem.diagonal))
     return replace(state, problem=problem, screen=screen, k=None, spare=False)
 
