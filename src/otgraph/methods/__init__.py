@@ -5,7 +5,6 @@ Nothing here knows how the graph was built, except the choice of eps, which trie
 
 from __future__ import annotations
 
-from otgraph.methods.joining import Metacells, metacells
 from otgraph.methods.choice import choose_eps
 from otgraph.methods.clustering import Clustering, cluster
 from otgraph.methods.diffusion import denoise, diffusion_time
