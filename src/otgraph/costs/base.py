@@ -102,6 +102,16 @@ class Cost(ABC):
         """Largest number of pairs of one point."""
         return self.n - 1
 
+    @property
+    def gap_rows(self) -> int:
+        """Sampled rows whose costs are summed or counted at once."""
+        return max(SAMPLE_ROWS, CACHE_ENTRIES // self.n)
+
+    @property
+    def partner_rows(self) -> int:
+        """Sampled rows whose partners are looked for at once."""
+        return max(SAMPLE_ROWS, PARTNER_ENTRIES // self.n)
+
     def pairs_of(self, rows: LongArray) -> int:
         """Number of pairs of some points, each counted once."""
         return len(rows) * self.n - len(rows) * (len(rows) + 1) // 2
@@ -190,7 +200,7 @@ class Cost(ABC):
         """For every row, its k cheapest partners inside or outside a group."""
         near = np.zeros((len(rows), k), dtype=np.int64)
         found = np.empty((len(rows), k))
-        for a, b in row_blocks(len(rows), max(SAMPLE_ROWS, PARTNER_ENTRIES // self.n)):
+        for a, b in row_blocks(len(rows), self.partner_rows):
             block = (self.sample(rows[a:b]), groups[a:b], labels, inside)
             fill = partial(kernels.cheapest_partners, *block, near[a:b], found[a:b])
             self.workers.run(fill, row_blocks(b - a, SAMPLE_ROWS))
@@ -228,11 +238,16 @@ class Cost(ABC):
 
     def excess(self, rows: LongArray, u: FloatArray) -> FloatArray:
         """Sum of (u_i + u_j - c_ij)_+ over all j for some points i."""
-        return np.concatenate([np.maximum(gap, 0.0).sum(axis=1) for gap in self._gaps(rows, u)])
+        sums = [self._sums(np.maximum(gap, 0.0)) for gap in self._gaps(rows, u)]
+        return np.concatenate(sums)
+
+    def _sums(self, values: FloatArray) -> FloatArray:
+        """Sums of rows with one number per point."""
+        return np.asarray(values.sum(axis=1))
 
     def _gaps(self, rows: LongArray, u: FloatArray) -> Iterator[FloatArray]:
         """Blocks of u_i + u_j - c_ij, zero for a point with itself."""
-        for a, b in row_blocks(len(rows), max(SAMPLE_ROWS, CACHE_ENTRIES // self.n)):
+        for a, b in row_blocks(len(rows), self.gap_rows):
             some = rows[a:b]
             gap = u[some, None] + u - self.sample(some)
             gap[np.arange(len(some)), some] = 0.0

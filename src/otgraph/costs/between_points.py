@@ -136,7 +136,7 @@ class CrossEuclideanCost(CrossPoints, EuclideanCost):
 
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
         if self.exact is False and self._cells.n_cells > 1:
-            return NearCells(self._cells, self.searched_cells, rows)
+            return NearCells(self._cells, self._cells.partners(self.searched_cells), rows)
         return Chained(
             [
                 self._exact_blocks(reach, some, columns, self._cell_range(columns))

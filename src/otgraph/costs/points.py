@@ -23,12 +23,16 @@ from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from otgraph.costs.exclusion import Chained
     from otgraph.costs.pairs import PairChunk
+    from otgraph.costs.partition import Partition
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
 
     NeighborTask = tuple[int, int, IntArray]
+    NearLists = tuple[IntArray, FloatArray]  # points and costs, one row each
     Ways = AllPairs | NearCells | NotExcluded | Chained
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
@@ -49,7 +53,8 @@ class EuclideanCost(DistancePowers):
 
     ``exact`` says whether screens cover all pairs or only near cells; None leaves the choice to
     `decide`. ``labels`` are the cells of the points, if already known. With ``keep_order`` there
-    is one cell, and the points stay in their order.
+    is one cell, and the points stay in their order. ``cells`` are those of points that are in
+    their order already, such as a part of the points of a larger cost.
     """
 
     def __init__(
@@ -61,17 +66,20 @@ class EuclideanCost(DistancePowers):
         workers: Workers,
         labels: LongArray | None = None,
         keep_order: bool = False,
+        cells: Partition | None = None,
         sizes: SearchSizes = DEFAULT_SIZES,
     ) -> None:
         points, n = scaled.points, len(scaled.points)
         order = None
-        if n >= sizes.fewest_cell_points and not keep_order:
+        if n >= sizes.fewest_cell_points and not keep_order and cells is None:
             if labels is None:
                 order, offsets = cluster_order(points, cell_count(n), seed, workers)
             else:
                 order, offsets = label_order(labels, cell_count(n))
         super().__init__(scaled, workers, order, sizes)
-        if order is None:
+        if cells is not None:
+            self._cells = cells
+        elif order is None:
             self._cells = consecutive_cells(self.own, n)
         else:
             self._cells = enclosing_cells(self.own, offsets)
@@ -125,7 +133,7 @@ class EuclideanCost(DistancePowers):
         tasks = self._neighbor_tasks(k)
         thorough = self.exact is not False or self._approximate_is_no_cheaper()
         if thorough and self._recall(k, tasks) < MIN_RECALL:
-            tasks = self._all_columns()
+            return Work(self._all_columns(), partial(self._neighbors_among_all, k))
         return Work(tasks, partial(self._neighbors_of_block, k))
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
@@ -151,8 +159,26 @@ class EuclideanCost(DistancePowers):
         ]
 
     def _all_columns(self) -> list[NeighborTask]:
+        """Blocks of rows that do not cross those of columns, each with all columns."""
         everything = np.arange(self.n, dtype=np.int32)
-        return [(a, b, everything) for a, b in row_blocks(self.n, NEIGHBOR_ROWS)]
+        return [
+            (first + a, first + b, everything)
+            for first, last in self.column_blocks()
+            for a, b in row_blocks(last - first, NEIGHBOR_ROWS)
+        ]
+
+    def column_blocks(self) -> list[tuple[int, int]]:
+        """Whole cells, so that each product is the same where only some cells are in memory."""
+        if self._cells.n_cells == 1:
+            return super().column_blocks()
+        offsets = self._cells.offsets
+        return [
+            (int(offsets[a]), int(offsets[b])) for a, b in self._cells.blocks(self.sizes.block_rows)
+        ]
+
+    def _sums(self, values: FloatArray) -> FloatArray:
+        """Sums of rows, block after block."""
+        return np.sum([values[:, a:b].sum(axis=1) for a, b in self.column_blocks()], axis=0)
 
     def _recall(self, k: int, tasks: list[NeighborTask]) -> float:
         """Share of the k nearest points that the tasks would find, from sampled rows."""
@@ -160,17 +186,31 @@ class EuclideanCost(DistancePowers):
             return 1.0
         chosen = tasks[:: max(1, len(tasks) // RECALL_ROWS)]
         rows = np.array([first for first, _, _ in chosen])
-        costs = self.sample(rows)
-        costs[np.arange(len(rows)), rows] = np.inf
-        nearest = np.argpartition(costs, k - 1, axis=1)[:, :k]
+        ends, nearest, _ = self._partners(rows, rows, np.arange(self.n), k, inside=False)
+        cuts = np.searchsorted(ends, rows[1:])
         found = [
             np.isin(near, columns).mean()
-            for near, (_, _, columns) in zip(nearest, chosen, strict=True)
+            for near, (_, _, columns) in zip(np.split(nearest, cuts), chosen, strict=True)
         ]
         return float(np.mean(found))
 
-    def _neighbors_of_block(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
+    def _neighbors_among_all(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
+        """The nearest of each block of columns, then the nearest of these."""
         first, last, columns = task
+        best = None
+        cuts = np.searchsorted(columns, [a for a, _ in self.column_blocks()[1:]])
+        for some in np.split(columns, cuts):
+            if len(some):
+                best = merged_lists(best, self.nearest_in(k, (first, last), some))
+        assert best is not None  # there are columns
+        return (last - first) * len(columns), [pairs_of_lists(first, best)]
+
+    def nearest_in(self, k: int, rows: tuple[int, int], columns: IntArray) -> NearLists:
+        """The k nearest of some columns, by a float32 product, and their costs.
+
+        Where there are fewer than k, the number is -1 and the cost infinite.
+        """
+        first, last = rows
         center = self.own[first:last].mean(axis=0)
         left, _ = self._centered(np.arange(first, last, dtype=np.int32), center, 2.0)
         left[:, -1] = 1.0
@@ -184,7 +224,14 @@ class EuclideanCost(DistancePowers):
             np.empty(found.size),
         )
         count = kernels.costs_of(self.own, first, found, self.factor, self._half_power, i, j, c)
-        return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
+        costs = np.full(found.shape, np.inf)
+        costs[found >= 0] = c[:count]
+        return found, costs
+
+    def _neighbors_of_block(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
+        first, last, columns = task
+        found = self.nearest_in(k, (first, last), columns)
+        return (last - first) * len(columns), [pairs_of_lists(first, found)]
 
     def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
         """A cost that at least k partners of each point do not exceed, from near cells."""
@@ -192,6 +239,11 @@ class EuclideanCost(DistancePowers):
         if cells.n_cells == 1:
             return super()._partner_bounds(rows, k)
         near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+        return self.bounds_in(near_cells, rows, k)
+
+    def bounds_in(self, near_cells: Sequence[LongArray], rows: LongArray, k: int) -> FloatArray:
+        """Such bounds, given the cells near each cell."""
+        cells = self._cells
         order = np.argsort(rows, kind="stable")
         cuts = np.searchsorted(rows[order], cells.offsets)
         bounds = np.empty(len(rows))
@@ -215,7 +267,7 @@ class EuclideanCost(DistancePowers):
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
         """How to divide the pairs into blocks."""
         if self.exact is False and self._cells.n_cells > 1:
-            return NearCells(self._cells, self.searched_cells, rows)
+            return NearCells(self._cells, self._cells.partners(self.searched_cells), rows)
         return self._exact_blocks(reach, rows, (0, self.n), (0, self._cells.n_cells))
 
     def _exact_blocks(
@@ -289,6 +341,23 @@ class EuclideanCost(DistancePowers):
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
         kernels.gather(self.own, rows, center, scale, out, squares)
         return out, squares
+
+
+def merged_lists(before: NearLists | None, new: NearLists) -> NearLists:
+    """The nearest of two lists of different columns; of equal costs those of the first list."""
+    if before is None:
+        return new
+    points, costs = (np.concatenate(both, axis=1) for both in zip(before, new, strict=True))
+    kept = np.argsort(costs, axis=1, kind="stable")[:, : before[0].shape[1]]
+    return np.take_along_axis(points, kept, axis=1), np.take_along_axis(costs, kept, axis=1)
+
+
+def pairs_of_lists(first: int, lists: NearLists) -> PairChunk:
+    """Lists of consecutive points as pairs with their costs."""
+    points, costs = lists
+    there = points >= 0
+    rows = np.arange(first, first + len(points), dtype=np.int32)
+    return np.repeat(rows, there.sum(axis=1)), points[there], costs[there]
 
 
 def _last(batch: Any) -> float:

@@ -237,13 +237,23 @@ class DistancePowers(SearchedCost):
         out = np.empty((len(rows), self.n))
 
         def fill(block: tuple[int, int]) -> None:
-            part = slice(*block)
-            squares = square_distances(some, some_squares, self.own[part], self._squares[part])
-            out[:, part] = self._scaled(self._powered(squares))
+            out[:, slice(*block)] = self.costs_to(some, some_squares, block)
 
         with single_threaded_blas():
-            self.workers.run(fill, row_blocks(self.n, self.sizes.block_rows))
+            self.workers.run(fill, self.column_blocks())
         return out
+
+    def column_blocks(self) -> list[tuple[int, int]]:
+        """Ranges of points whose costs to others are computed by one matrix product."""
+        return row_blocks(self.n, self.sizes.block_rows)
+
+    def costs_to(
+        self, some: Points, some_squares: FloatArray, block: tuple[int, int]
+    ) -> FloatArray:
+        """Costs from any points, given their squared norms, to a range of the points."""
+        part = slice(*block)
+        squares = square_distances(some, some_squares, self.own[part], self._squares[part])
+        return self._scaled(self._powered(squares))
 
     def _powered(self, squares: FloatArray) -> FloatArray:
         return squares if self._half_power == 1.0 else squares**self._half_power
