@@ -91,12 +91,21 @@ def test_memory_for_the_points():
         _checks.check_memory(facts, 400_000_000, 1000)
 
 
+def test_memory_for_shared_points():
+    facts = {f"tcp://{name}": WorkerFacts("1", 1, 10**9) for name in "ab"}
+    room = _checks.check_memory(facts, 400_000_000, 1000, shared=True)
+    assert room.pairs == 2 * (620 - 200) * 10**6
+    assert room.group == 220_000_000 // _checks.GROUPS_OF_TASK  # what two copies of a share leave
+    with pytest.raises(MemoryLimitError, match=r"take 620 MB, of which each of 2 worker.*more"):
+        _checks.check_memory(facts, 620_000_000, 1000, shared=True)
+
+
 def test_memory_for_a_block_names_the_size_that_fits():
     facts = {"tcp://a": WorkerFacts("1", 2, 10**9)}
     with pytest.raises(MemoryLimitError, match=r"Pass `block_rows=\d+` or less") as error:
         _checks.check_memory(facts, 10**8, 10**6)
     fits = int(str(error.value).split("block_rows=")[1].split("`")[0])
-    assert _checks.check_memory(facts, 10**8, fits) == 520 * 10**6
+    assert _checks.check_memory(facts, 10**8, fits).pairs == 520 * 10**6
     with pytest.raises(MemoryLimitError):
         _checks.check_memory(facts, 10**8, fits + 1)
 
@@ -118,7 +127,7 @@ def test_memory_is_checked_before_anything_is_sent(build, X, monkeypatch, kind):
 
 def test_memory_that_a_worker_holds_already():
     facts = {"tcp://a": WorkerFacts("1", 1, 10**9, held=3 * 10**8)}
-    assert _checks.check_memory(facts, 10**8, 1000) == 220 * 10**6
+    assert _checks.check_memory(facts, 10**8, 1000).pairs == 220 * 10**6
     facts = {"tcp://a": WorkerFacts("1", 1, 4 * 10**8, held=3 * 10**8)}
     with pytest.raises(MemoryLimitError, match=r"has 400 MB and .* holds 300 MB.*memory_limit"):
         _checks.check_memory(facts, 1000, 1000)

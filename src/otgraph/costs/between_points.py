@@ -116,10 +116,10 @@ class CrossEuclideanCost(CrossPoints, EuclideanCost):
         split = self._cells.split or 0
         return (0, split) if columns[0] == 0 else (split, self._cells.n_cells)
 
-    def _surviving_share(self, reach: FloatArray) -> float:
+    def _surviving_share(self, upper: FloatArray) -> float:
         ((rows, columns),) = self.halves(None)
         cells = self._cell_range(columns)
-        return NotExcluded(self.own, self._cells, reach, rows, cells).share()
+        return NotExcluded(self.own, self._cells, self._reach(upper), rows, cells).share()
 
     def _near_share(self) -> float:
         cells = self._cells

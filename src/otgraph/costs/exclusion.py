@@ -58,7 +58,11 @@ class NearCells:
     """
 
     def __init__(
-        self, cells: Partition, partners: Sequence[LongArray], rows: LongArray | None
+        self,
+        cells: Partition,
+        partners: Sequence[LongArray],
+        rows: LongArray | None,
+        columns: tuple[int, int] | None = None,
     ) -> None:
         self._cells = cells
         self._wanted: BoolArray | None = None
@@ -68,7 +72,10 @@ class NearCells:
             wanted_cells = np.logical_or.reduceat(self._wanted, cells.offsets[:-1])
             partners = [near[wanted_cells[near]] for near in partners]
         self._partners = partners
-        self.batches: list[Batch] = row_blocks(cells.n_cells, BATCH_CELLS)
+        first, last = columns or (0, cells.n_cells)
+        self.batches: list[Batch] = [
+            (first + a, first + b) for a, b in row_blocks(last - first, BATCH_CELLS)
+        ]
 
     def blocks(self, batch: Batch) -> Iterator[Block]:
         """One block for each cell of the batch."""

@@ -157,10 +157,17 @@ def enclosing_cells(X: FloatArray, offsets: LongArray) -> Partition:
 
 def cell_centers(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> Float32Array:
     """Centers of compact cells, from a sample."""
+    return centers_of(X[sampled_rows(len(X), n_cells, seed)].astype(np.float32), n_cells, workers)
+
+
+def sampled_rows(n: int, n_cells: int, seed: int) -> LongArray:
+    """The points from which centers are computed."""
     rng = np.random.default_rng(seed)
-    n_sample = min(len(X), SAMPLE_PER_CELL * n_cells)
-    chosen = rng.choice(len(X), n_sample, replace=False)
-    sample = X[chosen].astype(np.float32)
+    return rng.choice(n, min(n, SAMPLE_PER_CELL * n_cells), replace=False)
+
+
+def centers_of(sample: Float32Array, n_cells: int, workers: Workers) -> Float32Array:
+    """Centers of compact cells of sampled points, in the order of `spatial_order`."""
     centers = sample[:n_cells].copy()
     for _ in range(KMEANS_ROUNDS):
         labels = nearest_center(sample, centers, workers)

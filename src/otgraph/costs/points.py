@@ -14,6 +14,7 @@ import numpy as np
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks
+from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
@@ -23,7 +24,7 @@ from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping
 
     from otgraph.costs.exclusion import Chained
     from otgraph.costs.pairs import PairChunk
@@ -36,10 +37,7 @@ if TYPE_CHECKING:
     Ways = AllPairs | NearCells | NotExcluded | Chained
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
-MORE_CELLS = 3  # factor on the searched cells if an approximate search missed too many pairs
 NEIGHBOR_ROWS = 256  # rows that are compared with all points at once
-RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
-MIN_RECALL = 0.5  # with a smaller recall, all points are searched
 TINY = 1e-35  # added to error bounds, to cover underflow in float32
 
 
@@ -48,7 +46,7 @@ def cell_count(n: int) -> int:
     return int(CELLS_PER_ROOT * np.sqrt(n))
 
 
-class EuclideanCost(DistancePowers):
+class EuclideanCost(InCells, DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale, in any number of dimensions.
 
     ``exact`` says whether screens cover all pairs or only near cells; None leaves the choice to
@@ -86,42 +84,8 @@ class EuclideanCost(DistancePowers):
         self.exact = exact
         self.searched_cells = sizes.screen_cells  # per cell, in an approximate screen
 
-    def decide(self, upper: FloatArray) -> bool:
-        """Whether screens cover all pairs from now on.
-
-        This defines search="auto": exact, unless a screen with this bound would compute too many
-        pairs. An approximate search becomes exact if it is hardly cheaper, or if it was widened
-        until it computes as many pairs.
-        """
-        if self.exact or self._approximate_is_no_cheaper():
-            self.exact = True
-            return True
-        share = self._surviving_share(self._reach(upper))
-        widened = self.searched_cells > self.sizes.screen_cells
-        if self.exact is None:
-            self.exact = share * self.n_pairs <= self.sizes.auto_pairs_per_point * self.n
-        elif widened and self._near_share() >= share:
-            self.exact = True
-        return self.exact
-
-    def _surviving_share(self, reach: FloatArray) -> float:
-        """Estimated share of the (point, cell) combinations that an exact screen looks into."""
-        return NotExcluded(self.own, self._cells, reach, None).share()
-
-    def _near_share(self) -> float:
-        """Share of all pairs in cells that an approximate screen looks into, from both ends."""
-        return 2.0 * self.searched_cells / self._cells.n_cells
-
-    def _approximate_is_no_cheaper(self) -> bool:
-        """Whether a pass over plain blocks of all pairs takes at most about twice as long."""
-        return self._cells.n_cells == 1 or 2.0 * self._near_share() >= self.sizes.plain_share
-
-    def widen(self) -> bool:
-        """Search more cells per cell; returns False if all pairs are covered already."""
-        if self.exact:
-            return False
-        self.searched_cells *= MORE_CELLS
-        return True
+    def _surviving_share(self, upper: FloatArray) -> float:
+        return NotExcluded(self.own, self._cells, self._reach(upper), None).share()
 
     def neighbor_work(self, k: int) -> Work:
         """The search for the k nearest points, within the nearest cells.
@@ -130,10 +94,12 @@ class EuclideanCost(DistancePowers):
         searched, unless the search is approximate.
         """
         k = min(k, self.n - 1)
-        tasks = self._neighbor_tasks(k)
-        thorough = self.exact is not False or self._approximate_is_no_cheaper()
-        if thorough and self._recall(k, tasks) < MIN_RECALL:
-            return Work(self._all_columns(), partial(self._neighbors_among_all, k))
+        near_cells = self._near_cells(k)
+        if near_cells is None:
+            few = self._cells.n_cells == 1
+            find = self._neighbors_of_block if few else self._neighbors_among_all
+            return Work(self._all_columns(), partial(find, k))
+        tasks = self.neighbor_tasks(enumerate(near_cells))
         return Work(tasks, partial(self._neighbors_of_block, k))
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
@@ -147,15 +113,12 @@ class EuclideanCost(DistancePowers):
 
     # Neighbors -------------------------------------------------------------------------
 
-    def _neighbor_tasks(self, k: int) -> list[NeighborTask]:
-        """(first row, last row, columns to search) for each block of rows."""
+    def neighbor_tasks(self, near_cells: Iterable[tuple[int, LongArray]]) -> list[NeighborTask]:
+        """(first row, last row, columns to search) for some cells and the cells near them."""
         cells = self._cells
-        if cells.n_cells == 1:
-            return self._all_columns()
-        near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
         return [
             (int(cells.offsets[b]), int(cells.offsets[b + 1]), cells.members(np.sort(near)))
-            for b, near in enumerate(near_cells)
+            for b, near in near_cells
         ]
 
     def _all_columns(self) -> list[NeighborTask]:
@@ -178,21 +141,9 @@ class EuclideanCost(DistancePowers):
 
     def _sums(self, values: FloatArray) -> FloatArray:
         """Sums of rows, block after block."""
-        return np.sum([values[:, a:b].sum(axis=1) for a, b in self.column_blocks()], axis=0)
-
-    def _recall(self, k: int, tasks: list[NeighborTask]) -> float:
-        """Share of the k nearest points that the tasks would find, from sampled rows."""
         if self._cells.n_cells == 1:
-            return 1.0
-        chosen = tasks[:: max(1, len(tasks) // RECALL_ROWS)]
-        rows = np.array([first for first, _, _ in chosen])
-        ends, nearest, _ = self._partners(rows, rows, np.arange(self.n), k, inside=False)
-        cuts = np.searchsorted(ends, rows[1:])
-        found = [
-            np.isin(near, columns).mean()
-            for near, (_, _, columns) in zip(np.split(nearest, cuts), chosen, strict=True)
-        ]
-        return float(np.mean(found))
+            return super()._sums(values)
+        return np.sum([values[:, a:b].sum(axis=1) for a, b in self.column_blocks()], axis=0)
 
     def _neighbors_among_all(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
         """The nearest of each block of columns, then the nearest of these."""
@@ -239,10 +190,10 @@ class EuclideanCost(DistancePowers):
         if cells.n_cells == 1:
             return super()._partner_bounds(rows, k)
         near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
-        return self.bounds_in(near_cells, rows, k)
+        return self.bounds_in(dict(enumerate(near_cells)), rows, k)
 
-    def bounds_in(self, near_cells: Sequence[LongArray], rows: LongArray, k: int) -> FloatArray:
-        """Such bounds, given the cells near each cell."""
+    def bounds_in(self, near_cells: Mapping[int, LongArray], rows: LongArray, k: int) -> FloatArray:
+        """Such bounds, given the cells near those of the points."""
         cells = self._cells
         order = np.argsort(rows, kind="stable")
         cuts = np.searchsorted(rows[order], cells.offsets)
@@ -269,6 +220,17 @@ class EuclideanCost(DistancePowers):
         if self.exact is False and self._cells.n_cells > 1:
             return NearCells(self._cells, self._cells.partners(self.searched_cells), rows)
         return self._exact_blocks(reach, rows, (0, self.n), (0, self._cells.n_cells))
+
+    def pairs_in(
+        self, way: Ways, upper: FloatArray, *, ordered: bool
+    ) -> tuple[int, list[PairChunk]]:
+        """Number of pairs computed, and those below the bound, in all blocks of a division."""
+        reach, checked, chunks = self._reach(upper), 0, []
+        for batch in way.batches:
+            n_pairs, found = self._screen_batch(way, upper, reach, ordered, batch)
+            checked += n_pairs
+            chunks += found
+        return checked, chunks
 
     def _exact_blocks(
         self,

@@ -264,11 +264,16 @@ class DistancePowers(SearchedCost):
         For p = 2 this is the condition itself. Otherwise
         (a + b)^(2/p) <= max(1, 2^(2/p - 1)) (a^(2/p) + b^(2/p)) separates the two ends.
         """
-        if self._half_power == 1.0:
-            return upper / self.factor
-        exponent = 1.0 / self._half_power
-        convexity = max(1.0, 2.0 ** (exponent - 1.0))
-        return convexity * (np.maximum(upper, 0.0) / self.factor) ** exponent
+        return reaches(upper, self.factor, self._half_power)
+
+
+def reaches(upper: FloatArray, factor: float, half_power: float) -> FloatArray:
+    """The numbers of `DistancePowers._reach`."""
+    if half_power == 1.0:
+        return upper / factor
+    exponent = 1.0 / half_power
+    convexity = max(1.0, 2.0 ** (exponent - 1.0))
+    return np.asarray(convexity * (np.maximum(upper, 0.0) / factor) ** exponent)
 
 
 def can_list(cost: object) -> TypeGuard[DistancePowers]:

@@ -284,8 +284,14 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
 
 
 def _call(function: Callable[..., T], *args: object) -> T:
-    """Run a task; `Kept` arguments are replaced by their values."""
-    return function(*(arg.value if isinstance(arg, Kept) else arg for arg in args))
+    """Run a task; `Kept` arguments, also in lists, are replaced by their values."""
+    return function(*map(_value, args))
+
+
+def _value(arg: object) -> object:
+    if isinstance(arg, list):
+        return [_value(part) for part in arg]
+    return arg.value if isinstance(arg, Kept) else arg
 
 
 def _identity(values: T) -> T:

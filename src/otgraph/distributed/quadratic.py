@@ -10,9 +10,11 @@ import numpy as np
 from otgraph.distributed._blocks import shuffle
 from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows, find_client
 from otgraph.distributed._cluster import Cluster
-from otgraph.distributed._cost import DistributedCost
+from otgraph.distributed._cost import CopiedCost
 from otgraph.distributed._pairs import DistributedPlan
-from otgraph.distributed._source import find_source, read_rows, submit_cost
+from otgraph.distributed._points import share_points
+from otgraph.distributed._shared import SharedCost
+from otgraph.distributed._source import are_shared, find_source, read_rows, submit_cost
 from otgraph.distributed._weights import join_weights, plan_entries
 from otgraph.distributed.graph import DistributedGraph
 from otgraph.exceptions import invalid
@@ -133,14 +135,19 @@ def _resolved(
 
 def _make_cost(
     source: Source, *, cluster: Cluster, block_rows: int | None, workers: Workers, **options: Any
-) -> DistributedCost:
+) -> CopiedCost | SharedCost:
     """The cost on the workers; raises if they have too little memory."""
-    block_rows = choose_block_rows(source.shape[0], block_rows)
-    pair_bytes = check_memory(ask_workers(cluster), source.n_bytes, block_rows)
-    future = submit_cost(cluster, source, **options)
-    return DistributedCost(
-        cluster, future, block_rows=block_rows, pair_bytes=pair_bytes, workers=workers
-    )
+    n, d = source.shape
+    block_rows = choose_block_rows(n, block_rows)
+    shared = are_shared(source, options["metric"])
+    point_bytes = source.n_bytes if shared else 8 * n * d
+    room = check_memory(ask_workers(cluster), point_bytes, block_rows, shared=shared)
+    common = {"block_rows": block_rows, "pair_bytes": room.pairs, "workers": workers}
+    if not shared:
+        return CopiedCost(cluster, submit_cost(cluster, source, **options), **common)
+    exact = options.pop("exact")
+    points = share_points(cluster, source, group_bytes=room.group, **options)
+    return SharedCost(points, exact=exact, **common)
 
 
 def _graph(
