@@ -32,7 +32,7 @@ from otgraph._parallel import CACHE_ENTRIES, row_blocks
 from otgraph.costs.pairs import symmetric_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from otgraph._parallel import Workers
     from otgraph.costs.interface import PairSet, Restricted
@@ -91,6 +91,9 @@ class Cost(ABC):
     # Whether nearest points are good first candidates. Between two clouds they are not, and the
     # solver begins with fewer points (`solvers/scales.py`).
     nearest_are_partners: bool = True
+
+    # Told eps and potentials whenever the solver has improved them; for checkpoints.
+    on_improved: Callable[[float, FloatArray], None] | None = None
 
     @property
     def n_pairs(self) -> int:

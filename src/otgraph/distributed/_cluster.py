@@ -203,7 +203,8 @@ class Cluster:
                 raise MemoryLimitError(self._stalled) from error
             msg = (
                 f"The scheduler at {self.address} was lost, and with it all that the workers had "
-                "computed. Start the cluster again, and this computation."
+                "computed. Start the cluster again, and this computation; with `checkpoint=` it "
+                "goes on from the potentials that it had reached."
             )
             raise ClusterError(msg) from error
 

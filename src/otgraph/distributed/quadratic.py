@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph.distributed._blocks import shuffle
+from otgraph.distributed._checkpoint import Checkpoint
 from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows, find_client
 from otgraph.distributed._cluster import Cluster
 from otgraph.distributed._cost import CopiedCost
@@ -25,6 +26,7 @@ from otgraph.graphs.quadratic import check_goal
 from otgraph.graphs.transport import TransportProblem, report_duplicates
 
 if TYPE_CHECKING:
+    import os
     from typing import Unpack
 
     from distributed import Client
@@ -44,6 +46,7 @@ def quadratic_ot_graph(
     *,
     client: Client | None = None,
     block_rows: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     mean_degree: float | None = None,
     mass: ArrayLike | None = None,
     u0: ArrayLike | None = None,
@@ -72,6 +75,11 @@ def quadratic_ot_graph(
     block_rows
         Rows of a block, the unit of work and of memory. By default a sixteenth of the points,
         but 16 384 to 65 536 rows. Choose less if workers have little memory.
+    checkpoint
+        File in which this process keeps the current eps and potentials. If it exists when the same
+        problem is solved again, because the scheduler or this process was lost, the solver goes on
+        from there, and the logger ``otgraph.distributed`` says so. The graph is then the same to
+        the tolerance, not to the last bit. The file stays when the graph is done.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
     mass
@@ -114,7 +122,13 @@ def quadratic_ot_graph(
             make_cost=partial(_make_cost, cluster=cluster, block_rows=block_rows),
         )  # fmt: skip
         points = X.copy() if isinstance(X, np.ndarray) else None
-        solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
+        reached = None
+        if checkpoint is not None:
+            kept = Checkpoint(checkpoint, problem)
+            reached, problem.cost.on_improved = kept.load(), kept.save
+        solution, found = problem.solve_goal(
+            value, mean_degree, u0, chosen=bool(choice), reached=reached
+        )
         return _graph(problem, solution, points, **found, **choice)
 
 
