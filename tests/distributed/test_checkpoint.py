@@ -41,7 +41,7 @@ def test_lost_scheduler(X, client, tmp_path, monkeypatch, caplog, goal):
     monkeypatch.setattr(_cluster.Cluster, "submit", submit_until_saved)
     with (
         Client(doomed, set_as_default=False) as first,
-        pytest.raises(ClusterError, match="was lost.*`checkpoint=`"),
+        pytest.raises(ClusterError, match=r"was lost.*`checkpoint=`"),
     ):
         quadratic_ot_graph(X, client=first, **options)
     here = otgraph.quadratic_ot_graph(X, tol=TOL, **goal)
@@ -61,7 +61,7 @@ def test_file_of_another_problem(X, build, tmp_path):
     path = tmp_path / "state.npz"
     build(X, 0.5, checkpoint=path)
     for points, eps, options in ((X[:-1], 0.5, {}), (X, 0.5, {"self_loops": True})):
-        with pytest.raises(ValueError, match="`checkpoint` is .* other points, masses or options"):
+        with pytest.raises(ValueError, match=r"`checkpoint` is .* other points, masses or options"):
             build(points, eps, checkpoint=path, **options)
     path.write_bytes(b"something else")
     with pytest.raises(ValueError, match="`checkpoint` must be a file of this function"):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -23,6 +22,7 @@ from otgraph.costs import as_cost, check_input
 from otgraph.costs.build import has_tree
 from otgraph.costs.metrics import is_euclidean
 from otgraph.costs.sizes import DEFAULT_SIZES
+from otgraph.distributed._files import full_name, open_points
 from otgraph.exceptions import ClusterError, invalid
 
 if TYPE_CHECKING:
@@ -46,7 +46,10 @@ if TYPE_CHECKING:
     ClusterPoints: TypeAlias = DaskArray | PointsLike | str | os.PathLike[str]
 
 BLOCK_ROWS = 1 << 16  # rows of a block of points that every worker will hold
-FORMATS = "a Dask array, a path of a .npy file or zarr array, or an array"
+FORMATS = (
+    "a Dask array or data frame, a path or address of a .npy file, a zarr array or a parquet "
+    "table, or an array"
+)
 
 
 @dataclass(frozen=True)
@@ -99,11 +102,11 @@ def find_source(X: ClusterPoints, metric: Metric, *, cluster: Cluster) -> Source
         )
         raise ValueError(msg)
     if isinstance(X, str | os.PathLike):
-        path = os.path.abspath(os.fspath(X))
+        path = full_name(X)
         shape, itemsize = _seen_by_workers(path, cluster)
         return Source(_two_dimensional(shape), itemsize, path=path)
     if _is_dask(X):
-        return _of_dask_array(X)
+        return _of_dask_array(_as_array(X, cluster))
     check_kind(X, "X")
     points: Values = X if sp.issparse(X) else np.asarray(X)
     shape = _two_dimensional(points.shape)
@@ -115,8 +118,10 @@ def find_source(X: ClusterPoints, metric: Metric, *, cluster: Cluster) -> Source
 def read_rows(X: ClusterPoints, rows: LongArray, *, metric: Metric, cluster: Cluster) -> Points:
     """Some of the points, checked, in this process."""
     if isinstance(X, str | os.PathLike):
-        path = os.path.abspath(os.fspath(X))
+        path = full_name(X)
         return check_input(cluster.result(cluster.submit("rows", rows_of_file, path, rows)), metric)
+    if _is_dask(X):
+        X = _as_array(X, cluster)
     points: Values | DaskArray = X if _is_dask(X) or sp.issparse(X) else np.asarray(X)
     source = find_source(points[rows], metric, cluster=cluster)
     n = source.shape[0]
@@ -145,7 +150,7 @@ def are_shared(source: Source, metric: Metric) -> bool:
 
 def read_block(path: str, first: int, last: int, d: int) -> Array:
     """Some rows of a file."""
-    return check_block(np.array(open_points(path)[first:last]), first, last, d)
+    return check_block(open_points(path).rows(first, last), first, last, d)
 
 
 def join_block(pieces: Sequence[Values], start: int, first: int, last: int, d: int) -> Values:
@@ -178,21 +183,13 @@ def build_cost(blocks: Sequence[Values], options: Keywords) -> Cost:
 
 def rows_of_file(path: str, rows: LongArray) -> Array:
     """Some of the points in a file."""
-    points = open_points(path)
-    return points[rows] if isinstance(points, np.ndarray) else points.oindex[rows]
+    return open_points(path).take(rows)
 
 
 def _threads() -> Workers:
     """All threads of this worker, for the one task that prepares the points."""
     worker = require("distributed", "distributed").get_worker()
     return Workers(worker.state.nthreads)
-
-
-def open_points(path: str) -> Any:
-    """The array of a zarr folder or a .npy file; nothing is read yet."""
-    if Path(path).is_dir() or path.endswith(".zarr"):
-        return require("zarr", "distributed").open_array(path, mode="r")
-    return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def facts_of_file(path: str) -> tuple[tuple[int, ...], int, int] | str:
@@ -202,11 +199,8 @@ def facts_of_file(path: str) -> tuple[tuple[int, ...], int, int] | str:
     """
     try:
         points = open_points(path)
-        missing = 0
-        if not isinstance(points, np.ndarray):
-            missing = points.nchunks - points.nchunks_initialized
         shape = tuple(int(length) for length in points.shape)
-        return shape, _itemsize(points.dtype), int(missing)
+        return shape, _itemsize(points.dtype), points.missing
     except Exception as error:  # readers raise many kinds of errors; the driver adds the address
         return f"{type(error).__name__}: {error}"
 
@@ -223,7 +217,7 @@ def _seen_by_workers(path: str, cluster: Cluster) -> tuple[tuple[int, ...], int]
         msg = (
             f"`X` is the path {path!r}, which {len(failed)} of {len(seen)} workers cannot read "
             f"({address}: {reason}). Put it where all workers see it under the same name, as a "
-            ".npy file or a zarr array."
+            ".npy file, a zarr array or a parquet table."
         )
         raise ClusterError(msg)
     if len(set(seen.values())) > 1:
@@ -247,9 +241,24 @@ def _itemsize(dtype: Any) -> int:
     return 4 if dtype == np.float32 else 8
 
 
+def _as_array(X: Any, cluster: Cluster) -> DaskArray:
+    """A Dask data frame as a Dask array, whose partitions are counted by the workers."""
+    if not hasattr(X, "to_dask_array"):
+        return X
+    check_kind(X._meta, "X")
+    wrong = [str(name) for name, kind in X.dtypes.items() if kind.kind not in "fiub"]
+    if wrong:
+        msg = f"must hold numbers, but not so its columns {', '.join(wrong[:5])}. Drop them first."
+        raise invalid("X", msg)
+    partitions = cluster.compute([part.map_partitions(len) for part in X.partitions])
+    lengths = [int(np.sum(length)) for length in cluster.gather(partitions)]
+    found: DaskArray = X.to_dask_array(lengths=tuple(lengths))
+    return found
+
+
 def _of_dask_array(X: DaskArray) -> Source:
     if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
-        msg = f"must be {FORMATS}, got {type(X).__name__}; `.to_dask_array()` may help."
+        msg = f"must be {FORMATS}, got {type(X).__name__}."
         raise invalid("X", msg, TypeError)
     if any(np.isnan(length) for length in X.shape):
         msg = "is a Dask array of unknown length; call `X.compute_chunk_sizes()` first."
