@@ -309,7 +309,8 @@ def merged_lists(before: NearLists | None, new: NearLists) -> NearLists:
     """The nearest of two lists of different columns; of equal costs those of the first list."""
     if before is None:
         return new
-    points, costs = (np.concatenate(both, axis=1) for both in zip(before, new, strict=True))
+    points = np.concatenate((before[0], new[0]), axis=1)
+    costs = np.concatenate((before[1], new[1]), axis=1)
     kept = np.argsort(costs, axis=1, kind="stable")[:, : before[0].shape[1]]
     return np.take_along_axis(points, kept, axis=1), np.take_along_axis(costs, kept, axis=1)
 

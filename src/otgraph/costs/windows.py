@@ -134,7 +134,7 @@ class Window:
 
         One list for each block of rows of the target.
         """
-        lists = []
+        lists: list[NearLists] = []
         for first, last in self._row_blocks(target):
             best = before[len(lists)] if before else None
             for a, b in self._column_blocks(other):

@@ -142,7 +142,7 @@ class SharedCost(InCells, DistributedCost):
         bounds = self._among_near("bounds", _find_bounds, near, self.frame, k, rows=rows)
         upper = np.zeros(self.n)
         upper[rows] = np.concatenate(self.cluster.gather(bounds))
-        pairs = self.screen(upper, rows).pairs
+        pairs = self._screened(upper, rows)[1]
         i, j, costs = pairs.cheapest(rows, k)
         counts = np.diff(np.searchsorted(i, np.append(rows, self.n)))
         short = rows[counts < min(k, self.n - 1)]  # an approximate screen misses pairs
@@ -156,6 +156,12 @@ class SharedCost(InCells, DistributedCost):
 
     def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
         """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
+        checked, pairs = self._screened(upper, rows)
+        complete = self.exact is not False
+        return Screen(upper, pairs, complete, self.n_pairs if complete else checked)
+
+    def _screened(self, upper: FloatArray, rows: LongArray | None) -> tuple[int, DistributedPairs]:
+        """Number of pairs computed, and those found."""
         with single_threaded_blas():
             way = self._way(upper)
             meetings = self._meetings(way, self._reach(upper), rows)
@@ -179,9 +185,7 @@ class SharedCost(InCells, DistributedCost):
                         self._ranges[0][1],
                     )
                 )  # fmt: skip
-        checked, pairs = self._collected("screen", found)
-        complete = self.exact is not False
-        return Screen(upper, pairs, complete, self.n_pairs if complete else checked)
+        return self._collected("screen", found)
 
     def _near_in(self, partners: list[LongArray], g: int, others: LongArray) -> NearCells:
         """The partners of the cells of a group that are in some other groups."""

@@ -86,7 +86,7 @@ class Source:
         ends = np.cumsum([piece.shape[0] for piece in self.pieces])
         blocks = []
         for a, b in ranges:
-            first, last = np.searchsorted(ends, a, "right"), np.searchsorted(ends, b)
+            first, last = int(np.searchsorted(ends, a, "right")), int(np.searchsorted(ends, b))
             start = int(ends[first] - self.pieces[first].shape[0])
             own = sent[first : last + 1]
             blocks.append(cluster.submit("points", join_block, own, start, a, b, self.shape[1]))

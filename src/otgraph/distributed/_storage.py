@@ -23,7 +23,7 @@ from otgraph.exceptions import invalid
 from otgraph.graphs._folders import FLOORS, POINTS, RECORD, SUFFIXES, record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from distributed import Future
 
@@ -188,7 +188,7 @@ def _write_vectors(
 
 
 def _write_table(
-    target: str, name: str, columns: dict[str, Array], record: str | None = None
+    target: str, name: str, columns: Mapping[str, object], record: str | None = None
 ) -> None:
     pyarrow, parquet = (require(m, "distributed") for m in ("pyarrow", "pyarrow.parquet"))
     table = pyarrow.table(columns)

@@ -37,7 +37,8 @@ class DistributedGraph(BaseTransportGraph):
 
     Rows and columns are in the order of the points that were given. :func:`otgraph.denoise`,
     :func:`otgraph.spread_labels` and :func:`otgraph.eigenmaps` accept it; the workers compute the
-    products. It lives as long as its client. Call :meth:`to_graph` or :meth:`write` before the client is closed.
+    products. It lives as long as its client. Call :meth:`to_graph` or :meth:`write` before the
+    client is closed.
 
     Attributes
     ----------

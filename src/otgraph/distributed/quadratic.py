@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from otgraph.distributed._source import ClusterPoints, Source
     from otgraph.graphs.options import Eps, QuadraticKeywords
     from otgraph.solvers import Solution
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, Keywords
 
 
 @shows({"quadratic": QuadraticOptions})
@@ -156,7 +156,7 @@ def _make_cost(
     shared = are_shared(source, options["metric"])
     point_bytes = source.n_bytes if shared else 8 * n * d
     room = check_memory(ask_workers(cluster), point_bytes, block_rows, shared=shared)
-    common = {"block_rows": block_rows, "pair_bytes": room.pairs, "workers": workers}
+    common: Keywords = {"block_rows": block_rows, "pair_bytes": room.pairs, "workers": workers}
     if not shared:
         return CopiedCost(cluster, submit_cost(cluster, source, **options), **common)
     exact = options.pop("exact")

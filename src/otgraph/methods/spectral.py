@@ -210,7 +210,7 @@ def eigenmaps(
             coordinates[members, :found] = modes.vectors
             missing += wanted - found
     _warn(graph, k, missing, max_restarts)
-    if correction is not None:
+    if isinstance(graph, Graph) and correction is not None:
         _warn_of_few_points(graph)
     largest = int(np.bincount(graph.component_labels).argmax())
     return Embedding(
@@ -250,15 +250,18 @@ def walk_modes(W: SparseMatrix | Part, k: int, tol: float, max_restarts: int) ->
     root = np.sqrt(mass)
     inverse = 1.0 / root
     constant = root / np.linalg.norm(root)
-    limits = {"tol": tol, "max_restarts": max_restarts}
     if isinstance(W, Part):
         part = W
-        values, Q = lanczos(lambda x: inverse * (part @ (inverse * x)), constant, k, **limits)
+
+        def product(x: FloatArray) -> FloatArray:
+            return inverse * (part @ (inverse * x))
+
+        values, Q = lanczos(product, constant, k, tol=tol, max_restarts=max_restarts)
     else:
         scaled = W.data * np.repeat(inverse, np.diff(W.indptr))
         scaled *= inverse[W.indices]
         S = sp.csr_matrix((scaled, W.indices, W.indptr), shape=W.shape)
-        values, Q = leading_eigenpairs(S, constant, k, **limits)
+        values, Q = leading_eigenpairs(S, constant, k, tol=tol, max_restarts=max_restarts)
     order = np.argsort(-values, kind="stable")[:k]
     vectors = Q[:, order] / root[:, None] * np.sqrt(mass.sum())
     return Eigenpairs(np.clip(values[order], -1.0, 1.0), _with_fixed_signs(vectors))
