@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from otgraph.distributed._checks import choose_block_rows
+from otgraph.distributed._checks import WorkerFacts, choose_block_rows
 from otgraph.distributed._cost import SEARCH_TASKS
 
 HERE = Path(__file__).parent
@@ -55,7 +55,11 @@ class Model:
 
     def seconds(self, n: int, threads: int) -> dict[str, float]:
         """Parts of the time of a graph on n points."""
-        blocks = -(-n // choose_block_rows(n, None))
+        worker = WorkerFacts("", THREADS_PER_WORKER, MEMORY_PER_WORKER)
+        workers = [worker] * max(1, threads // THREADS_PER_WORKER)
+        if threads < THREADS_PER_WORKER:
+            workers = [worker._replace(threads=threads)]
+        blocks = -(-n // choose_block_rows(n, None, workers))
         busy = min(threads, blocks)
         tasks = max(SEARCH_TASKS, 2 * blocks)
         entries = SHUFFLES * tasks * min(blocks, NEAR_BLOCKS)

@@ -171,10 +171,14 @@ def test_a_paused_worker_that_runs_a_task_is_not_stuck():
     assert _cluster._is_stuck({"status": "paused", "metrics": {"task_counts": {"ready": 3}}})
 
 
-def test_blocks_from_the_number_of_points_alone():
-    assert _checks.choose_block_rows(100, None) == _checks.FEWEST_ROWS
-    assert _checks.choose_block_rows(1_000_000, None) == 62_500
-    assert _checks.choose_block_rows(10**8, None) == 781_250
+def test_blocks_by_threads_and_memory():
+    many = [WorkerFacts("1", 4, 10**12)] * 2
+    assert _checks.choose_block_rows(100, None, many) == _checks.FEWEST_ROWS
+    assert _checks.choose_block_rows(1_000_000, None, many) == 62_500  # two for each thread
+    small = [WorkerFacts("1", 1, 10**9), WorkerFacts("1", 1, 10**8)]
+    assert _checks.choose_block_rows(1_000_000, None, small[:1], 10**8) == 98_484
+    assert _checks.choose_block_rows(1_000_000, None, small) == _checks.FEWEST_ROWS
+    assert _checks.choose_block_rows(10**8, None, many[:1] * 100) == 781_250
     assert _checks.choose_block_rows(100, 1000) == 1000
     with pytest.raises(ValueError, match=r"more than 1024 blocks.*Pass at least 977"):
         _checks.choose_block_rows(1_000_000, 10)

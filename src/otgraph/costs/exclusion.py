@@ -188,18 +188,20 @@ def share_rows(rows: LongArray) -> LongArray:
     return rows[:: max(1, len(rows) // SHARE_ROWS)]
 
 
-def meeting_cells(cells: Partition, reach: FloatArray, some: tuple[int, int]) -> BoolArray:
-    """Which cells can have pairs with which of some cells, by centers, radii and largest reach.
+def meeting_cells(
+    ours: tuple[FloatArray, FloatArray, FloatArray],
+    theirs: tuple[FloatArray, FloatArray, FloatArray],
+) -> BoolArray:
+    """Which of some cells can have pairs with which others, by center, radius and largest reach.
 
     Fewer are excluded than by the points themselves, so that no pair is lost.
     """
-    largest = np.maximum.reduceat(reach, cells.offsets[:-1])
-    mine, squares = slice(*some), np.square(cells.centers).sum(axis=1)
-    both = largest[mine, None] + largest
-    both += REACH_SLACK * (np.abs(largest[mine, None]) + np.abs(largest))
-    bound = cells.radii[mine, None] + cells.radii + np.sqrt(np.maximum(both, 0.0))
-    distance = squares[mine, None] + squares - 2.0 * (cells.centers[mine] @ cells.centers.T)
-    distance -= CENTER_SLACK * (squares[mine, None] + squares)
+    (centers, radii, reach), (others, other_radii, other_reach) = ours, theirs
+    both = reach[:, None] + other_reach
+    both += REACH_SLACK * (np.abs(reach[:, None]) + np.abs(other_reach))
+    bound = radii[:, None] + other_radii + np.sqrt(np.maximum(both, 0.0))
+    squares = np.square(centers).sum(axis=1)[:, None] + np.square(others).sum(axis=1)
+    distance = squares - 2.0 * (centers @ others.T) - CENTER_SLACK * squares
     return np.asarray((distance < bound * bound) & (both > 0.0))
 
 

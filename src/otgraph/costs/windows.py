@@ -8,15 +8,16 @@ as in one process, and what decides is computed from the same numbers. So are th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph._parallel import Workers, row_blocks
-from otgraph.costs.exclusion import AllPairs, NearCells, NotExcluded
+from otgraph.costs.exclusion import AllPairs, NearCells, NotExcluded, meeting_cells
 from otgraph.costs.partition import Partition
 from otgraph.costs.points import NEIGHBOR_ROWS, EuclideanCost, merged_lists, pairs_of_lists
+from otgraph.costs.powers import reaches
 from otgraph.costs.scaling import ScaledPoints
 from otgraph.costs.squares import row_squares
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from otgraph.typing import Array, FloatArray, IntArray, LongArray
 
     Found = tuple[int, list[PairChunk]]
+    Ball = tuple[FloatArray, FloatArray, FloatArray]  # centers, radii, reaches
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Group:
     """The points of some cells, in their order, as they were given.
 
     ``cells`` are the numbers of the cells, ``starts`` those of their first points, and
-    ``offsets`` where they begin in ``points``.
+    ``offsets`` where they begin in ``points``. The points of a group may be scaled already.
     """
 
     points: Array
@@ -67,6 +69,7 @@ class Group:
     offsets: LongArray
     centers: FloatArray
     radii: FloatArray
+    scaled: bool = False
 
     @property
     def members(self) -> IntArray:
@@ -74,15 +77,24 @@ class Group:
         shifts = np.repeat(self.starts - self.offsets[:-1], np.diff(self.offsets))
         return (np.arange(len(self.points)) + shifts).astype(np.int32)
 
+    def placed(self, frame: Frame) -> Group:
+        """The group with its points scaled, as float64."""
+        if self.scaled:
+            return self
+        return replace(self, points=frame.place(self.points), scaled=True)
+
     def only(self, cells: LongArray) -> Group:
         """Some of the cells, given by their numbers; the points are copied."""
+        if len(cells) == len(self.cells):
+            return self
         here = np.searchsorted(self.cells, cells)
         sizes = np.diff(self.offsets)[here]
         parts = [self.points[self.offsets[b] : self.offsets[b + 1]] for b in here]
         offsets = np.concatenate(([0], np.cumsum(sizes)))
+        points = np.concatenate(parts) if parts else self.points[:0]
         return Group(
-            np.concatenate(parts), cells, self.starts[here], offsets, self.centers[here],
-            self.radii[here],
+            points, cells, self.starts[here], offsets, self.centers[here], self.radii[here],
+            self.scaled,
         )  # fmt: skip
 
 
@@ -96,16 +108,62 @@ def joined(groups: Sequence[Group]) -> Group:
     ]
     names = ("points", "cells", "starts", "centers", "radii")
     whole = {name: np.concatenate([getattr(group, name) for group in groups]) for name in names}
-    return Group(offsets=np.concatenate((*offsets, lengths[-1:])), **whole)
+    whole["offsets"] = np.concatenate((*offsets, lengths[-1:]))
+    return Group(**whole, scaled=groups[0].scaled)
+
+
+def met_cells(
+    frame: Frame,
+    target: Group,
+    other: Group,
+    upper: FloatArray,
+    other_upper: FloatArray,
+    rows: LongArray | None,
+    way: str,
+    partners: Mapping[int, LongArray] | None,
+) -> tuple[Group, Group]:
+    """The cells of two groups that a screen looks into; see `Window.screen`.
+
+    Bounds have one entry for each point of the groups.
+    """
+    same = target is other
+    if same and rows is None:
+        return target, target
+    wanted = np.ones(len(other.cells), dtype=np.bool_)
+    if rows is not None:
+        wanted[:] = False
+        wanted[np.searchsorted(other.starts, rows, side="right") - 1] = True
+    if way == "plain":
+        meets = np.ones((len(target.cells), len(other.cells)), dtype=np.bool_)
+    elif way == "near":
+        assert partners is not None  # the cells to look into
+        meets = np.array([np.isin(other.cells, partners[b]) for b in target.cells.tolist()])
+    else:
+        meets = meeting_cells(_bounds(frame, target, upper), _bounds(frame, other, other_upper))
+    meets &= wanted
+    if same:
+        some = target.only(target.cells[meets.any(axis=1) | meets.any(axis=0)]).placed(frame)
+        return some, some
+    return (
+        target.only(target.cells[meets.any(axis=1)]).placed(frame),
+        other.only(other.cells[meets.any(axis=0)]).placed(frame),
+    )
+
+
+def _bounds(frame: Frame, group: Group, upper: FloatArray) -> Ball:
+    """Centers, radii and largest reaches of the cells of a group."""
+    reach = reaches(upper, frame.factor, frame.half_power)
+    return group.centers, group.radii, np.maximum.reduceat(reach, group.offsets[:-1])
 
 
 class Window:
     """A cost of the points of some groups; results have the numbers of the whole cost."""
 
     def __init__(self, frame: Frame, groups: Sequence[Group]) -> None:
-        group = joined(sorted(groups, key=lambda group: int(group.starts[0])))
+        groups = sorted(groups, key=lambda group: int(group.starts[0]))
+        group = joined([group.placed(frame) for group in groups])
         scaled = ScaledPoints(
-            frame.place(group.points), frame.power, frame.factor, frame.scale, frame.placement,
+            group.points, frame.power, frame.factor, frame.scale, frame.placement,
             frame.identical,
         )  # fmt: skip
         self._cells = Partition(group.offsets, group.centers, group.radii)
@@ -170,7 +228,7 @@ class Window:
         """
         columns = self._range(target)
         ends = (int(self._cells.offsets[columns[0]]), int(self._cells.offsets[columns[1]]))
-        some = None if rows is None else self._places(rows)
+        some = None if rows is None else self._places(rows[np.isin(rows, self.members)])
         if way == "near":
             assert partners is not None  # the cells to look into
             near = [np.empty(0, dtype=np.int64)] * self._cells.n_cells
@@ -215,9 +273,11 @@ class Window:
         """Cells that belong to each of some cells, by their places in the window."""
         found = {}
         for cell, others in cells.items():
-            if within is not None:
-                others = others[(others >= within.cells[0]) & (others <= within.cells[-1])]
             here = int(np.searchsorted(self._numbers, cell))
+            if within is not None:
+                if here == len(self._numbers) or self._numbers[here] != cell:
+                    continue  # left out, because it has no partners
+                others = others[np.isin(others, within.cells)]
             found[here] = np.searchsorted(self._numbers, others)
         return found
 

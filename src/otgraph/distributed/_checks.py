@@ -11,13 +11,15 @@ from otgraph._validation import check_count
 from otgraph.exceptions import ClusterError, MemoryLimitError, argument_error, invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distributed import Client, Worker
 
     from otgraph.distributed._cluster import Cluster
 
 FEWEST_ROWS = 1 << 14  # rows of a block; for shorter blocks messages dominate a round
-USUAL_BLOCKS = 16  # enough for a few workers
-MOST_ROWS = 1 << 16
+BLOCKS_PER_THREAD = 2  # so that threads end at about the same time; each block is a message
+BLOCK_SHARE = 0.5  # of the memory of a thread, at most, that rows of a block may need on their way
 MANY_BLOCKS = 128  # with more blocks the exchange of entries dominates; blocks get longer instead
 MOST_BLOCKS = 1024  # limit; more tasks would overload the scheduler
 USABLE_SHARE = 0.8  # usable share of a worker's memory; above it Dask pauses the worker
@@ -111,10 +113,21 @@ def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
     return facts
 
 
-def choose_block_rows(n: int, block_rows: int | None) -> int:
-    """Rows of a block; depends only on the number of points."""
+def choose_block_rows(
+    n: int, block_rows: int | None, facts: Iterable[WorkerFacts] = (), point_bytes: int = 0
+) -> int:
+    """Rows of a block: as many as are given, or few blocks per thread that fit into memory.
+
+    ``point_bytes`` are the points that each worker holds.
+    """
     if block_rows is None:
-        return max(FEWEST_ROWS, min(MOST_ROWS, -(-n // USUAL_BLOCKS)), -(-n // MANY_BLOCKS))
+        facts = list(facts)
+        threads = sum(fact.threads for fact in facts) or 1
+        rows = -(-n // (BLOCKS_PER_THREAD * threads))
+        for fact in facts:
+            room = BLOCK_SHARE * (fact.usable - KERNEL_BYTES - point_bytes) / fact.threads
+            rows = min(rows, int(room / ROW_BYTES))
+        return max(FEWEST_ROWS, rows, -(-n // MANY_BLOCKS))
     rows = check_count(block_rows, "block_rows")
     if -(-n // rows) > MOST_BLOCKS:
         msg = (

@@ -20,7 +20,7 @@ from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import NotExcluded, meeting_cells, share_rows
 from otgraph.costs.powers import reaches
 from otgraph.costs.squares import subtracted_squares
-from otgraph.costs.windows import Window
+from otgraph.costs.windows import Window, met_cells
 from otgraph.distributed._blocks import Vector, segment_rows
 from otgraph.distributed._cost import DistributedCost, found_pairs
 
@@ -208,6 +208,8 @@ class SharedCost(InCells, DistributedCost):
         if rows is not None:
             cuts = np.searchsorted(rows, self._cells.offsets[bounds])
             wanted = np.diff(cuts) > 0
+        largest = np.maximum.reduceat(reach, self._cells.offsets[:-1])
+        centers, radii = self._cells.centers, self._cells.radii
         found = []
         for g, (first, last) in enumerate(pairwise(bounds.tolist())):
             if way == "plain":
@@ -216,7 +218,8 @@ class SharedCost(InCells, DistributedCost):
                 near = np.concatenate(self._cells.partners(self.searched_cells)[first:last])
                 meets = np.isin(every, np.searchsorted(bounds, near, side="right") - 1)
             else:
-                cells = meeting_cells(self._cells, reach, (first, last)).any(axis=0)
+                mine = (centers[first:last], radii[first:last], largest[first:last])
+                cells = meeting_cells(mine, (centers, radii, largest)).any(axis=0)
                 meets = np.logical_or.reduceat(cells, bounds[:-1])
             if rows is None:
                 meets[g + 1 :] = False
@@ -372,11 +375,21 @@ def _screen(
         others = [*others[:same], target, *others[same:]]
     checked, chunks = 0, []
     with single_threaded_blas():
+        if rows is None:  # otherwise few of its cells may be needed
+            target = target.placed(frame)
+        bound = _entries(upper, target.members)
         for place, other in enumerate(others):
-            window = Window(frame, [target] if other is target else [target, other])
-            bound = _entries(upper, window.members)
             some = None if rows is None else rows[place]
-            n_pairs, found = window.screen(target, other, bound, some, way, partners)
+            both = (target, target, bound, bound)
+            if place != same:
+                both = (target, other, bound, _entries(upper, other.members))
+            left, right = met_cells(frame, *both, some, way, partners)
+            if not len(left.cells) or not len(right.cells):
+                continue
+            window = Window(frame, [left] if left is right else [left, right])
+            n_pairs, found = window.screen(
+                left, right, _entries(upper, window.members), some, way, partners
+            )
             checked += n_pairs
             chunks += found
     return found_pairs(checked, chunks, n, block_rows)

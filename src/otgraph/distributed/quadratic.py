@@ -73,8 +73,9 @@ def quadratic_ot_graph(
     client
         A ``distributed.Client``; the current one by default. No cluster is ever started.
     block_rows
-        Rows of a block, the unit of work and of memory. By default a sixteenth of the points,
-        but 16 384 to 65 536 rows. Choose less if workers have little memory.
+        Rows of a block, the unit of work and of memory. By default there are two blocks for each
+        thread of a worker, and more where these would not fit into its memory, but of 16 384 rows
+        or more each.
     checkpoint
         File in which this process keeps the current eps and potentials. If it exists when the same
         problem is solved again, because the scheduler or this process was lost, the solver goes on
@@ -152,10 +153,12 @@ def _make_cost(
 ) -> CopiedCost | SharedCost:
     """The cost on the workers; raises if they have too little memory."""
     n, d = source.shape
-    block_rows = choose_block_rows(n, block_rows)
+    facts = ask_workers(cluster)
     shared = are_shared(source, options["metric"])
     point_bytes = source.n_bytes if shared else 8 * n * d
-    room = check_memory(ask_workers(cluster), point_bytes, block_rows, shared=shared)
+    share = point_bytes // len(facts) if shared else point_bytes
+    block_rows = choose_block_rows(n, block_rows, facts.values(), share)
+    room = check_memory(facts, point_bytes, block_rows, shared=shared)
     common: Keywords = {"block_rows": block_rows, "pair_bytes": room.pairs, "workers": workers}
     if not shared:
         return CopiedCost(cluster, submit_cost(cluster, source, **options), **common)
