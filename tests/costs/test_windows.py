@@ -1,0 +1,125 @@
+"""Searches in windows of a few groups find together what one process finds, bit for bit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from otgraph._parallel import Workers
+from otgraph.costs.pairs import symmetric_pairs
+from otgraph.costs.points import EuclideanCost
+from otgraph.costs.scaling import scaled_points
+from otgraph.costs.sizes import SearchSizes
+from otgraph.costs.windows import Frame, Group, Window, met_cells
+
+N, GROUPS = 900, 4
+SIZES = SearchSizes(fewest_cell_points=100, neighbor_cells=4, screen_cells=6, block_rows=64)
+
+
+@pytest.fixture(params=[2.0, 1.5])
+def parts(request, rng):
+    """A cost in one process, the frame of its points, and the points in groups."""
+    raw = (rng.normal(size=(N, 6)) / np.arange(1, 7)).astype(np.float32)
+    scaled = scaled_points(
+        raw.astype(np.float64), metric="euclidean", power=request.param, normalize=True
+    )
+    cost = EuclideanCost(scaled, workers=Workers(1), sizes=SIZES)
+    frame = Frame(
+        scaled.placement, scaled.power, scaled.factor, scaled.scale, scaled.identical, SIZES
+    )
+    blocks = [first for first, _ in cost._cells.blocks(SIZES.block_rows)]
+    bounds = [*blocks[:: len(blocks) // GROUPS], cost._cells.n_cells]
+    groups = []
+    for first, last in pairwise(bounds):
+        offsets = cost._cells.offsets[first : last + 1]
+        groups.append(
+            Group(
+                raw[cost.order[offsets[0] : offsets[-1]]], np.arange(first, last), offsets[:-1],
+                offsets - offsets[0], cost._cells.centers[first:last],
+                cost._cells.radii[first:last],
+            )
+        )  # fmt: skip
+    assert len(groups) >= GROUPS
+    return cost, frame, groups
+
+
+def assert_same(chunks, expected):
+    found = symmetric_pairs(N, list(chunks), Workers(1))
+    for name in ("indptr", "indices", "costs"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def screened(cost, frame, groups, upper, way, partners, rows=None):
+    for g, target in enumerate(groups):
+        for other in groups if rows is not None else groups[: g + 1]:
+            mine = None
+            if rows is not None:
+                mine = rows[np.isin(rows, other.members)]
+                if not len(mine):
+                    continue
+            bounds = (upper[target.members], upper[other.members])
+            left, right = met_cells(frame, target, other, *bounds, mine, way, partners)
+            if len(left.cells) and len(right.cells):
+                window = Window(frame, [left] if left is right else [left, right])
+                yield from window.screen(left, right, upper[window.members], mine, way, partners)[1]
+
+
+@pytest.mark.parametrize("way", ["near", "cells", "plain"])
+@pytest.mark.parametrize("some", [False, True])
+def test_screens(parts, rng, way, some):
+    cost, frame, groups = parts
+    cost.exact = way != "near"
+    rows = np.sort(rng.choice(N, 40, replace=False)) if some else None
+    upper = np.quantile(cost.sample(np.arange(50)), 0.02) * rng.uniform(0.5, 1.0, size=N)
+    partners = dict(enumerate(cost._cells.partners(cost.searched_cells)))
+    found = screened(cost, frame, groups, upper, way, partners, rows)
+    expected = cost.screen(upper, rows).pairs
+    assert expected.n_pairs > 100
+    assert_same(found, expected)
+
+
+def test_neighbors_in_near_cells(parts):
+    cost, frame, groups = parts
+    near = cost._cells.nearest(SIZES.neighbor_cells, n_points=15)
+    chunks = []
+    for group in groups:
+        needed = {b: near[b] for b in group.cells.tolist()}
+        cells = np.unique(np.concatenate([group.cells, *needed.values()]))
+        pieces = [each.only(np.intersect1d(each.cells, cells)) for each in groups]
+        window = Window(frame, [piece for piece in pieces if len(piece.cells)])
+        chunks += window.neighbors(7, needed)[1]
+    work = cost.neighbor_tasks(enumerate(near))
+    expected = [pair for task in work for pair in cost._neighbors_of_block(7, task)[1]]
+    assert_same(chunks, symmetric_pairs(N, expected, Workers(1)))
+
+
+def test_neighbors_among_all(parts):
+    cost, frame, groups = parts
+    chunks = []
+    for target in groups:
+        lists = None
+        for other in groups:
+            window = Window(frame, [target] if other is target else [target, other])
+            lists = window.nearest(7, target, other, lists)
+        chunks += Window(frame, [target]).pairs_of(target, lists)
+    expected = [
+        pair for task in cost._all_columns() for pair in cost._neighbors_among_all(7, task)[1]
+    ]
+    assert_same(chunks, symmetric_pairs(N, expected, Workers(1)))
+
+
+def test_sampled_costs_and_sums(parts):
+    cost, frame, groups = parts
+    rows = np.array([3, 400, 899])
+    costs, sums = [], []
+    for group in groups:
+        window = Window(frame, [group])
+        (found,) = window.sampled(cost.own[rows], 8, lambda block, costs: costs)
+        costs.append(found)
+        sums.append(window.sums(found))
+    np.testing.assert_array_equal(np.concatenate(costs, axis=1), cost.sample(rows))
+    np.testing.assert_array_equal(
+        np.sum(np.concatenate(sums), axis=0), cost._sums(cost.sample(rows))
+    )
