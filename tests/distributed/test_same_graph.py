@@ -83,8 +83,8 @@ def test_points_are_shared_in_groups(build, rng, monkeypatch):
 
 
 SHARED = {
-    "power": {"eps": 0.05, "power": 1.5},
-    "cosine": {"eps": 0.05, "metric": "cosine"},
+    "power": {"eps": 0.05, "power": 1.5, "connect": False},
+    "cosine": {"eps": 0.05, "metric": "cosine", "connect": False},
     "degree": {"mean_degree": 6, "search": "approximate"},  # lonely points look for neighbors
     "few_candidates": {"eps": 1.0, "n_candidates": 3},  # screens of single points
 }
