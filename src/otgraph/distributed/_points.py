@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     # Points and the numbers of their cells, by the number of the group.
     Pieces = dict[int, tuple[Array, IntArray]]
 
+LISTED_PAIRS = 1 << 18  # pairs that are sent to a task: 2 MB
 FEWEST_GROUPS = 8  # so that a few workers share the work
 
 
@@ -183,12 +184,13 @@ def _sampled_mean(
     order = np.argsort(both, kind="stable")
     names, starts = np.unique(both[order], return_index=True)
     tasks = []
-    for name, some in zip(names.tolist(), np.split(order, starts[1:]), strict=True):
+    for name, listed in zip(names.tolist(), np.split(order, starts[1:]), strict=True):
         a, b = divmod(name, len(blocks))
-        ends = (i[some] - a * rows, j[some] - b * rows)
-        tasks.append(
-            cluster.submit("distances", _distances, blocks[a], blocks[b], placement, *ends)
-        )
+        for first, last in row_blocks(len(listed), LISTED_PAIRS):
+            some = listed[first:last]
+            ends = ((i[some] - a * rows).astype(np.int32), (j[some] - b * rows).astype(np.int32))
+            own = (blocks[a], blocks[b], placement, *ends)
+            tasks.append(cluster.submit("distances", _distances, *own))
     squares = np.empty(len(i))
     squares[order] = np.concatenate(cluster.gather(tasks))
     return mean_of_sample(np.split(squares, len(chunks)), half_power)
@@ -288,7 +290,7 @@ def _labels(block: Array, placement: Placement, centers: Float32Array) -> IntArr
 
 
 def _distances(
-    left: Array, right: Array, placement: Placement, i: LongArray, j: LongArray
+    left: Array, right: Array, placement: Placement, i: IntArray, j: IntArray
 ) -> FloatArray:
     """Squared distances of listed points of two blocks."""
     ends, places = zip(*(np.unique(rows, return_inverse=True) for rows in (i, j)), strict=True)
