@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -78,6 +79,15 @@ def test_screens(parts, rng, way, some):
     expected = cost.screen(upper, rows).pairs
     assert expected.n_pairs > 100
     assert_same(found, expected)
+
+
+def test_some_cells_of_a_group(parts):
+    _, frame, groups = parts
+    some = groups[1].only(groups[1].cells[1:3])
+    assert 0 < sys.getsizeof(some) < sys.getsizeof(groups[1])
+    here = np.isin(groups[1].members, some.members)
+    np.testing.assert_array_equal(some.points, groups[1].points[here])
+    np.testing.assert_array_equal(some.placed(frame).points, frame.place(some.points))
 
 
 def test_neighbors_in_near_cells(parts):
