@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from otgraph.distributed._checks import choose_block_rows
-from otgraph.distributed._cost import SEARCH_TASKS
+from otgraph.distributed._checks import MOST_GROUP_BYTES, WorkerFacts, choose_block_rows
+from otgraph.distributed._points import FEWEST_GROUPS
 
 HERE = Path(__file__).parent
 MEASURED = HERE / "distributed.json"
@@ -31,7 +31,14 @@ PAGE_WIDTH = 100  # of its lines
 BANDWIDTH = 1.25e9  # bytes per second into and out of a machine: 10 gigabit Ethernet
 SHUFFLES = 3  # first candidates, those of the screen, the finished graph
 NEAR_BLOCKS = 30  # blocks that a block shares pairs with, at most: points are sorted by cell
-POINTS = (10**5, 10**6, 10**7, 10**8)
+NEAR_GROUPS = 30  # the same for groups of points, which travel to each other once per search
+THREADS_PER_WORKER = 32  # of one machine, if there are so many
+MEMORY_PER_WORKER = 10**12  # so much that it does not limit the size of blocks
+# Bytes that workers hold per point: as given (float32), twice while points change hands, and two
+# sets of thirty candidates.
+BYTES_PER_NUMBER = 2 * 4
+PAIR_BYTES = 2 * 30 * 12
+POINTS = (10**5, 10**6, 10**7, 10**8, 10**9)
 THREADS = (1, 2, 8, 32, 128, 512)
 
 
@@ -55,15 +62,19 @@ class Model:
 
     def seconds(self, n: int, threads: int) -> dict[str, float]:
         """Parts of the time of a graph on n points."""
-        blocks = -(-n // choose_block_rows(n, None))
+        worker = WorkerFacts("", THREADS_PER_WORKER, MEMORY_PER_WORKER)
+        workers = [worker] * max(1, threads // THREADS_PER_WORKER)
+        if threads < THREADS_PER_WORKER:
+            workers = [worker._replace(threads=threads)]
+        blocks = -(-n // choose_block_rows(n, None, workers))
         busy = min(threads, blocks)
-        tasks = max(SEARCH_TASKS, 2 * blocks)
-        entries = SHUFFLES * tasks * min(blocks, NEAR_BLOCKS)
-        point_bytes = 8.0 * n * self.dim
+        groups = max(FEWEST_GROUPS, -(-8 * self.dim * n // MOST_GROUP_BYTES))
+        entries = SHUFFLES * groups * min(blocks, NEAR_BLOCKS)
+        moved = 4.0 * n * self.dim * (1 + SHUFFLES * min(groups, NEAR_GROUPS)) / len(workers)
         vectors = self.n_rounds * 8.0 * n / BANDWIDTH * (threads > 1)
         return {
-            "points": self.prepare * n + 2.0 * point_bytes / BANDWIDTH * (threads > 1),
-            "search": (self.cells + self.search + self.screen) * n**1.5 / min(threads, tasks),
+            "points": self.prepare * n / threads + moved / BANDWIDTH * (len(workers) > 1),
+            "search": (self.cells + self.search + self.screen) * n**1.5 / min(threads, groups),
             "solve": (self.n_products * self.product + self.n_evaluations * self.evaluation)
             * n
             / busy,
@@ -149,11 +160,17 @@ def run_table(measured: dict[str, Any]) -> str:
 def time_table(measured: dict[str, Any]) -> str:
     """Model of the whole time."""
     model = model_of(measured)
-    lines = ["| points | " + " | ".join(f"{w} threads" for w in THREADS) + " | memory for points |"]
-    lines.append("|---" * (len(THREADS) + 2) + "|")
+    threads = " | ".join(f"{w} threads" for w in THREADS)
+    lines = [f"| points | {threads} | memory of all workers | of the driver |"]
+    lines.append("|---" * (len(THREADS) + 3) + "|")
+    graph = measured["graph"]
+    grown = graph["driver_peak_gb"] - graph["driver_peak_before_gb"]
     for n in POINTS:
         cells = [_duration(sum(model.seconds(n, w).values())) for w in THREADS]
-        lines.append(f"| {n:,} | {' | '.join(cells)} | {8.0 * n * model.dim / 1e9:.2g} GB |")
+        workers = n * (BYTES_PER_NUMBER * model.dim + PAIR_BYTES) / 1e9
+        driver = n * grown / graph["n"]
+        cells += [f"{_rounded(workers)} GB", f"{_rounded(driver)} GB"]
+        lines.append(f"| {n:,} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -175,6 +192,10 @@ def parts_table(measured: dict[str, Any]) -> str:
         f"{_duration(graph['seconds'])} were measured.",
     ]
     return "\n".join(lines)
+
+
+def _rounded(number: float) -> str:
+    return f"{number:.2g}" if number < 10 else f"{number:.0f}"
 
 
 def _duration(seconds: float) -> str:

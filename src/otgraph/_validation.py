@@ -136,8 +136,11 @@ def _no_numbers(array: Array) -> str | None:
     )
 
 
-def check_finite(X: Values, name: str) -> None:
-    """Raise with the count and the first row of what is not finite."""
+def check_finite(X: Values, name: str, start: int = 0) -> None:
+    """Raise with the count and the first row of what is not finite.
+
+    Rows are numbered from ``start`` on.
+    """
     values: Array = X if isinstance(X, np.ndarray) else X.data
     with np.errstate(over="ignore"):
         total = np.sum(values)
@@ -150,7 +153,7 @@ def check_finite(X: Values, name: str) -> None:
         first = int(np.searchsorted(X.indptr, first, side="right")) - 1
     msg = (
         f"contains {kind}: {int(bad.sum())} value(s) that are not finite, the first in row "
-        f"{first}. Drop or impute these rows first (sklearn.impute)."
+        f"{start + first}. Drop or impute these rows first (sklearn.impute)."
     )
     raise invalid(name, msg)
 

@@ -53,7 +53,7 @@ class HasComponents(Protocol):
 class ProductGraph(HasComponents, Protocol):
     """A weighted graph whose weights may be elsewhere, such as on a cluster.
 
-    It computes products with its weights. That is enough to denoise and to spread labels.
+    It computes products with its weights. That is enough to denoise, to spread labels and to embed.
     """
 
     @property
@@ -73,3 +73,10 @@ class ProductGraph(HasComponents, Protocol):
 
         With a scale, one number per point, the weights are w_ij (scale_i + scale_j).
         """
+
+    def among(self, points: LongArray) -> SparseMatrix:
+        """Weights of a few points with each other, in this process."""
+
+    @property
+    def dropped(self) -> BoolArray:
+        """Points that have no edges because they are outliers."""

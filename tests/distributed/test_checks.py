@@ -91,12 +91,21 @@ def test_memory_for_the_points():
         _checks.check_memory(facts, 400_000_000, 1000)
 
 
+def test_memory_for_shared_points():
+    facts = {f"tcp://{name}": WorkerFacts("1", 1, 10**9) for name in "ab"}
+    room = _checks.check_memory(facts, 400_000_000, 1000, shared=True)
+    assert room.pairs == 2 * (620 - 200) * 10**6
+    assert room.group == 220_000_000 // _checks.GROUPS_OF_TASK  # what two copies of a share leave
+    with pytest.raises(MemoryLimitError, match=r"take 620 MB, of which each of 2 worker.*more"):
+        _checks.check_memory(facts, 620_000_000, 1000, shared=True)
+
+
 def test_memory_for_a_block_names_the_size_that_fits():
     facts = {"tcp://a": WorkerFacts("1", 2, 10**9)}
     with pytest.raises(MemoryLimitError, match=r"Pass `block_rows=\d+` or less") as error:
         _checks.check_memory(facts, 10**8, 10**6)
     fits = int(str(error.value).split("block_rows=")[1].split("`")[0])
-    assert _checks.check_memory(facts, 10**8, fits) == 520 * 10**6
+    assert _checks.check_memory(facts, 10**8, fits).pairs == 520 * 10**6
     with pytest.raises(MemoryLimitError):
         _checks.check_memory(facts, 10**8, fits + 1)
 
@@ -118,7 +127,7 @@ def test_memory_is_checked_before_anything_is_sent(build, X, monkeypatch, kind):
 
 def test_memory_that_a_worker_holds_already():
     facts = {"tcp://a": WorkerFacts("1", 1, 10**9, held=3 * 10**8)}
-    assert _checks.check_memory(facts, 10**8, 1000) == 220 * 10**6
+    assert _checks.check_memory(facts, 10**8, 1000).pairs == 220 * 10**6
     facts = {"tcp://a": WorkerFacts("1", 1, 4 * 10**8, held=3 * 10**8)}
     with pytest.raises(MemoryLimitError, match=r"has 400 MB and .* holds 300 MB.*memory_limit"):
         _checks.check_memory(facts, 1000, 1000)
@@ -162,10 +171,14 @@ def test_a_paused_worker_that_runs_a_task_is_not_stuck():
     assert _cluster._is_stuck({"status": "paused", "metrics": {"task_counts": {"ready": 3}}})
 
 
-def test_blocks_from_the_number_of_points_alone():
-    assert _checks.choose_block_rows(100, None) == _checks.FEWEST_ROWS
-    assert _checks.choose_block_rows(1_000_000, None) == 62_500
-    assert _checks.choose_block_rows(10**8, None) == 781_250
+def test_blocks_by_threads_and_memory():
+    many = [WorkerFacts("1", 4, 10**12)] * 2
+    assert _checks.choose_block_rows(100, None, many) == _checks.FEWEST_ROWS
+    assert _checks.choose_block_rows(1_000_000, None, many) == 62_500  # two for each thread
+    small = [WorkerFacts("1", 1, 10**9), WorkerFacts("1", 1, 10**8)]
+    assert _checks.choose_block_rows(1_000_000, None, small[:1], 10**8) == 98_484
+    assert _checks.choose_block_rows(1_000_000, None, small) == _checks.FEWEST_ROWS
+    assert _checks.choose_block_rows(10**8, None, many[:1] * 100) == 781_250
     assert _checks.choose_block_rows(100, 1000) == 1000
     with pytest.raises(ValueError, match=r"more than 1024 blocks.*Pass at least 977"):
         _checks.choose_block_rows(1_000_000, 10)

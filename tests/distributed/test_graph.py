@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import zarr
 
 import otgraph
-from otgraph.exceptions import DisconnectedWarning
+from otgraph.exceptions import DisconnectedWarning, FormatError
 
 N = 300
 
@@ -107,7 +107,64 @@ def test_number_of_steps(X, here, there):
 
 def test_methods_that_need_the_weights_say_how_to_get_them(there):
     with pytest.raises(TypeError, match=r"got DistributedGraph. Pass `graph.to_graph\(\)`"):
-        otgraph.eigenmaps(there)
+        otgraph.cluster(there)
+
+
+def test_eigenmaps_of_several_components(here, there):
+    with pytest.warns(DisconnectedWarning, match="connected components"):
+        mine = otgraph.eigenmaps(there, 2)
+    with pytest.warns(DisconnectedWarning, match="connected components"):
+        other = otgraph.eigenmaps(here, 2)
+    np.testing.assert_allclose(mine.coordinates, other.coordinates, atol=1e-8)
+    np.testing.assert_allclose(mine.component_eigenvalues, other.component_eigenvalues, atol=1e-9)
+
+
+def test_eigenmaps_by_products(client, rng):
+    """Too many points for a dense matrix: Lanczos, with products on the workers."""
+    X = rng.normal(size=(700, 2)) @ np.diag([3.0, 1.0])
+    options = {"mean_degree": 12, "connect": True}
+    there = otgraph.distributed.quadratic_ot_graph(X, client=client, block_rows=300, **options)
+    mine = otgraph.eigenmaps(there, 3)
+    other = otgraph.eigenmaps(otgraph.quadratic_ot_graph(X, **options), 3)
+    np.testing.assert_allclose(mine.eigenvalues, other.eigenvalues, atol=1e-9)
+    # Residuals of 1e-10 over the distances of these eigenvalues, which are at least 1e-3.
+    np.testing.assert_allclose(mine.coordinates, other.coordinates, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["graph.zarr", "graph.parquet"])
+@pytest.mark.parametrize("home", ["disk", "memory"])
+def test_loaded_again(there, here, tmp_path, name, home):
+    path = str(tmp_path / name) if home == "disk" else f"memory://loaded/{name}"
+    there.write(path)
+    with pytest.raises(FileExistsError, match="exists already"):
+        there.write(path)
+    graph = otgraph.load_graph(path)
+    assert (graph.weights != here.weights).nnz == 0
+    assert graph.weights.indices.dtype == here.weights.indices.dtype
+    assert graph.certificate == here.certificate
+    assert graph.params == here.params
+    np.testing.assert_array_equal(graph.potentials, here.potentials)
+    np.testing.assert_array_equal(graph.mass, here.mass)
+
+
+def test_minimum_flows_are_loaded_too(client, rng, tmp_path):
+    X = np.concatenate([rng.normal(size=(80, 3)), 4.0 + 3.0 * rng.normal(size=(10, 3))])
+    there = otgraph.distributed.quadratic_ot_graph(X, mean_degree=6, client=client, block_rows=40)
+    assert there.floors is not None
+    for name in ("graph.zarr", "graph.parquet"):
+        there.write(tmp_path / name)
+        floors = otgraph.load_graph(tmp_path / name).floors
+        assert (floors != there.floors).nnz == 0
+
+
+def test_folders_that_are_no_graph(tmp_path, there):
+    zarr.open_group(tmp_path / "empty.zarr", mode="w")
+    with pytest.raises(FormatError, match="has no record of a graph"):
+        otgraph.load_graph(tmp_path / "empty.zarr")
+    there.write(tmp_path / "cut.parquet")
+    (tmp_path / "cut.parquet" / "part-00001.parquet").unlink()
+    with pytest.raises(FormatError, match="has 4 of 5 files of edges"):
+        otgraph.load_graph(tmp_path / "cut.parquet")
 
 
 def test_zarr(here, there, tmp_path):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
+import time
 
+import cloudpickle
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -118,3 +121,71 @@ def test_a_worker_killed_while_methods_use_the_graph(processes, monkeypatch, cap
         smooth = otgraph.denoise(there, X)
     np.testing.assert_allclose(smooth, otgraph.denoise(here, X), rtol=1e-12)
     assert caplog.text.count("left; computed again") == 1
+
+
+def eat_memory(first, function, *args):
+    """Take memory until the process is ended, if nobody has done so before."""
+    try:
+        os.close(os.open(first, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return function(*args)
+    eaten = []
+    while True:
+        eaten.append(np.ones(4_000_000))  # 32 MB, written to
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_worker_that_is_ended_because_its_memory_is_full(monkeypatch, caplog, tmp_path):
+    """Dask ends it at 95 % of its limit; its groups of points are read and shared again."""
+    X = otgraph.datasets.noisy_manifold(9000, dim=20, dtype=np.float32).X
+    np.save(tmp_path / "points.npy", X)
+    options = {"mean_degree": 10, "search": "exact"}
+    here = otgraph.quadratic_ot_graph(X, **options)
+    submit = _cluster.Cluster.submit
+
+    def submit_hungry(self, name, function, *args):
+        if name == "screen":
+            return submit(self, name, eat_memory, str(tmp_path / "eaten"), function, *args)
+        return submit(self, name, function, *args)
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers have no tests
+    monkeypatch.setattr(_cluster.Cluster, "submit", submit_hungry)
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit="1GB", dashboard_address=":0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        caplog.at_level(logging.WARNING, "otgraph.distributed"),
+    ):
+        there = quadratic_ot_graph(tmp_path / "points.npy", client=client, **options)
+        assert (there.to_scipy() != here.weights).nnz == 0
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    assert (tmp_path / "eaten").exists()
+    assert caplog.text.count("left; computed again") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_cluster_that_shrinks(monkeypatch, tmp_path):
+    """Two of three workers leave during the solve; what they hold moves to the third."""
+    X = otgraph.datasets.noisy_manifold(9000, dim=20, dtype=np.float32).X
+    np.save(tmp_path / "points.npy", X)
+    here = otgraph.quadratic_ot_graph(X, mean_degree=10)
+    submit, asked = _cluster.Cluster.submit, []
+    with (
+        LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+
+        def submit_and_shrink(self, name, *args):
+            asked.append(name)
+            if asked.count("product") == 10 and name == "product":
+                cluster.scale(1)
+            return submit(self, name, *args)
+
+        monkeypatch.setattr(_cluster.Cluster, "submit", submit_and_shrink)
+        there = quadratic_ot_graph(tmp_path / "points.npy", client=client, mean_degree=10)
+        assert (there.to_scipy() != here.weights).nnz == 0
+        assert len(client.nthreads()) == 1

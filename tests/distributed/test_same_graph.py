@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+import dask.array as da
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
 import otgraph
+from otgraph.costs import scaling
 from otgraph.distributed._cluster import Cluster
 
 N = 600
@@ -59,6 +61,57 @@ def test_masses_and_start(assert_same, build, X, rng):
 def test_cells_and_trees(assert_same, build, rng, dim, search):
     X = rng.normal(size=(8200, dim)) / np.arange(1, dim + 1)
     options = {"eps": 0.05, "search": search}
+    assert_same(build(X, block_rows=3000, **options), otgraph.quadratic_ot_graph(X, **options))
+
+
+def test_points_are_shared_in_groups(build, rng, monkeypatch):
+    """Every task of a search gets some groups, none of them all points."""
+    largest = []
+    submit = Cluster.submit
+
+    def watched(self, name, function, *args):
+        if name == "group":
+            largest.append(np.ptp(args[2]))
+        assert name != "cost"  # which every worker would hold
+        return submit(self, name, function, *args)
+
+    monkeypatch.setattr(Cluster, "submit", watched)
+    X = rng.normal(size=(8200, 12)) / np.arange(1, 13)
+    build(X, 0.05, block_rows=3000)
+    assert len(largest) > 2
+    assert sum(largest) == 8200
+    assert max(largest) < 8200 / 2
+
+
+SHARED = {
+    "power": {"eps": 0.05, "power": 1.5, "connect": False},
+    "cosine": {"eps": 0.05, "metric": "cosine", "connect": False},
+    "degree": {"mean_degree": 6, "search": "approximate"},  # lonely points look for neighbors
+    "few_candidates": {"eps": 1.0, "n_candidates": 3},  # screens of single points
+}
+
+
+@pytest.mark.parametrize("options", SHARED.values(), ids=SHARED.keys())
+def test_shared_points(assert_same, build, rng, options):
+    X = (rng.normal(size=(8200, 12)) / np.arange(1, 13)).astype(np.float32)
+    chunks = da.from_array(X, chunks=(1999, 7))
+    there = build(chunks, block_rows=2500, **options)
+    assert_same(there, otgraph.quadratic_ot_graph(X, **options))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_shared_points_are_read_in_blocks(assert_same, build, rng, kind, monkeypatch):
+    """The center is a sum of blocks, also of float32 points that stay so."""
+    monkeypatch.setattr(scaling, "MOST_SUM_ROWS", scaling.FEWEST_SUM_ROWS)
+    X = (3.0 + rng.normal(size=(8200, 12)) / np.arange(1, 13)).astype(kind)
+    options = {"eps": 0.05, "power": 1.5, "connect": False}
+    assert_same(build(X, block_rows=3000, **options), otgraph.quadratic_ot_graph(X, **options))
+
+
+def test_shared_points_whose_cells_are_of_no_use(assert_same, build, rng):
+    """Neighbors are looked for in all groups, and screens compute all pairs."""
+    X = rng.normal(size=(8200, 40))
+    options = {"mean_degree": 8, "search": "exact"}
     assert_same(build(X, block_rows=3000, **options), otgraph.quadratic_ot_graph(X, **options))
 
 

@@ -18,6 +18,21 @@ def component_labels(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 @njit
+def component_roots(n, rows, columns):
+    """The first point of the component of every point, from a list of edges."""
+    roots = np.arange(n)
+    for p in range(len(rows)):
+        a, b = _root(roots, np.int64(rows[p])), _root(roots, np.int64(columns[p]))
+        if a < b:
+            roots[b] = a
+        else:
+            roots[a] = b
+    for i in range(n):
+        roots[i] = roots[roots[i]]
+    return roots
+
+
+@njit
 def _label(indptr, indices, labels):
     """Union of the ends of every edge; the root of a component is its first row."""
     for i in range(len(labels)):

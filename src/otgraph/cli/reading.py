@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 STDIN, STANDARD_INPUT = "-", "standard input"
 GRAPH_SUFFIX = ".otg"
+GRAPH_FOLDERS = (".zarr", ".parquet")
 TABLES = (".csv", ".tsv", ".parquet")  # that are read and written
 READ_TABLES = (*TABLES, ".txt", ".dat", ".xlsx")
 POINTS = (".npy", ".npz", *READ_TABLES, ".mtx", ".h5ad")
@@ -134,8 +135,9 @@ def read_vector(path: str, *, what: str) -> Array:
 
 
 def is_graph_file(path: str) -> bool:
-    """Whether the name has the suffix of a graph file."""
-    return path.lower().endswith(GRAPH_SUFFIX)
+    """Whether the name has the suffix of a graph file, or is a folder that a cluster wrote."""
+    folder = path.rstrip("/").lower().endswith(GRAPH_FOLDERS) and os.path.isdir(path)
+    return folder or path.lower().endswith(GRAPH_SUFFIX)
 
 
 def read_graph(path: str) -> Graph:
@@ -143,6 +145,9 @@ def read_graph(path: str) -> Graph:
     import otgraph
 
     if is_graph_file(path):
+        if os.path.isdir(path):
+            with _blamed(path):
+                return otgraph.load_graph(path)
         return _read(path, otgraph.load_graph)
     weights = read_points(path).values
     if weights.shape[0] != weights.shape[1]:

@@ -93,6 +93,8 @@ class Cost(ABC):
     nearest_are_partners: bool = True
     # Whether the search for neighbors compares all points, and screens all pairs that way.
     compares_all: bool = False
+    # Told eps and potentials whenever the solver has improved them; for checkpoints.
+    on_improved: Callable[[float, FloatArray], None] | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -112,6 +114,11 @@ class Cost(ABC):
     def partners(self, row: int) -> tuple[int, int]:
         """The range of the points that can be partners of a point."""
         return 0, self.n
+
+    @property
+    def partner_rows(self) -> int:
+        """Sampled rows whose partners are looked for at once."""
+        return max(SAMPLE_ROWS, PARTNER_ENTRIES // self.n)
 
     def pairs_of(self, rows: LongArray) -> int:
         """Number of pairs of some points, each counted once."""
@@ -205,7 +212,7 @@ class Cost(ABC):
         """For every row, its k cheapest partners inside or outside a group."""
         near = np.zeros((len(rows), k), dtype=np.int64)
         found = np.empty((len(rows), k))
-        for a, b in row_blocks(len(rows), max(SAMPLE_ROWS, PARTNER_ENTRIES // self.n)):
+        for a, b in row_blocks(len(rows), self.partner_rows):
             block = (self.sample(rows[a:b]), groups[a:b], labels, inside)
             fill = partial(kernels.cheapest_partners, *block, near[a:b], found[a:b])
             self.workers.run(fill, row_blocks(b - a, SAMPLE_ROWS))
@@ -238,12 +245,11 @@ class Cost(ABC):
 
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""
-        counts = self._row_totals(rows, upper, lambda gap: np.count_nonzero(gap > 0.0, axis=1))
-        return counts.astype(np.int64)
+        return self._row_totals(rows, upper, positive_counts).astype(np.int64)
 
     def excess(self, rows: LongArray, u: FloatArray) -> FloatArray:
         """Sum of (u_i + u_j - c_ij)_+ over all j for some points i."""
-        return self._row_totals(rows, u, lambda gap: np.maximum(gap, 0.0).sum(axis=1))
+        return self._row_totals(rows, u, positive_sums)
 
     def _row_totals(
         self, rows: LongArray, u: FloatArray, measure: Callable[[FloatArray], FloatArray]
@@ -262,6 +268,16 @@ class Cost(ABC):
         rows = np.unique(np.linspace(0, self.n - 1, min(n_rows, self.n)).astype(np.int64))
         hits = int(self.count_below(rows, upper).sum())
         return 0.5 * hits * self.n / len(rows)
+
+
+def positive_counts(values: FloatArray) -> FloatArray:
+    """How many entries of each row are positive."""
+    return np.count_nonzero(values > 0.0, axis=1)
+
+
+def positive_sums(values: FloatArray) -> FloatArray:
+    """Sums of the positive entries of each row."""
+    return np.asarray(np.maximum(values, 0.0).sum(axis=1))
 
 
 def _tried_first(rows: LongArray, labels: LongArray) -> tuple[LongArray, BoolArray]:

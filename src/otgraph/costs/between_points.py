@@ -116,10 +116,10 @@ class CrossEuclideanCost(CrossPoints, EuclideanPowers):
         split = self._cells.split or 0
         return (0, split) if columns[0] == 0 else (split, self._cells.n_cells)
 
-    def _surviving_share(self, reach: FloatArray) -> float:
+    def _surviving_share(self, upper: FloatArray) -> float:
         ((rows, columns),) = self.halves(None)
         cells = self._cell_range(columns)
-        return NotExcluded(self.own, self._cells, reach, rows, cells).share()
+        return NotExcluded(self.own, self._cells, self._reach(upper), rows, cells).share()
 
     def _near_share(self) -> float:
         cells = self._cells
@@ -136,7 +136,7 @@ class CrossEuclideanCost(CrossPoints, EuclideanPowers):
 
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
         if self.exact is False and self._cells.n_cells > 1:
-            return NearCells(self._cells, self.searched_cells, rows)
+            return NearCells(self._cells, self._cells.partners(self.searched_cells), rows)
         return Chained(
             [
                 self._exact_blocks(reach, some, columns, self._cell_range(columns))

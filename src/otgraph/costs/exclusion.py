@@ -30,6 +30,9 @@ BATCH_ROWS = 8192  # rows whose products with the cells of a batch are in memory
 SHARE_ROWS = 2048  # sample size for the share of (point, cell) combinations that remain
 FLOAT32_UNIT = 2.0**-24  # relative rounding error of one operation
 LIST_LENGTH = 1 << 18  # combinations that are listed at once
+# Relative errors of float64 sums of two reaches and of squared distances, amply.
+REACH_SLACK = 1e-12
+CENTER_SLACK = 1e-10
 
 
 class AllPairs:
@@ -49,19 +52,30 @@ class AllPairs:
 
 
 class NearCells:
-    """Only pairs in cells near each other, for an approximate search."""
+    """Only pairs in cells near each other, for an approximate search.
 
-    def __init__(self, cells: Partition, n_near: int, rows: LongArray | None) -> None:
+    ``partners`` are the cells with which each cell has pairs.
+    """
+
+    def __init__(
+        self,
+        cells: Partition,
+        partners: Sequence[LongArray],
+        rows: LongArray | None,
+        columns: tuple[int, int] | None = None,
+    ) -> None:
         self._cells = cells
         self._wanted: BoolArray | None = None
-        partners = cells.partners(n_near)
         if rows is not None:
             self._wanted = np.zeros(cells.offsets[-1], dtype=np.bool_)
             self._wanted[rows] = True
             wanted_cells = np.logical_or.reduceat(self._wanted, cells.offsets[:-1])
             partners = [near[wanted_cells[near]] for near in partners]
         self._partners = partners
-        self.batches: list[Batch] = row_blocks(cells.n_cells, BATCH_CELLS)
+        first, last = columns or (0, cells.n_cells)
+        self.batches: list[Batch] = [
+            (first + a, first + b) for a, b in row_blocks(last - first, BATCH_CELLS)
+        ]
 
     def blocks(self, batch: Batch) -> Iterator[Block]:
         """One block for each cell of the batch."""
@@ -81,7 +95,7 @@ class NotExcluded:
 
     def __init__(
         self,
-        X: FloatArray,
+        X: FloatArray | None,
         cells: Partition,
         reach: FloatArray,
         rows: LongArray | None,
@@ -91,7 +105,7 @@ class NotExcluded:
         self._cells = cells
         self._reach = reach
         self._ordered = rows is None
-        self._rows = np.arange(len(X)) if rows is None else rows
+        self._rows = np.arange(cells.offsets[-1]) if rows is None else rows
         self._owner = cells.owner
         # float32 tables, rounded in the direction that excludes fewer cells.
         self._transposed = np.ascontiguousarray(cells.centers.T.astype(np.float32))
@@ -107,10 +121,13 @@ class NotExcluded:
             (first + a, first + b) for a, b in row_blocks(last - first, BATCH_CELLS)
         ]
 
-    def share(self) -> float:
-        """Estimated share of the (point, cell) combinations that are not excluded."""
-        sample = self._rows[:: max(1, len(self._rows) // SHARE_ROWS)]
-        found, _ = self._survivors(sample, self._columns, ordered=False)
+    def share(self, X: FloatArray | None = None) -> float:
+        """Estimated share of the (point, cell) combinations that are not excluded.
+
+        ``X`` are the points of `share_rows`, if this process has no others.
+        """
+        sample = share_rows(self._rows)
+        found, _ = self._survivors(sample, self._columns, ordered=False, X=X)
         return len(found) / (len(sample) * (self._columns[1] - self._columns[0]))
 
     def blocks(self, batch: Batch) -> Iterator[Block]:
@@ -137,11 +154,13 @@ class NotExcluded:
             yield int(first), int(last), grouped[bounds[b] : bounds[b + 1]]
 
     def _survivors(
-        self, rows: LongArray, batch: Batch, *, ordered: bool
+        self, rows: LongArray, batch: Batch, *, ordered: bool, X: FloatArray | None = None
     ) -> tuple[IntArray, IntArray]:
         """All combinations (point, cell of the batch) that cannot be excluded."""
         a, b = batch
-        X = self._X[rows]
+        if X is None:
+            assert self._X is not None  # only the estimate of the share does without points
+            X = self._X[rows]
         squares = np.square(X).sum(axis=1)
         product = X.astype(np.float32) @ self._transposed[:, a:b]
         # Bound of the rounding error of |x|² + |b|² - 2 x·b in float32.
@@ -162,6 +181,28 @@ class NotExcluded:
             all_rows.append(rows[found[:count]].astype(np.int32))
             all_cells.append(cells[:count].copy())
         return np.concatenate(all_rows), np.concatenate(all_cells)
+
+
+def share_rows(rows: LongArray) -> LongArray:
+    """The rows of which the share is estimated."""
+    return rows[:: max(1, len(rows) // SHARE_ROWS)]
+
+
+def meeting_cells(
+    ours: tuple[FloatArray, FloatArray, FloatArray],
+    theirs: tuple[FloatArray, FloatArray, FloatArray],
+) -> BoolArray:
+    """Which of some cells can have pairs with which others, by center, radius and largest reach.
+
+    Fewer are excluded than by the points themselves, so that no pair is lost.
+    """
+    (centers, radii, reach), (others, other_radii, other_reach) = ours, theirs
+    both = reach[:, None] + other_reach
+    both += REACH_SLACK * (np.abs(reach[:, None]) + np.abs(other_reach))
+    bound = radii[:, None] + other_radii + np.sqrt(np.maximum(both, 0.0))
+    squares = np.square(centers).sum(axis=1)[:, None] + np.square(others).sum(axis=1)
+    distance = squares - 2.0 * (centers @ others.T) - CENTER_SLACK * squares
+    return np.asarray((distance < bound * bound) & (both > 0.0))
 
 
 class Chained:

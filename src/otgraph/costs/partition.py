@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SAMPLE_PER_CELL = 32
 KMEANS_ROUNDS = 4
 ASSIGN_ROWS = 2048  # points per task
+# Cells that are not sorted further: they share a few pages of memory anyway.
+LEAF_CELLS = 8
+AXIS_ROUNDS = 8  # of power iteration: the direction need not be exact
 # Factor on radii, to cover their rounding errors.
 RADIUS_MARGIN = 1.0 + 1e-12
 
@@ -61,6 +64,16 @@ class Partition:
         sizes = self.offsets[cells + 1] - starts
         shifts = starts - (np.cumsum(sizes) - sizes)
         return np.arange(sizes.sum(), dtype=np.int32) + np.repeat(shifts, sizes).astype(np.int32)
+
+    def blocks(self, n_points: int) -> list[tuple[int, int]]:
+        """Ranges of consecutive cells, each with at least so many points if there are more."""
+        bounds, first = [], 0
+        while first < self.n_cells:
+            enough = self.offsets[first] + n_points
+            last = int(np.searchsorted(self.offsets, enough)) if enough < self.offsets[-1] else 0
+            bounds.append((first, last or self.n_cells))
+            first = bounds[-1][1]
+        return bounds
 
     def others(self, cell: int) -> tuple[int, int]:
         """The range of the cells that have pairs with a cell."""
@@ -159,10 +172,17 @@ def enclosing_cells(X: FloatArray, offsets: LongArray) -> Partition:
 
 def cell_centers(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> Float32Array:
     """Centers of compact cells, from a sample."""
+    return centers_of(X[sampled_rows(len(X), n_cells, seed)].astype(np.float32), n_cells, workers)
+
+
+def sampled_rows(n: int, n_cells: int, seed: int) -> LongArray:
+    """The points from which centers are computed."""
     rng = np.random.default_rng(seed)
-    n_sample = min(len(X), SAMPLE_PER_CELL * n_cells)
-    chosen = rng.choice(len(X), n_sample, replace=False)
-    sample = X[chosen].astype(np.float32)
+    return rng.choice(n, min(n, SAMPLE_PER_CELL * n_cells), replace=False)
+
+
+def centers_of(sample: Float32Array, n_cells: int, workers: Workers) -> Float32Array:
+    """Centers of compact cells of sampled points, in the order of `spatial_order`."""
     centers = sample[:n_cells].copy()
     for _ in range(KMEANS_ROUNDS):
         labels = nearest_center(sample, centers, workers)
@@ -171,7 +191,39 @@ def cell_centers(X: FloatArray, n_cells: int, seed: int, workers: Workers) -> Fl
         filled = np.flatnonzero(counts)
         starts = np.concatenate(([0], np.cumsum(counts)))[filled]
         centers[filled] = np.add.reduceat(sample[order], starts, axis=0) / counts[filled, None]
-    return centers
+    return centers[spatial_order(centers)]
+
+
+def spatial_order(centers: Float32Array) -> LongArray:
+    """An order in which consecutive centers are near each other.
+
+    Sets of centers are halved across their longest direction. Points that are near in space are
+    then near in memory, and consecutive cells have few neighbors outside.
+    """
+    order = np.arange(len(centers))
+    with single_threaded_blas():
+        _sort_across(centers.astype(np.float64), order)
+    return order
+
+
+def _sort_across(centers: FloatArray, order: LongArray) -> None:
+    """Sort some centers in place along their longest direction, and both halves in the same way."""
+    if len(order) <= LEAF_CELLS:
+        return
+    X = centers[order]
+    X = X - X.mean(axis=0)
+    axis = np.zeros(X.shape[1])
+    axis[np.argmax(np.square(X).sum(axis=0))] = 1.0
+    for _ in range(AXIS_ROUNDS):
+        axis = (X @ axis) @ X
+        length = np.sqrt(axis @ axis)
+        if length == 0.0:  # all centers coincide
+            return
+        axis /= length
+    order[:] = order[np.argsort(X @ axis, kind="stable")]
+    half = len(order) // 2
+    _sort_across(centers, order[:half])
+    _sort_across(centers, order[half:])
 
 
 def nearest_center(

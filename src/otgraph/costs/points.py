@@ -15,6 +15,7 @@ from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
+from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
@@ -25,20 +26,21 @@ from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 from otgraph.costs.squares import square_distances
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from otgraph.costs.exclusion import Chained
     from otgraph.costs.pairs import PairChunk
+    from otgraph.costs.partition import Partition
     from otgraph.costs.scaling import ScaledPoints
     from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
 
     NeighborTask = tuple[int, int, IntArray]
     CellTask = tuple[int, int, LongArray]
+    NearLists = tuple[IntArray, FloatArray]  # points and costs, one row each
     Ways = AllPairs | NearCells | NotExcluded | Chained
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
-MORE_CELLS = 3  # factor on the searched cells if an approximate search missed too many pairs
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
-RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
-MIN_RECALL = 0.5  # with a smaller recall, all points are searched
 TINY = 1e-35  # added to error bounds, to cover underflow in float32
 
 
@@ -47,12 +49,13 @@ def cell_count(n: int) -> int:
     return int(CELLS_PER_ROOT * np.sqrt(n))
 
 
-class EuclideanPowers(DistancePowers):
+class EuclideanPowers(InCells, DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale, in any number of dimensions.
 
     ``exact`` says whether screens cover all pairs or only near cells; None leaves the choice to
     `decide`. ``labels`` are the cells of the points, if already known. With ``keep_order`` there
-    is one cell, and the points stay in their order.
+    is one cell, and the points stay in their order. ``cells`` are those of points that are in
+    their order already, such as a part of the points of a larger cost.
     """
 
     def __init__(
@@ -64,17 +67,20 @@ class EuclideanPowers(DistancePowers):
         workers: Workers,
         labels: LongArray | None = None,
         keep_order: bool = False,
+        cells: Partition | None = None,
         sizes: SearchSizes = DEFAULT_SIZES,
     ) -> None:
         points, n = scaled.points, len(scaled.points)
         order = None
-        if n >= sizes.fewest_cell_points and not keep_order:
+        if n >= sizes.fewest_cell_points and not keep_order and cells is None:
             if labels is None:
                 order, offsets = cluster_order(points, cell_count(n), seed, workers)
             else:
                 order, offsets = label_order(labels, cell_count(n))
         super().__init__(scaled, workers, order, sizes)
-        if order is None:
+        if cells is not None:
+            self._cells = cells
+        elif order is None:
             self._cells = consecutive_cells(self.own, n)
         else:
             self._cells = enclosing_cells(self.own, offsets)
@@ -82,42 +88,8 @@ class EuclideanPowers(DistancePowers):
         self.compares_all = self._cells.n_cells == 1
         self.searched_cells = sizes.screen_cells  # per cell, in an approximate screen
 
-    def decide(self, upper: FloatArray) -> bool:
-        """Whether screens cover all pairs from now on.
-
-        This defines search="auto": exact, unless a screen with this bound would compute too many
-        pairs. An approximate search becomes exact if it is hardly cheaper, or if it was widened
-        until it computes as many pairs.
-        """
-        if self.exact or self._approximate_is_no_cheaper():
-            self.exact = True
-            return True
-        share = self._surviving_share(self._reach(upper))
-        widened = self.searched_cells > self.sizes.screen_cells
-        if self.exact is None:
-            self.exact = share * self.n_pairs <= self.sizes.auto_pairs_per_point * self.n
-        elif widened and self._near_share() >= share:
-            self.exact = True
-        return self.exact
-
-    def _surviving_share(self, reach: FloatArray) -> float:
-        """Estimated share of the (point, cell) combinations that an exact screen looks into."""
-        return NotExcluded(self.own, self._cells, reach, None).share()
-
-    def _near_share(self) -> float:
-        """Share of all pairs in cells that an approximate screen looks into, from both ends."""
-        return 2.0 * self.searched_cells / self._cells.n_cells
-
-    def _approximate_is_no_cheaper(self) -> bool:
-        """Whether a pass over plain blocks of all pairs takes at most about twice as long."""
-        return self._cells.n_cells == 1 or 2.0 * self._near_share() >= self.sizes.plain_share
-
-    def widen(self) -> bool:
-        """Search more cells per cell; returns False if all pairs are covered already."""
-        if self.exact:
-            return False
-        self.searched_cells *= MORE_CELLS
-        return True
+    def _surviving_share(self, upper: FloatArray) -> float:
+        return NotExcluded(self.own, self._cells, self._reach(upper), None).share()
 
     def neighbor_work(self, k: int) -> Work:
         """The search for the k nearest points, within the nearest cells.
@@ -126,14 +98,15 @@ class EuclideanPowers(DistancePowers):
         searched, unless the search is approximate.
         """
         k = min(k, self.n - 1)
+        near_cells = self._near_cells(k)
+        if near_cells is not None:
+            tasks = self.neighbor_tasks(enumerate(near_cells))
+            return Work(tasks, partial(self.neighbors_of_cell, k))
+        if not self.compares_all:
+            return Work(self._all_columns(), partial(self._neighbors_among_all, k))
         reach = np.empty(self.n)
-        if self._cells.n_cells > 1:
-            tasks = self._cell_tasks(k)
-            thorough = self.exact is not False or self._approximate_is_no_cheaper()
-            if not thorough or self._recall(k, tasks) >= MIN_RECALL:
-                return Work(tasks, partial(self._neighbors_of_cell, k, reach))
         find = partial(self._neighbors_of_block, k, reach)
-        return Work(self._all_columns(), find, reach=reach if self.compares_all else None)
+        return Work(self._all_columns(), find, reach=reach)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
@@ -146,44 +119,61 @@ class EuclideanPowers(DistancePowers):
 
     # Neighbors -------------------------------------------------------------------------
 
-    def _cell_tasks(self, k: int) -> list[CellTask]:
-        """(first row, last row, cells to search) for each cell."""
-        cells = self._cells
-        near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
-        return [
-            (int(cells.offsets[b]), int(cells.offsets[b + 1]), np.sort(near))
-            for b, near in enumerate(near_cells)
-        ]
+    def neighbor_tasks(self, near_cells: Iterable[tuple[int, LongArray]]) -> list[CellTask]:
+        """(first row, last row, cells to search) for some cells and the cells near them."""
+        offsets = self._cells.offsets
+        return [(int(offsets[b]), int(offsets[b + 1]), np.sort(near)) for b, near in near_cells]
 
     def _all_columns(self) -> list[NeighborTask]:
-        """(first row, last row, columns to search) for each block of rows."""
+        """Blocks of rows that do not cross those of columns, each with all columns."""
         everything = np.arange(self.n, dtype=np.int32)
-        return [(a, b, everything) for a, b in row_blocks(self.n, NEIGHBOR_ROWS)]
-
-    def _recall(self, k: int, tasks: list[CellTask]) -> float:
-        """Share of the k nearest points that the tasks would find, from sampled rows."""
-        chosen = tasks[:: max(1, len(tasks) // RECALL_ROWS)]
-        rows = np.array([first for first, _, _ in chosen])
-        costs = self.sample(rows)
-        costs[np.arange(len(rows)), rows] = np.inf
-        nearest = np.argpartition(costs, k - 1, axis=1)[:, :k]
-        found = [
-            np.isin(near, self._cells.members(cells)).mean()
-            for near, (_, _, cells) in zip(nearest, chosen, strict=True)
+        return [
+            (first + a, first + b, everything)
+            for first, last in self.column_blocks()
+            for a, b in row_blocks(last - first, NEIGHBOR_ROWS)
         ]
-        return float(np.mean(found))
 
-    def _neighbors_of_cell(
-        self, k: int, reach: FloatArray, task: CellTask
-    ) -> tuple[int, list[PairChunk]]:
+    def column_blocks(self) -> list[tuple[int, int]]:
+        """Whole cells, so that each product is the same where only some cells are in memory."""
+        if self._cells.n_cells == 1:
+            return super().column_blocks()
+        offsets = self._cells.offsets
+        return [
+            (int(offsets[a]), int(offsets[b])) for a, b in self._cells.blocks(self.sizes.block_rows)
+        ]
+
+    def neighbors_of_cell(self, k: int, task: CellTask) -> tuple[int, list[PairChunk]]:
+        """About k neighbors of every row, in some cells; their points are listed only now."""
         first, last, cells = task
-        return self._neighbors_of_block(k, reach, (first, last, self._cells.members(cells)))
+        return self._neighbors_of_block(k, None, (first, last, self._cells.members(cells)))
 
     def _neighbors_of_block(
-        self, k: int, reach: FloatArray, task: NeighborTask
+        self, k: int, reach: FloatArray | None, task: NeighborTask
     ) -> tuple[int, list[PairChunk]]:
-        """About k neighbors of every row, and the cost below which no other column is."""
         first, last, columns = task
+        found = self.nearest_in(k, (first, last), columns, reach)
+        return (last - first) * len(columns), [pairs_of_lists(first, found)]
+
+    def _neighbors_among_all(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
+        """The nearest of each block of columns, then the nearest of these."""
+        first, last, columns = task
+        best = None
+        cuts = np.searchsorted(columns, [a for a, _ in self.column_blocks()[1:]])
+        for some in np.split(columns, cuts):
+            if len(some):
+                best = merged_lists(best, self.nearest_in(k, (first, last), some))
+        assert best is not None  # there are columns
+        return (last - first) * len(columns), [pairs_of_lists(first, best)]
+
+    def nearest_in(
+        self, k: int, rows: tuple[int, int], columns: IntArray, reach: FloatArray | None = None
+    ) -> NearLists:
+        """The k nearest of some columns, by a float32 product, and their costs.
+
+        Where there are fewer than k, the number is -1 and the cost infinite. ``reach`` is filled
+        with the cost of each row below which no other column is.
+        """
+        first, last = rows
         center = self.own[first:last].mean(axis=0)
         left, own_squares = self._centered(np.arange(first, last, dtype=np.int32), center, 2.0)
         left[:, -1] = 1.0
@@ -192,25 +182,39 @@ class EuclideanPowers(DistancePowers):
         found = np.empty((last - first, k), dtype=np.int32)
         beyond = np.empty(last - first, dtype=np.float32)
         kernels.nearest(left @ right.T, first, columns, k, found, beyond)
-        largest = squares.max(initial=0.0)
-        size = 2.0 * np.sqrt(own_squares * largest) + largest + own_squares
-        others = own_squares - beyond - self._product_error(size)
-        reach[first:last] = self.factor * np.maximum(others, 0.0) ** self._half_power
+        if reach is not None:
+            largest = squares.max(initial=0.0)
+            size = 2.0 * np.sqrt(own_squares * largest) + largest + own_squares
+            others = own_squares - beyond - self._product_error(size)
+            reach[first:last] = self.factor * np.maximum(others, 0.0) ** self._half_power
         i, j, c = (
             np.empty(found.size, np.int32),
             np.empty(found.size, np.int32),
             np.empty(found.size),
         )
         count = kernels.costs_of(self._values, first, found, self.factor, self._half_power, i, j, c)
-        return (last - first) * len(columns), [(i[:count], j[:count], c[:count])]
+        costs = np.full(found.shape, np.inf)
+        costs[found >= 0] = c[:count]
+        return found, costs
 
     # Screening -------------------------------------------------------------------------
 
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
         """How to divide the pairs into blocks."""
         if self.exact is False and self._cells.n_cells > 1:
-            return NearCells(self._cells, self.searched_cells, rows)
+            return NearCells(self._cells, self._cells.partners(self.searched_cells), rows)
         return self._exact_blocks(reach, rows, (0, self.n), (0, self._cells.n_cells))
+
+    def pairs_in(
+        self, way: Ways, upper: FloatArray, *, ordered: bool
+    ) -> tuple[int, list[PairChunk]]:
+        """Number of pairs computed, and those below the bound, in all blocks of a division."""
+        reach, checked, chunks = self._reach(upper), 0, []
+        for batch in way.batches:
+            n_pairs, found = self._screen_batch(way, upper, reach, ordered, batch)
+            checked += n_pairs
+            chunks += found
+        return checked, chunks
 
     def _exact_blocks(
         self,
@@ -313,8 +317,15 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
 
     def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[LongArray, FloatArray]:
         """The k nearest points of some points in the cells near to theirs, and their costs."""
+        with single_threaded_blas():
+            near_cells = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+        return self.partners_in(dict(enumerate(near_cells)), rows, k)
+
+    def partners_in(
+        self, near_cells: Mapping[int, LongArray], rows: LongArray, k: int
+    ) -> tuple[LongArray, FloatArray]:
+        """The same, given the cells near those of the points."""
         cells = self._cells
-        near_cells = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
         order = np.argsort(rows, kind="stable")
         cuts = np.searchsorted(rows[order], cells.offsets)
         partners, costs = np.empty((len(rows), k), np.int64), np.empty((len(rows), k))
@@ -335,6 +346,24 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         with single_threaded_blas():
             self.workers.run(fill, np.flatnonzero(np.diff(cuts)).tolist())
         return partners, costs
+
+
+def merged_lists(before: NearLists | None, new: NearLists) -> NearLists:
+    """The nearest of two lists of different columns; of equal costs those of the first list."""
+    if before is None:
+        return new
+    points = np.concatenate((before[0], new[0]), axis=1)
+    costs = np.concatenate((before[1], new[1]), axis=1)
+    kept = np.argsort(costs, axis=1, kind="stable")[:, : before[0].shape[1]]
+    return np.take_along_axis(points, kept, axis=1), np.take_along_axis(costs, kept, axis=1)
+
+
+def pairs_of_lists(first: int, lists: NearLists) -> PairChunk:
+    """Lists of consecutive points as pairs with their costs."""
+    points, costs = lists
+    there = points >= 0
+    rows = np.arange(first, first + len(points), dtype=np.int32)
+    return np.repeat(rows, there.sum(axis=1)), points[there], costs[there]
 
 
 def _last(batch: Any) -> float:

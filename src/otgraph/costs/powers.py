@@ -107,12 +107,22 @@ class DistancePowers(SearchedCost):
         some, some_squares = self.own[rows], self._squares[rows]
 
         def used(block: tuple[int, int]) -> T:
-            part = slice(*block)
-            squares = square_distances(some, some_squares, self.own[part], self._squares[part])
-            return use(part, self._scaled(self._powered(squares)))
+            return use(slice(*block), self.costs_to(some, some_squares, block))
 
         with single_threaded_blas():
-            return list(self.workers.map(used, row_blocks(self.n, self.sizes.block_rows)))
+            return list(self.workers.map(used, self.column_blocks()))
+
+    def column_blocks(self) -> list[tuple[int, int]]:
+        """Ranges of points whose costs to others are computed by one matrix product."""
+        return row_blocks(self.n, self.sizes.block_rows)
+
+    def costs_to(
+        self, some: Points, some_squares: FloatArray, block: tuple[int, int]
+    ) -> FloatArray:
+        """Costs from any points, given their squared norms, to a range of the points."""
+        part = slice(*block)
+        squares = square_distances(some, some_squares, self.own[part], self._squares[part])
+        return self._scaled(self._powered(squares))
 
     def _powered(self, squares: FloatArray) -> FloatArray:
         return squares if self._half_power == 1.0 else squares**self._half_power
@@ -123,11 +133,7 @@ class DistancePowers(SearchedCost):
         For p = 2 this is the condition itself. Otherwise
         (a + b)^(2/p) <= max(1, 2^(2/p - 1)) (a^(2/p) + b^(2/p)) separates the two ends.
         """
-        if self._half_power == 1.0:
-            return upper / self.factor
-        exponent = 1.0 / self._half_power
-        convexity = max(1.0, 2.0 ** (exponent - 1.0))
-        return convexity * (np.maximum(upper, 0.0) / self.factor) ** exponent
+        return reaches(upper, self.factor, self._half_power)
 
 
 class DirectPowers(DistancePowers, DirectCost):
@@ -294,6 +300,15 @@ class DirectPowers(DistancePowers, DirectCost):
     def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
         """Costs by subtraction; sampled ones come from matrix products."""
         return self.listed(i, j)
+
+
+def reaches(upper: FloatArray, factor: float, half_power: float) -> FloatArray:
+    """The numbers of `DistancePowers._reach`."""
+    if half_power == 1.0:
+        return upper / factor
+    exponent = 1.0 / half_power
+    convexity = max(1.0, 2.0 ** (exponent - 1.0))
+    return np.asarray(convexity * (np.maximum(upper, 0.0) / factor) ** exponent)
 
 
 def raised(costs: FloatArray) -> FloatArray:

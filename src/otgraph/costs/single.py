@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from otgraph.typing import Float32Array, FloatArray, LongArray
 
-BLOCK_ROWS = 4096  # rows that are converted at once: 2 MB in 64 dimensions
+# Rows that are converted and summed at once: 1 MB in 64 dimensions. On a cluster, blocks of points
+# are made of these (`scaling.FEWEST_SUM_ROWS`).
+BLOCK_ROWS = 1 << 11
 # Lengths whose float32 values can be scaled to about 1: all factors and products stay far from the
 # ends of the range.
 USUAL_LENGTHS = (2.0**-60, 2.0**60)

@@ -60,12 +60,12 @@ def row_squares(X: Any) -> FloatArray:
     return np.asarray(squares, dtype=np.float64).ravel()
 
 
-def unit_rows(X: PointsLike, name: str = "X") -> Any:
-    """Rows divided by their norms."""
+def unit_rows(X: PointsLike, name: str = "X", start: int = 0) -> Any:
+    """Rows divided by their norms; those of zeros are refused, numbered from ``start`` on."""
     X = divided(X, power_of_two(largest_entry(X)))
     norms = np.sqrt(row_squares(X))
     if not norms.all():
-        row = int(np.flatnonzero(norms == 0)[0])
+        row = start + int(np.flatnonzero(norms == 0)[0])
         msg = (
             f"`{name}` has a row of zeros (row {row}), which has no direction; drop it for "
             "'cosine'."

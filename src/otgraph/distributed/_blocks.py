@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.sparse.csgraph import connected_components
 
 from otgraph._kernels import blocks as kernels
 from otgraph._kernels import pairs as pair_kernels
+from otgraph._kernels.components import component_roots
 from otgraph._parallel import row_blocks
 from otgraph.distributed._cluster import Kept
 
@@ -257,10 +258,10 @@ def sorted_rows(
 
 
 def forest(n: int, rows: IntArray, columns: IntArray) -> Edges:
-    """A spanning forest of some edges."""
-    graph = sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n))
-    tree = minimum_spanning_tree(graph).tocoo()
-    return tree.row.astype(np.int32), tree.col.astype(np.int32)
+    """A forest with the components of some edges: stars around their first points."""
+    roots = component_roots(n, rows, columns)
+    points = np.flatnonzero(roots != np.arange(n))
+    return points.astype(np.int32), roots[points].astype(np.int32)
 
 
 def _join_forests(n: int, edges: Sequence[Edges]) -> Edges:

@@ -11,18 +11,27 @@ from otgraph._validation import check_count
 from otgraph.exceptions import ClusterError, MemoryLimitError, argument_error, invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distributed import Client, Worker
 
     from otgraph.distributed._cluster import Cluster
 
 FEWEST_ROWS = 1 << 14  # rows of a block; for shorter blocks messages dominate a round
-USUAL_BLOCKS = 16  # enough for a few workers
-MOST_ROWS = 1 << 16
+BLOCKS_PER_THREAD = 2  # so that threads end at about the same time; each block is a message
+BLOCK_SHARE = 0.5  # of the memory of a thread, at most, that rows of a block may need on their way
 MANY_BLOCKS = 128  # with more blocks the exchange of entries dominates; blocks get longer instead
 MOST_BLOCKS = 1024  # limit; more tasks would overload the scheduler
 USABLE_SHARE = 0.8  # usable share of a worker's memory; above it Dask pauses the worker
 # Copies of the points as float64 while a worker prepares them: given, centered, sorted by cell.
 COPIES_OF_POINTS = 3
+# Copies of shared points while they change hands: as read, and in groups of cells.
+COPIES_OF_SHARE = 2
+# Groups of points that a task holds at most, in units of the size of a group as float64: five as
+# they were given (half of that for float32), two of them joined and scaled, and products.
+GROUPS_OF_TASK = 8
+MOST_GROUP_BYTES = 1 << 25  # larger groups would not be faster
+LEAST_GROUP_BYTES = 1 << 20
 # What compiled kernels and the libraries of the solver, which load when they are needed, add to a
 # process: 176 MB, measured.
 KERNEL_BYTES = 180_000_000
@@ -104,10 +113,21 @@ def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
     return facts
 
 
-def choose_block_rows(n: int, block_rows: int | None) -> int:
-    """Rows of a block; depends only on the number of points."""
+def choose_block_rows(
+    n: int, block_rows: int | None, facts: Iterable[WorkerFacts] = (), point_bytes: int = 0
+) -> int:
+    """Rows of a block: as many as are given, or few blocks per thread that fit into memory.
+
+    ``point_bytes`` are the points that each worker holds.
+    """
     if block_rows is None:
-        return max(FEWEST_ROWS, min(MOST_ROWS, -(-n // USUAL_BLOCKS)), -(-n // MANY_BLOCKS))
+        facts = list(facts)
+        threads = sum(fact.threads for fact in facts) or 1
+        rows = -(-n // (BLOCKS_PER_THREAD * threads))
+        for fact in facts:
+            room = BLOCK_SHARE * (fact.usable - KERNEL_BYTES - point_bytes) / fact.threads
+            rows = min(rows, int(room / ROW_BYTES))
+        return max(FEWEST_ROWS, rows, -(-n // MANY_BLOCKS))
     rows = check_count(block_rows, "block_rows")
     if -(-n // rows) > MOST_BLOCKS:
         msg = (
@@ -118,11 +138,22 @@ def choose_block_rows(n: int, block_rows: int | None) -> int:
     return rows
 
 
-def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: int) -> int:
-    """Bytes that pairs may take on all workers; raises if points or a block do not fit."""
+class Room(NamedTuple):
+    """Bytes that pairs may take on all workers together, and the size of a group of points."""
+
+    pairs: int
+    group: int
+
+
+def check_memory(
+    facts: dict[str, WorkerFacts], point_bytes: int, block_rows: int, *, shared: bool = False
+) -> Room:
+    """The room for pairs; raises if points or a block do not fit.
+
+    Points are copied to every worker as float64, or shared by all.
+    """
     for address, fact in facts.items():
-        usable = fact.usable
-        if usable < KERNEL_BYTES:
+        if fact.usable < KERNEL_BYTES:
             msg = (
                 f"Worker {address} has {format_bytes(fact.memory)} and already holds "
                 f"{format_bytes(fact.held)}; Dask pauses it at {USABLE_SHARE:.0%}, and the process "
@@ -130,7 +161,27 @@ def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: in
                 "memory (`memory_limit`), or release what they hold."
             )
             raise MemoryLimitError(msg)
-        usable -= KERNEL_BYTES
+    room = _room_for_shared if shared else _room_for_copies
+    held, group = room(facts, point_bytes)
+    for address, fact in facts.items():
+        usable = fact.usable - KERNEL_BYTES
+        per_row = fact.threads * ROW_BYTES
+        if held + per_row * block_rows > usable:
+            fits = int((usable - held) / per_row)
+            msg = (
+                f"A block of {block_rows} rows needs about {format_bytes(ROW_BYTES * block_rows)} "
+                f"for each of the {fact.threads} thread(s) of worker {address}, in addition "
+                f"to the points; it may use {format_bytes(usable)}. Pass "
+                f"`block_rows={fits}` or less."
+            )
+            raise MemoryLimitError(msg)
+    return Room(int(sum(fact.usable - KERNEL_BYTES - held for fact in facts.values())), group)
+
+
+def _room_for_copies(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[int, int]:
+    """Bytes of points that every worker holds, and the size of a group, of which there are none."""
+    for address, fact in facts.items():
+        usable = fact.usable - KERNEL_BYTES
         if COPIES_OF_POINTS * point_bytes > usable:
             msg = (
                 f"Every worker holds all points, which take {format_bytes(point_bytes)} as "
@@ -139,17 +190,27 @@ def check_memory(facts: dict[str, WorkerFacts], point_bytes: int, block_rows: in
                 "or reduce the dimension (principal components)."
             )
             raise MemoryLimitError(msg)
-        per_row = fact.threads * ROW_BYTES
-        if point_bytes + per_row * block_rows > usable:
-            fits = int((usable - point_bytes) / per_row)
+    return point_bytes, 0
+
+
+def _room_for_shared(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[int, int]:
+    """The same where workers share the points in groups."""
+    share = -(-point_bytes // len(facts))
+    group = MOST_GROUP_BYTES
+    for address, fact in facts.items():
+        usable = fact.usable - KERNEL_BYTES
+        left = usable - COPIES_OF_SHARE * share
+        group = min(group, int(left / (GROUPS_OF_TASK * fact.threads)))
+        if group < LEAST_GROUP_BYTES:
+            need = COPIES_OF_SHARE * share + GROUPS_OF_TASK * fact.threads * LEAST_GROUP_BYTES
             msg = (
-                f"A block of {block_rows} rows needs about {format_bytes(ROW_BYTES * block_rows)} "
-                f"for each of the {fact.threads} thread(s) of worker {address}, in addition "
-                f"to the points; it may use {format_bytes(usable)}. Pass "
-                f"`block_rows={fits}` or less."
+                f"The points take {format_bytes(point_bytes)}, of which each of {len(facts)} "
+                f"worker(s) holds its share, twice while they change hands: "
+                f"{format_bytes(need)} with what a task needs. Worker {address} may use "
+                f"{format_bytes(usable)}. Start more workers, or some with more memory."
             )
             raise MemoryLimitError(msg)
-    return int(sum(fact.usable - KERNEL_BYTES - point_bytes for fact in facts.values()))
+    return share, group
 
 
 def _facts(dask_worker: Worker) -> WorkerFacts:

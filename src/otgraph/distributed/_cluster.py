@@ -203,7 +203,8 @@ class Cluster:
                 raise MemoryLimitError(self._stalled) from error
             msg = (
                 f"The scheduler at {self.address} was lost, and with it all that the workers had "
-                "computed. Start the cluster again, and this computation."
+                "computed. Start the cluster again, and this computation; with `checkpoint=` it "
+                "goes on from the potentials that it had reached."
             )
             raise ClusterError(msg) from error
 
@@ -284,8 +285,14 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
 
 
 def _call(function: Callable[..., T], *args: object) -> T:
-    """Run a task; `Kept` arguments are replaced by their values."""
-    return function(*(arg.value if isinstance(arg, Kept) else arg for arg in args))
+    """Run a task; `Kept` arguments, also in lists, are replaced by their values."""
+    return function(*map(_value, args))
+
+
+def _value(arg: object) -> object:
+    if isinstance(arg, list):
+        return [_value(part) for part in arg]
+    return arg.value if isinstance(arg, Kept) else arg
 
 
 def _identity(values: T) -> T:

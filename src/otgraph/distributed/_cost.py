@@ -1,4 +1,8 @@
-"""The cost on a cluster: every worker has all points; pairs are in blocks of rows."""
+"""Costs on a cluster: pairs are in blocks of rows.
+
+This module has what all of them share, and the cost of few points, or of metrics without cells,
+that every worker holds a copy of. Where workers share the points, see `_shared.py`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
     from distributed import Future
 
+    from otgraph.costs.pairs import PairChunk
     from otgraph.costs.search import SearchedCost, Work
     from otgraph.distributed._blocks import Entries
     from otgraph.distributed._cluster import Cluster, Kept
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 SEARCH_TASKS = 32
 SAMPLES_PER_TASK = 2 * SAMPLE_ROWS  # rows that a task compares with all points
 # Attributes that the driver reads from the cost on the workers.
-KNOWN = ("n", "order", "scale", "largest", "identical", "exact", "compares_all")
+KNOWN = ("order", "scale", "largest", "identical", "exact", "compares_all")
 
 
 @dataclass(frozen=True)
@@ -50,25 +55,61 @@ class Search:
 
 
 class DistributedCost(Cost):
-    """A cost that every worker holds a copy of; ``future`` is the cost itself."""
+    """A cost whose pairs are in blocks of rows on the workers.
+
+    ``order`` are the points by their numbers in the input, and ``pair_bytes`` the memory that
+    pairs may take on all workers together.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
-        future: Future,
+        order: LongArray,
         *,
         block_rows: int,
         pair_bytes: int,
         workers: Workers,
     ) -> None:
         self.cluster = cluster
-        self.future = future
+        self.n = len(order)
+        self.order = order
         self.workers = workers
         self._pair_bytes = pair_bytes
-        known = cluster.result(cluster.submit("description", attrgetter(*KNOWN), future))
-        for name, value in zip(KNOWN, known, strict=True):
-            setattr(self, name, value)
         self._ranges = row_blocks(self.n, block_rows)
+
+    def pair_set(self, i: LongArray, j: LongArray, costs: FloatArray) -> DistributedPairs:
+        """Listed pairs, each once, with any costs."""
+        rows = np.concatenate([i, j]).astype(np.int32)
+        columns = np.concatenate([j, i]).astype(np.int32)
+        entries = (rows, columns, np.tile(costs, 2))
+        futures = []
+        for first, last in self._ranges:
+            own = (rows >= first) & (rows < last)
+            mine = tuple(values[own] for values in entries)
+            futures.append(self.cluster.submit("listed", join_pairs, self.n, first, last, [mine]))
+        return DistributedPairs(Blocks.of(self.cluster, self._ranges, futures))
+
+    def available_bytes(self) -> int:
+        """Memory that pairs may take on all workers together."""
+        return self._pair_bytes
+
+    def _collected(self, label: str, found: list[Future]) -> tuple[int, DistributedPairs]:
+        """Pairs from tasks that end with `found_pairs`, and how many were computed."""
+        name = f"rows-of-{label}"
+        checked, blocks = shuffle(self.cluster, self._ranges, name, found, join_pairs, label)
+        return sum(checked), DistributedPairs(blocks)
+
+
+class CopiedCost(DistributedCost):
+    """A cost that every worker holds a copy of; ``future`` is the cost itself."""
+
+    def __init__(self, cluster: Cluster, future: Future, **options: Any) -> None:
+        known = cluster.result(cluster.submit("description", attrgetter(*KNOWN), future))
+        facts = dict(zip(KNOWN, known, strict=True))
+        super().__init__(cluster, facts.pop("order"), **options)
+        for name, value in facts.items():
+            setattr(self, name, value)
+        self.future = future
         self._n_searches = self._widened = 0
 
     def neighbors(self, k: int) -> DistributedPairs:
@@ -86,18 +127,6 @@ class DistributedCost(Cost):
         some = None if rows is None else Vector.send(self.cluster, rows).pieces
         complete, checked, pairs = self._search("screen", bound, some)
         return Screen(upper, pairs, complete, self.n_pairs if complete else checked)
-
-    def pair_set(self, i: LongArray, j: LongArray, costs: FloatArray) -> DistributedPairs:
-        """Listed pairs, each once, with any costs."""
-        rows = np.concatenate([i, j]).astype(np.int32)
-        columns = np.concatenate([j, i]).astype(np.int32)
-        entries = (rows, columns, np.tile(costs, 2))
-        futures = []
-        for first, last in self._ranges:
-            own = (rows >= first) & (rows < last)
-            mine = tuple(values[own] for values in entries)
-            futures.append(self.cluster.submit("listed", join_pairs, self.n, first, last, [mine]))
-        return DistributedPairs(Blocks.of(self.cluster, self._ranges, futures))
 
     def sample(self, rows: LongArray) -> FloatArray:
         """Costs from some points to all points."""
@@ -125,10 +154,6 @@ class DistributedCost(Cost):
             return False
         self._widened += 1
         return True
-
-    def available_bytes(self) -> int:
-        """Memory that pairs may take on all workers together."""
-        return self._pair_bytes
 
     def _asked(self, method: str, *arguments: object) -> Any:
         """What one worker's copy of the cost answers."""
@@ -166,10 +191,7 @@ class DistributedCost(Cost):
             cluster.submit(label, _find_pairs, *shared, parts, self._ranges[0][1])
             for parts in row_blocks(n_parts, max(1, -(-n_parts // n_tasks)))
         ]
-        checked, blocks = shuffle(
-            cluster, self._ranges, f"rows-of-{label}", found, join_pairs, label
-        )
-        return complete, sum(checked), DistributedPairs(blocks)
+        return complete, *self._collected(label, found)
 
 
 # Tasks: ``bound`` and ``rows`` come in pieces ------------------------------------------
@@ -208,9 +230,15 @@ def _find_pairs(
             n_pairs, found = work.find(part)
             checked += n_pairs
             entries += found
-            if not work.whole_rows:
-                entries += [(j, i, c) for i, j, c in found]
-    return by_block(entries, cost.n, block_rows, checked)
+    return found_pairs(checked, entries, cost.n, block_rows, both=not work.whole_rows)
+
+
+def found_pairs(
+    checked: int, found: list[PairChunk], n: int, block_rows: int, *, both: bool = True
+) -> Kept[dict[int, Entries], tuple[int, set[int]]]:
+    """Pairs by block of rows; ``both`` adds the opposite directions."""
+    entries = found + [(j, i, c) for i, j, c in found] if both else found
+    return by_block(entries, n, block_rows, checked)
 
 
 def _reach(cost: SearchedCost, k: int) -> FloatArray | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import Workers
 from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted, TransportPlan
 from otgraph.costs.pairs import Pairs
@@ -57,6 +58,13 @@ class DistributedPairs(PairSet):
         """The transport problem on these pairs and a diagonal."""
         return DistributedProblem(self, diagonal)
 
+    def cheapest(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs of each of some points, which are sorted."""
+        own = rows_by_block(rows, self.blocks.ranges)
+        found = self.blocks.cluster.gather(self.blocks.each("nearest", _cheapest, own, k))
+        i, j, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return i, j, costs
+
     def _of(self, futures: list[Future]) -> DistributedPairs:
         return DistributedPairs(Blocks.of(self.blocks.cluster, self.blocks.ranges, futures))
 
@@ -88,21 +96,15 @@ class DistributedProblem(Restricted):
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
-        own = (self._diagonals, self._by_block(rows))
+        own = (self._diagonals, rows_by_block(rows, self._blocks.ranges))
         return self._blocks.answers("lift", _lift, *own, self._blocks.rows_of(target), vector=u)
 
     def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
         """The pairs of some points, sorted: number per point, partners, costs."""
-        own = (self._diagonals, self._by_block(rows))
+        own = (self._diagonals, rows_by_block(rows, self._blocks.ranges))
         found = self._blocks.cluster.gather(self._blocks.each("entries", _entries_of, *own))
         counts, partners, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return counts, partners, costs
-
-    def _by_block(self, rows: LongArray) -> list[LongArray]:
-        """Sorted rows, divided into those of each block."""
-        bounds = [first for first, _ in self._blocks.ranges] + [self.n]
-        cuts = np.searchsorted(rows, bounds)
-        return [rows[a:b] for a, b in itertools.pairwise(cuts)]
 
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
@@ -196,6 +198,12 @@ class DistributedPlan(TransportPlan):
         return sums[:, 0].copy(), sums[:, 1].copy()
 
 
+def rows_by_block(rows: LongArray, ranges: list[tuple[int, int]]) -> list[LongArray]:
+    """Sorted rows, divided into those of each block."""
+    cuts = np.searchsorted(rows, [first for first, _ in ranges] + [ranges[-1][1]])
+    return [rows[a:b] for a, b in itertools.pairwise(cuts)]
+
+
 # Tasks, each for the rows of one block ---------------------------------------------------
 
 
@@ -238,6 +246,16 @@ def _merge(block: PairBlock, other: PairBlock) -> Kept[PairBlock, Note]:
     columns = block.columns
     both = block.global_pairs().merged(other.global_pairs(), Workers(1))
     return _keep_pairs(columns.n, columns.first, columns.last, both)
+
+
+def _cheapest(block: PairBlock, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+    """The k cheapest pairs of some rows: both ends and costs."""
+    near, found = np.empty((len(rows), k), dtype=np.int64), np.empty((len(rows), k))
+    pairs, local = block.global_pairs(), rows - block.columns.first
+    source = (pairs.indptr, pairs.indices, pairs.costs, local, near, found)
+    pair_kernels.cheapest_entries(*source, (0, len(rows)))
+    there = np.isfinite(found)
+    return np.repeat(rows, there.sum(axis=1)), near[there], found[there]
 
 
 def _ask(block: PairBlock, diagonal: FloatArray, method: str, *arguments: object) -> FloatArray:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,28 +17,23 @@ import scipy.sparse as sp
 
 from otgraph._optional import require
 from otgraph._parallel import Workers, row_blocks
-from otgraph._validation import check_kind
+from otgraph._validation import check_finite, check_kind, check_points
 from otgraph.costs import as_cost, check_input
-from otgraph.costs.build import euclidean_cost, has_cells
+from otgraph.costs.build import has_cells
 from otgraph.costs.metrics import is_euclidean
-from otgraph.costs.partition import ASSIGN_ROWS, cell_centers, nearest_center
-from otgraph.costs.points import cell_count
-from otgraph.costs.scaling import scaled_points
+from otgraph.distributed._files import full_name, open_points
 from otgraph.exceptions import ClusterError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dask.array import Array as DaskArray
-    from dask.delayed import Delayed
     from distributed import Future
 
     from otgraph.costs import Cost
-    from otgraph.costs.scaling import ScaledPoints
     from otgraph.distributed._cluster import Cluster
     from otgraph.typing import (
         Array,
-        Float32Array,
         Keywords,
         LongArray,
         Metric,
@@ -50,8 +44,11 @@ if TYPE_CHECKING:
 
     ClusterPoints: TypeAlias = DaskArray | PointsLike | str | os.PathLike[str]
 
-LABEL_ROWS = 16 * ASSIGN_ROWS  # points whose cells one task finds
-FORMATS = "a Dask array, a path of a .npy file or zarr array, or an array"
+BLOCK_ROWS = 1 << 16  # rows of a block of points that every worker will hold
+FORMATS = (
+    "a Dask array or data frame, a path or address of a .npy file, a zarr array or a parquet "
+    "table, or an array"
+)
 
 
 @dataclass(frozen=True)
@@ -59,15 +56,40 @@ class Source:
     """Points in a file, or in pieces of consecutive rows: arrays, or Dask's delayed objects."""
 
     shape: tuple[int, int]
+    itemsize: int = 8  # bytes of a number as workers hold it: float32 stays float32
     path: str | None = None
-    pieces: Sequence[Values | Delayed] = ()
-    delayed: bool = False
+    pieces: Sequence[Values] = ()
+    array: DaskArray | None = None
     sparse: bool = False
 
     @property
     def n_bytes(self) -> int:
-        """Size as float64, which is how costs are computed."""
-        return 8 * self.shape[0] * self.shape[1]
+        """Size of the points as workers hold them."""
+        return self.itemsize * self.shape[0] * self.shape[1]
+
+    def blocks(self, cluster: Cluster, ranges: list[tuple[int, int]]) -> list[Future]:
+        """Blocks of rows on the workers, checked; a file is read where it is needed."""
+        if self.path is not None:
+            return [
+                cluster.submit("points", read_block, self.path, a, b, self.shape[1])
+                for a, b in ranges
+            ]
+        if self.array is not None:
+            rows = (tuple(b - a for a, b in ranges), (self.shape[1],))
+            delayed = self.array.rechunk(rows).to_delayed().ravel().tolist()
+            return [
+                cluster.submit("points", check_block, piece, a, b, self.shape[1])
+                for piece, (a, b) in zip(cluster.compute(delayed), ranges, strict=True)
+            ]
+        sent = [cluster.send("points", piece) for piece in self.pieces]
+        ends = np.cumsum([piece.shape[0] for piece in self.pieces])
+        blocks = []
+        for a, b in ranges:
+            first, last = int(np.searchsorted(ends, a, "right")), int(np.searchsorted(ends, b))
+            start = int(ends[first] - self.pieces[first].shape[0])
+            own = sent[first : last + 1]
+            blocks.append(cluster.submit("points", join_block, own, start, a, b, self.shape[1]))
+        return blocks
 
 
 def find_source(X: ClusterPoints, metric: Metric, *, cluster: Cluster) -> Source:
@@ -79,104 +101,88 @@ def find_source(X: ClusterPoints, metric: Metric, *, cluster: Cluster) -> Source
         )
         raise ValueError(msg)
     if isinstance(X, str | os.PathLike):
-        path = os.path.abspath(os.fspath(X))
-        return Source(_two_dimensional(_shape_on_workers(path, cluster)), path=path)
+        path = full_name(X)
+        shape, itemsize = _seen_by_workers(path, cluster)
+        return Source(_two_dimensional(shape), itemsize, path=path)
     if _is_dask(X):
-        return _of_dask_array(X)
+        return _of_dask_array(_as_array(X, cluster))
     check_kind(X, "X")
     points: Values = X if sp.issparse(X) else np.asarray(X)
     shape = _two_dimensional(points.shape)
     rows = max(1, cluster.piece_entries // shape[1])
     pieces = [points[a:b] for a, b in row_blocks(shape[0], rows)]
-    return Source(shape, pieces=pieces, sparse=sp.issparse(points))
+    return Source(shape, _itemsize(points.dtype), pieces=pieces, sparse=sp.issparse(points))
 
 
 def read_rows(X: ClusterPoints, rows: LongArray, *, metric: Metric, cluster: Cluster) -> Points:
     """Some of the points, checked, in this process."""
     if isinstance(X, str | os.PathLike):
-        path = os.path.abspath(os.fspath(X))
+        path = full_name(X)
         return check_input(cluster.result(cluster.submit("rows", rows_of_file, path, rows)), metric)
+    if _is_dask(X):
+        X = _as_array(X, cluster)
     points: Values | DaskArray = X if _is_dask(X) or sp.issparse(X) else np.asarray(X)
     source = find_source(points[rows], metric, cluster=cluster)
-    pieces = source.pieces
-    if source.delayed:
-        pieces = cluster.gather(cluster.compute(pieces))
-    return check_input(_joined(pieces), metric)
+    n = source.shape[0]
+    blocks = source.blocks(cluster, [(0, n)])
+    return check_input(cluster.result(blocks[0]), metric)
 
 
 def submit_cost(cluster: Cluster, source: Source, **options: Any) -> Future:
     """The future of the cost that every worker will hold a copy of."""
-    if source.delayed:
-        pieces = cluster.compute(source.pieces)
-    else:
-        pieces = [cluster.send("points", piece) for piece in source.pieces]
-    if not _has_cells(source, options["metric"]):
-        return cluster.submit("cost", build_cost, source.path, pieces, source.shape, options)
-    # Finding the cell of every point is most of the work, so all workers share it.
-    exact = options.pop("exact")
-    points = cluster.submit("points", scale_points, source.path, pieces, source.shape, options)
-    centers = cluster.submit("cells", find_centers, points, options["seed"])
-    labels = [
-        cluster.submit("cells", find_cells, points, centers, rows)
-        for rows in row_blocks(source.shape[0], LABEL_ROWS)
-    ]
-    return cluster.submit("cost", join_cost, points, labels, exact, options["seed"])
+    blocks = source.blocks(cluster, row_blocks(source.shape[0], BLOCK_ROWS))
+    return cluster.submit("cost", build_cost, blocks, options)
+
+
+def are_shared(source: Source, metric: Metric) -> bool:
+    """Whether workers share the points; they do where points have cells.
+
+    Few points, and those in few dimensions, are no larger than some vectors with one number per
+    point. Costs of other metrics and of sparse points need all pairs.
+    """
+    return is_euclidean(metric) and has_cells(source.shape) and not source.sparse
 
 
 # Tasks ---------------------------------------------------------------------------------
 
 
-def build_cost(
-    path: str | None, pieces: Sequence[Values], shape: tuple[int, int], options: Keywords
-) -> Cost:
-    """The cost of points from a file or from pieces."""
-    X = _checked(path, pieces, shape, options["metric"])
+def read_block(path: str, first: int, last: int, d: int) -> Array:
+    """Some rows of a file."""
+    return check_block(open_points(path).rows(first, last), first, last, d)
+
+
+def join_block(pieces: Sequence[Values], start: int, first: int, last: int, d: int) -> Values:
+    """Some rows of consecutive pieces, the first of which begins with row ``start``."""
+    whole = pieces[0] if len(pieces) == 1 else _joined(pieces)
+    return check_block(whole[first - start : last - start], first, last, d)
+
+
+def check_block(points: Values, first: int, last: int, d: int) -> Any:
+    """Rows ``first:last`` of the points, checked; float32 stays float32."""
+    if points.shape != (last - first, d):
+        msg = (
+            f"must have the shape that it declares, but its rows {first} to {last} have the "
+            f"shape {points.shape} instead of {(last - first, d)}. If chunks of a Dask array may "
+            "be shorter, call `X.compute_chunk_sizes()` first."
+        )
+        raise invalid("X", msg)
+    if isinstance(points, np.ndarray) and points.dtype in (np.float32, np.float64):
+        points = np.ascontiguousarray(points)
+        check_finite(points, "X", first)
+        return points
+    return check_points(points, min_samples=1)
+
+
+def build_cost(blocks: Sequence[Values], options: Keywords) -> Cost:
+    """The cost of all points."""
+    X = blocks[0] if len(blocks) == 1 else _joined(blocks)
+    X = check_input(X, options["metric"], single=True)
     return as_cost(X, workers=_threads(), **options)
-
-
-def scale_points(
-    path: str | None, pieces: Sequence[Values], shape: tuple[int, int], options: Keywords
-) -> ScaledPoints:
-    """The scaled points, from which costs are computed."""
-    return scaled_points(_checked(path, pieces, shape, options["metric"]), **options)
-
-
-def find_centers(scaled: ScaledPoints, seed: int) -> Float32Array:
-    """Centers of the cells."""
-    return cell_centers(scaled.points, cell_count(len(scaled.points)), seed, _threads())
-
-
-def find_cells(scaled: ScaledPoints, centers: Float32Array, rows: tuple[int, int]) -> LongArray:
-    """The cells of some points."""
-    return nearest_center(scaled.points[slice(*rows)], centers, Workers(1))
-
-
-def join_cost(
-    scaled: ScaledPoints, labels: Sequence[LongArray], exact: bool | None, seed: int
-) -> Cost:
-    """The cost of points whose cells are known."""
-    return euclidean_cost(
-        scaled, exact=exact, seed=seed, workers=Workers(1), labels=np.concatenate(labels)
-    )
 
 
 def rows_of_file(path: str, rows: LongArray) -> Array:
     """Some of the points in a file."""
-    points = open_points(path)
-    return points[rows] if isinstance(points, np.ndarray) else points.oindex[rows]
-
-
-def _checked(
-    path: str | None, pieces: Sequence[Values], shape: tuple[int, int], metric: Metric
-) -> Points:
-    X = _joined(pieces) if path is None else open_points(path)[...]
-    if X.shape != shape:
-        msg = (
-            f"must have the shape {shape} that it declares, but its chunks together have "
-            f"{X.shape}. If they may be shorter, call `X.compute_chunk_sizes()` first."
-        )
-        raise invalid("X", msg)
-    return check_input(X, metric, single=True)
+    return open_points(path).take(rows)
 
 
 def _threads() -> Workers:
@@ -185,34 +191,23 @@ def _threads() -> Workers:
     return Workers(worker.state.nthreads)
 
 
-def _has_cells(source: Source, metric: Metric) -> bool:
-    """Whether the cost has cells, which all workers can find together."""
-    return is_euclidean(metric) and has_cells(source.shape) and not source.sparse
+def facts_of_file(path: str) -> tuple[tuple[int, ...], int, int] | str:
+    """Shape of the array in a file, bytes of its numbers, and missing chunks.
 
-
-def open_points(path: str) -> Any:
-    """The array of a zarr folder or a .npy file; nothing is read yet."""
-    if Path(path).is_dir() or path.endswith(".zarr"):
-        return require("zarr", "distributed").open_array(path, mode="r")
-    return np.load(path, mmap_mode="r", allow_pickle=False)
-
-
-def shape_of_file(path: str) -> tuple[tuple[int, ...], int] | str:
-    """Shape of the array in a file and missing chunks, or the reason why it cannot be read."""
+    Or the reason why it cannot be read.
+    """
     try:
         points = open_points(path)
-        missing = 0
-        if not isinstance(points, np.ndarray):
-            missing = points.nchunks - points.nchunks_initialized
-        return tuple(int(length) for length in points.shape), int(missing)
+        shape = tuple(int(length) for length in points.shape)
+        return shape, _itemsize(points.dtype), points.missing
     except Exception as error:  # readers raise many kinds of errors; the driver adds the address
         return f"{type(error).__name__}: {error}"
 
 
-def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
-    """The shape that every worker sees."""
+def _seen_by_workers(path: str, cluster: Cluster) -> tuple[tuple[int, ...], int]:
+    """The shape and the size of a number that every worker sees."""
     with cluster.errors():
-        seen = cluster.client.run(shape_of_file, path)
+        seen = cluster.client.run(facts_of_file, path)
     if not seen:
         cluster.refuse_without_workers()
     failed = {address: answer for address, answer in seen.items() if isinstance(answer, str)}
@@ -221,7 +216,7 @@ def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
         msg = (
             f"`X` is the path {path!r}, which {len(failed)} of {len(seen)} workers cannot read "
             f"({address}: {reason}). Put it where all workers see it under the same name, as a "
-            ".npy file or a zarr array."
+            ".npy file, a zarr array or a parquet table."
         )
         raise ClusterError(msg)
     if len(set(seen.values())) > 1:
@@ -230,25 +225,46 @@ def _shape_on_workers(path: str, cluster: Cluster) -> tuple[int, ...]:
             f"numbers of missing chunks: {seen}."
         )
         raise ClusterError(msg)
-    shape, missing = next(iter(seen.values()))
+    shape, itemsize, missing = next(iter(seen.values()))
     if missing:
         msg = (
             f"`X` is the zarr array {path!r}, of which {missing} chunk(s) are not stored; they are "
             "read as its fill value. If they are lost, write the array again."
         )
         warnings.warn(msg, UserWarning, stacklevel=2)
-    return shape
+    return shape, itemsize
+
+
+def _itemsize(dtype: Any) -> int:
+    """Bytes of a number in memory; what is not float32 becomes float64."""
+    return 4 if dtype == np.float32 else 8
+
+
+def _as_array(X: Any, cluster: Cluster) -> DaskArray:
+    """A Dask data frame as a Dask array, whose partitions are counted by the workers."""
+    if not hasattr(X, "to_dask_array"):
+        return X
+    check_kind(X._meta, "X")
+    wrong = [str(name) for name, kind in X.dtypes.items() if kind.kind not in "fiub"]
+    if wrong:
+        msg = f"must hold numbers, but not so its columns {', '.join(wrong[:5])}. Drop them first."
+        raise invalid("X", msg)
+    partitions = cluster.compute([part.map_partitions(len) for part in X.partitions])
+    lengths = [int(np.sum(length)) for length in cluster.gather(partitions)]
+    found: DaskArray = X.to_dask_array(lengths=tuple(lengths))
+    return found
 
 
 def _of_dask_array(X: DaskArray) -> Source:
     if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
-        msg = f"must be {FORMATS}, got {type(X).__name__}; `.to_dask_array()` may help."
+        msg = f"must be {FORMATS}, got {type(X).__name__}."
         raise invalid("X", msg, TypeError)
     if any(np.isnan(length) for length in X.shape):
         msg = "is a Dask array of unknown length; call `X.compute_chunk_sizes()` first."
         raise invalid("X", msg)
     shape = _two_dimensional(X.shape)
-    return Source(shape, pieces=X.rechunk({1: -1}).to_delayed().ravel().tolist(), delayed=True)
+    sparse = sp.issparse(getattr(X, "_meta", None))
+    return Source(shape, _itemsize(X.dtype), array=X, sparse=sparse)
 
 
 def _is_dask(X: object) -> bool:

@@ -99,6 +99,13 @@ def arrays(block: WeightBlock) -> tuple[LongArray, IntArray, FloatArray]:
     return block.arrays()
 
 
+def among(block: WeightBlock, rows: LongArray, points: LongArray) -> SparseMatrix:
+    """Weights of some rows of the block with some points, both by their numbers."""
+    indptr, indices, data = block.arrays()
+    whole = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, block.columns.n))
+    return whole[rows - block.columns.first][:, points]
+
+
 def edges(block: WeightBlock) -> Edges:
     """A spanning forest of the edges of a block."""
     rows, columns, _ = block.entries()

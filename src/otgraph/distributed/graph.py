@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 
 from otgraph.distributed import _weights
 from otgraph.distributed._blocks import components
+from otgraph.distributed._pairs import rows_by_block
 from otgraph.distributed._storage import write_graph
 from otgraph.graphs._canonical import index_type
 from otgraph.graphs.base import BaseTransportGraph
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from otgraph.distributed._blocks import Blocks
     from otgraph.graphs._canonical import Param
     from otgraph.solvers import Certificate
-    from otgraph.typing import FloatArray, IntArray, SparseMatrix
+    from otgraph.typing import FloatArray, IntArray, LongArray, SparseMatrix
 
 # Columns of a dense factor that are sent together, so that a segment has at most 6 MB.
 COLUMNS_AT_ONCE = 15
@@ -34,9 +36,10 @@ COLUMNS_AT_ONCE = 15
 class DistributedGraph(BaseTransportGraph):
     """Symmetric weighted graph on n points, in blocks of rows on a Dask cluster.
 
-    Rows and columns are in the order of the points that were given. :func:`otgraph.denoise` and
-    :func:`otgraph.spread_labels` accept it; the workers compute the products. It lives as long as
-    its client. Call :meth:`to_graph` or :meth:`write` before the client is closed.
+    Rows and columns are in the order of the points that were given. :func:`otgraph.denoise`,
+    :func:`otgraph.spread_labels` and :func:`otgraph.eigenmaps` accept it; the workers compute the
+    products. It lives as long as its client. Call :meth:`to_graph` or :meth:`write` before the
+    client is closed.
 
     Attributes
     ----------
@@ -74,6 +77,7 @@ class DistributedGraph(BaseTransportGraph):
     points: FloatArray | None
     floors: SparseMatrix | None
     _rows: Blocks = field(repr=False)
+    _open: dict[int, Blocks] = field(default_factory=dict, repr=False)
 
     @property
     def n_blocks(self) -> int:
@@ -117,7 +121,7 @@ class DistributedGraph(BaseTransportGraph):
             One number per point: the weights are then w_ij (scale_i + scale_j).
         """
         out = np.empty(V.shape)
-        with self._running() as rows:
+        with self.computing() as rows:
             for a in range(0, V.shape[1], COLUMNS_AT_ONCE):
                 some = np.s_[:, a : a + COLUMNS_AT_ONCE]
                 if scale is None:
@@ -126,6 +130,19 @@ class DistributedGraph(BaseTransportGraph):
                     both = np.column_stack((scale, V[some]))
                     out[some] = rows.answers("product", _weights.scaled_product, vector=both)
         return out
+
+    def among(self, points: LongArray) -> SparseMatrix:
+        """Weights of a few points with each other, in this process.
+
+        Parameters
+        ----------
+        points
+            Their numbers, in rising order.
+        """
+        own = rows_by_block(points, self._rows.ranges)
+        with self.computing() as rows:
+            found = rows.cluster.gather(rows.each("rows", _weights.among, own, points))
+        return sp.csr_matrix(sp.vstack(found))
 
     def to_scipy(self) -> SparseMatrix:
         """The weights as one CSR matrix in this process; they must fit into its memory."""
@@ -163,17 +180,29 @@ class DistributedGraph(BaseTransportGraph):
             matrix in the layout of anndata (group ``weights``, which
             ``anndata.io.read_elem`` reads), with ``potentials`` and ``mass`` beside it and the
             parameters as attributes. ``*.parquet``: a folder of edge lists with the columns
-            ``source``, ``target`` and ``weight``, each pair once.
+            ``source``, ``target`` and ``weight``, each pair once. Also an address that fsspec
+            knows. :func:`otgraph.load_graph` and the commands read both.
         """
-        with self._running() as rows:
+        with self.computing() as rows:
             write_graph(self, rows, path)
 
     @contextmanager
-    def _running(self) -> Iterator[Blocks]:
-        """The rows, for a separate computation; if it fails, the graph stays valid."""
+    def computing(self) -> Iterator[Blocks]:
+        """The rows, for a separate computation; if it fails, the graph stays valid.
+
+        Computations of the same thread inside are parts of it.
+        """
+        thread = threading.get_ident()
+        if thread in self._open:
+            yield self._open[thread]
+            return
         cluster = self._rows.cluster.again()
         with cluster.running():
-            yield replace(self._rows, cluster=cluster)
+            self._open[thread] = replace(self._rows, cluster=cluster)
+            try:
+                yield self._open[thread]
+            finally:
+                del self._open[thread]
 
     def __repr__(self) -> str:
         """Size and origin on one line."""

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph.distributed._blocks import shuffle
+from otgraph.distributed._checkpoint import Checkpoint
 from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows, find_client
 from otgraph.distributed._cluster import Cluster
-from otgraph.distributed._cost import DistributedCost
+from otgraph.distributed._cost import CopiedCost
 from otgraph.distributed._pairs import DistributedPlan
-from otgraph.distributed._source import find_source, read_rows, submit_cost
+from otgraph.distributed._points import share_points
+from otgraph.distributed._shared import SharedCost
+from otgraph.distributed._source import are_shared, find_source, read_rows, submit_cost
 from otgraph.distributed._weights import join_weights, plan_entries
 from otgraph.distributed.graph import DistributedGraph
 from otgraph.exceptions import invalid
@@ -23,6 +26,7 @@ from otgraph.graphs.quadratic import check_goal
 from otgraph.graphs.transport import TransportProblem, report_duplicates
 
 if TYPE_CHECKING:
+    import os
     from typing import Unpack
 
     from distributed import Client
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from otgraph.distributed._source import ClusterPoints, Source
     from otgraph.graphs.options import Eps, QuadraticKeywords
     from otgraph.solvers import Solution
-    from otgraph.typing import FloatArray
+    from otgraph.typing import FloatArray, Keywords
 
 
 @shows({"quadratic": QuadraticOptions})
@@ -42,6 +46,7 @@ def quadratic_ot_graph(
     *,
     client: Client | None = None,
     block_rows: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     mean_degree: float | None = None,
     mass: ArrayLike | None = None,
     u0: ArrayLike | None = None,
@@ -68,8 +73,14 @@ def quadratic_ot_graph(
     client
         A ``distributed.Client``; the current one by default. No cluster is ever started.
     block_rows
-        Rows of a block, the unit of work and of memory. By default a sixteenth of the points,
-        but 16 384 to 65 536 rows. Choose less if workers have little memory.
+        Rows of a block, the unit of work and of memory. By default there are two blocks for each
+        thread of a worker, and more where these would not fit into its memory, but of 16 384 rows
+        or more each.
+    checkpoint
+        File in which this process keeps the current eps and potentials. If it exists when the same
+        problem is solved again, because the scheduler or this process was lost, the solver goes on
+        from there, and the logger ``otgraph.distributed`` says so. The graph is then the same to
+        the tolerance, not to the last bit. The file stays when the graph is done.
     mean_degree
         Wanted mean number of neighbors, instead of `eps`; 15 if neither is given.
     mass
@@ -112,7 +123,13 @@ def quadratic_ot_graph(
             make_cost=partial(_make_cost, cluster=cluster, block_rows=block_rows),
         )  # fmt: skip
         points = X.copy() if isinstance(X, np.ndarray) else None
-        solution, found = problem.solve_goal(value, mean_degree, u0, chosen=bool(choice))
+        reached = None
+        if checkpoint is not None:
+            kept = Checkpoint(checkpoint, problem)
+            reached, problem.cost.on_improved = kept.load(), kept.save
+        solution, found = problem.solve_goal(
+            value, mean_degree, u0, chosen=bool(choice), reached=reached
+        )
         return _graph(problem, solution, points, **found, **choice)
 
 
@@ -133,14 +150,21 @@ def _resolved(
 
 def _make_cost(
     source: Source, *, cluster: Cluster, block_rows: int | None, workers: Workers, **options: Any
-) -> DistributedCost:
+) -> CopiedCost | SharedCost:
     """The cost on the workers; raises if they have too little memory."""
-    block_rows = choose_block_rows(source.shape[0], block_rows)
-    pair_bytes = check_memory(ask_workers(cluster), source.n_bytes, block_rows)
-    future = submit_cost(cluster, source, **options)
-    return DistributedCost(
-        cluster, future, block_rows=block_rows, pair_bytes=pair_bytes, workers=workers
-    )
+    n, d = source.shape
+    facts = ask_workers(cluster)
+    shared = are_shared(source, options["metric"])
+    point_bytes = source.n_bytes if shared else 8 * n * d
+    share = point_bytes // len(facts) if shared else point_bytes
+    block_rows = choose_block_rows(n, block_rows, facts.values(), share)
+    room = check_memory(facts, point_bytes, block_rows, shared=shared)
+    common: Keywords = {"block_rows": block_rows, "pair_bytes": room.pairs, "workers": workers}
+    if not shared:
+        return CopiedCost(cluster, submit_cost(cluster, source, **options), **common)
+    exact = options.pop("exact")
+    points = share_points(cluster, source, group_bytes=room.group, **options)
+    return SharedCost(points, exact=exact, **common)
 
 
 def _graph(

@@ -28,6 +28,7 @@ import numpy as np
 from otgraph._atomic import replacing
 from otgraph.exceptions import FormatError, argument_error
 from otgraph.graphs._canonical import plain_params
+from otgraph.graphs._folders import is_folder, read_folder
 from otgraph.graphs._records import certificate_of, decoded, encoded, refuse
 from otgraph.graphs._stored import (
     check_numbers,
@@ -89,7 +90,7 @@ def save_graph(
 
 
 def load_graph(path: str | os.PathLike[str]) -> Graph:
-    """Graph from a file that :meth:`Graph.save` wrote.
+    """Graph from a file that :meth:`Graph.save` wrote, or from a folder that a cluster wrote.
 
     Nothing in the file is executed. A file that is damaged, foreign or newer than this
     version raises :class:`otgraph.exceptions.FormatError`, which says what is wrong.
@@ -97,7 +98,9 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     Parameters
     ----------
     path
-        The file.
+        The file; or the .zarr or .parquet folder of
+        :meth:`otgraph.distributed.DistributedGraph.write`, also at an address such as
+        ``memory://graph.zarr``.
 
     Examples
     --------
@@ -109,6 +112,9 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     ...     otgraph.load_graph(path)
     Graph(n=3, edges=2, mean_degree=1.333, method='knn')
     """
+    if is_folder(os.fspath(path)):
+        header, arrays = read_folder(os.fspath(path))
+        return _checked(lambda: _graph_of(header, arrays))
     return _loaded(path, _graph_of)
 
 
@@ -123,17 +129,24 @@ def _loaded(
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _read_header(file, size)
-        try:
-            arrays = {
-                entry["name"]: _read_array(file, entry)
-                for entry in _checked_table(header["arrays"], size - file.tell())
-            }
-            return read(header, arrays)
-        except FormatError:
-            raise
-        # The checksums are right, so the file is not damaged, but it is not a graph.
-        except UNFIT as error:
-            refuse(f"its contents do not describe a graph ({error})", error)
+        return _checked(lambda: read(header, _arrays_in(file, header, size)))
+
+
+def _arrays_in(file: BinaryIO, header: Record, size: int) -> dict[str, Array]:
+    return {
+        entry["name"]: _read_array(file, entry)
+        for entry in _checked_table(header["arrays"], size - file.tell())
+    }
+
+
+def _checked(read: Callable[[], Read]) -> Read:
+    """What was read; the checksums were right, so whatever fails is not damaged, but no graph."""
+    try:
+        return read()
+    except FormatError:
+        raise
+    except UNFIT as error:
+        refuse(f"its contents do not describe a graph ({error})", error)
 
 
 def _arrays_of(graph: Graph | CrossGraph, include_points: bool) -> Iterator[tuple[str, Array]]:

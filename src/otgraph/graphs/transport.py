@@ -47,6 +47,7 @@ from otgraph.solvers import (
     Wish,
     finished,
     first_state,
+    guess_from,
     near_pairs,
     require_room_for_solution,
     solve,
@@ -163,18 +164,22 @@ class TransportProblem:
         u0: ArrayLike | None = None,
         *,
         chosen: bool = False,
+        reached: tuple[float, FloatArray] | None = None,
     ) -> tuple[Solution, Keywords]:
         """The solution for an eps or a mean degree, and the parameters to record.
 
-        If the library has chosen eps, lonely points get minimum flows by default.
+        If the library has chosen eps, lonely points get minimum flows by default. ``reached`` are
+        the eps and the potentials, in the order of the cost, of an earlier run to go on from.
         """
         if eps is not None:
             self.wish = self._wish(DEFAULT_MIN_DEGREE if chosen else 0)
+            if reached is not None and u0 is None:
+                u0 = self.in_given_order(reached[1])
             return self.finished(self.solve(eps, u0=u0)), {}
         if mean_degree is None:
             mean_degree = min(DEFAULT_MEAN_DEGREE, 2.0 * self.cost.n_pairs / self.cost.n)
         self.wish = self._wish(default_min_degree(mean_degree))
-        return self.solve_for_degree(mean_degree), {"mean_degree": mean_degree}
+        return self.solve_for_degree(mean_degree, reached), {"mean_degree": mean_degree}
 
     def finished(self, solution: Solution) -> Solution:
         """The solution for one eps with the minimum flows that the options ask for."""
@@ -218,8 +223,10 @@ class TransportProblem:
         self.wish = Wish()
         return self.solve_for_degree(mean_degree)
 
-    def solve_for_degree(self, mean_degree: float) -> Solution:
-        """The solution with a wanted mean degree."""
+    def solve_for_degree(
+        self, mean_degree: float, reached: tuple[float, FloatArray] | None = None
+    ) -> Solution:
+        """The solution with a wanted mean degree; see `solve_goal`."""
         self._check_degree(mean_degree)
         enough = self._enough_candidates(mean_degree)
         if self.wish.min_degree > mean_degree:
@@ -229,6 +236,11 @@ class TransportProblem:
         start = None
         if not self.cost.nearest_are_partners:
             start = start_between(self.screener, goal, degree=mean_degree)
+        elif reached is not None:
+            eps, u = reached
+            start = guess_from(
+                self.screener, mean_degree, goal.at(eps), u, n_candidates=n_candidates
+            )
 
         def solved(goal: Goal) -> Solution:
             return solve_for_degree(

@@ -66,8 +66,8 @@ def leading_eigenpairs(
     solve = _band_solver(S)
     if solve is None:
         product = threaded(S)
-        return _lanczos(lambda x: product @ x, known, k, tol, max_restarts)
-    inverse = _lanczos(solve, known, k, tol, max_restarts)
+        return lanczos(lambda x: product @ x, known, k, tol=tol, max_restarts=max_restarts)
+    inverse = lanczos(solve, known, k, tol=tol, max_restarts=max_restarts)
     return Eigenpairs(1.0 + SHIFT - 1.0 / inverse.values, inverse.vectors)
 
 
@@ -80,13 +80,15 @@ def _dense(S: FloatArray, k: int) -> Eigenpairs:
         return Eigenpairs(values[n - k :], vectors[:, n - k :])
 
 
-def _lanczos(
+def lanczos(
     product: Callable[[FloatArray], FloatArray],
     known: FloatArray,
     k: int,
+    *,
     tol: float,
     max_restarts: int,
 ) -> Eigenpairs:
+    """The k largest eigenvalues of a symmetric matrix, as `leading_eigenpairs`."""
     n = len(known)
 
     def deflated(x: FloatArray) -> FloatArray:

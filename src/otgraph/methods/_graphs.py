@@ -6,6 +6,7 @@ its weights, which may be on a cluster; see `ProductGraph` in :mod:`otgraph.typi
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +20,8 @@ from otgraph.graphs._canonical import row_sums
 from otgraph.graphs.products import threaded
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from otgraph.typing import (
         BoolArray,
         FloatArray,
@@ -107,6 +110,31 @@ def spreading_matrix(graph: Graph | ProductGraph, mu: float) -> SquareOperator:
     diagonal = sp.diags(row_sums(M) + mu, format="csr")
     matrix: SquareOperator = threaded((diagonal - M).tocsr())
     return matrix
+
+
+def products_of(graph: Graph | ProductGraph) -> AbstractContextManager[object]:
+    """A context for many products; a graph on a cluster prepares for them once."""
+    prepare = getattr(graph, "computing", nullcontext)
+    context: AbstractContextManager[object] = prepare()
+    return context
+
+
+class Part:
+    """Weights of some points with each other, which have no edges to others."""
+
+    def __init__(self, graph: ProductGraph, members: LongArray) -> None:
+        self._graph = graph
+        self._members = members
+
+    def sum(self, axis: int) -> FloatArray:
+        """Row sums, as a matrix gives them."""
+        del axis  # symmetric
+        return self._graph.row_sums[self._members]
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        whole = np.zeros((self._graph.n, 1))
+        whole[self._members, 0] = x
+        return self._graph.product(whole)[self._members, 0]
 
 
 class _Walk:

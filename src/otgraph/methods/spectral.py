@@ -15,14 +15,28 @@ from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
 from otgraph.graphs import Graph
 from otgraph.graphs._canonical import row_sums
 from otgraph.graphs.geometry import KEPT, corrected, wants_correction
-from otgraph.methods._eigensolvers import Eigenpairs, leading_eigenpairs
-from otgraph.methods._graphs import as_graph, check_rows, transition_rows
+from otgraph.methods._eigensolvers import DENSE_LIMIT, Eigenpairs, lanczos, leading_eigenpairs
+from otgraph.methods._graphs import (
+    Part,
+    as_graph,
+    as_product_graph,
+    check_rows,
+    products_of,
+    transition_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from otgraph.graphs.geometry import Correction
-    from otgraph.typing import FloatArray, IntArray, LongArray, PointsLike, SparseMatrix
+    from otgraph.typing import (
+        FloatArray,
+        IntArray,
+        LongArray,
+        PointsLike,
+        ProductGraph,
+        SparseMatrix,
+    )
 
 # Modes with a smaller eigenvalue cannot be extended to new points.
 SMALLEST_EIGENVALUE = 1e-10
@@ -111,7 +125,7 @@ class Embedding:
 
 
 def eigenmaps(
-    graph: Graph | SparseMatrix,
+    graph: Graph | SparseMatrix | ProductGraph,
     n_components: int = 2,
     *,
     density: str = KEPT,
@@ -138,7 +152,8 @@ def eigenmaps(
     Parameters
     ----------
     graph
-        A Graph or any symmetric scipy sparse matrix of weights.
+        A Graph or any symmetric scipy sparse matrix of weights; or, if the density is kept, a graph
+        on a cluster, whose workers compute the products.
     n_components
         Number of coordinates: two or three for pictures, ten or more for further computations.
     density
@@ -172,12 +187,12 @@ def eigenmaps(
     >>> np.linalg.norm(embedding.coordinates, axis=1).round(6)[:3]
     array([1.414214, 1.414214, 1.414214])
     """
-    graph = as_graph(graph)
     k = check_count(n_components, "n_components")
     correction = None
     if wants_correction(density, dim):
-        weights, correction = corrected(graph, dim)
+        weights, correction = corrected(as_graph(graph), dim)
         graph = Graph(weights)
+    graph = as_product_graph(graph)
     tol = check_positive(tol, "tol")
     max_restarts = check_count(max_restarts, "max_restarts")
     if k > graph.n - 1:
@@ -185,7 +200,7 @@ def eigenmaps(
     coordinates = np.zeros((graph.n, k))
     values = np.zeros((graph.n_connected, k))
     missing = 0
-    with single_threaded_blas():  # the same result for any number of threads
+    with single_threaded_blas(), products_of(graph):  # the same for any number of threads
         for label, members, W in components_of(graph):
             wanted = min(k, len(members) - 1)
             if not wanted:
@@ -196,7 +211,7 @@ def eigenmaps(
             coordinates[members, :found] = modes.vectors
             missing += wanted - found
     _warn(graph, k, missing, max_restarts)
-    if correction is not None:
+    if isinstance(graph, Graph) and correction is not None:
         _warn_of_few_points(graph)
     largest = int(np.bincount(graph.component_labels).argmax())
     return Embedding(
@@ -204,28 +219,50 @@ def eigenmaps(
     )
 
 
-def components_of(graph: Graph) -> Iterator[tuple[int, LongArray, SparseMatrix]]:
+def components_of(
+    graph: Graph | ProductGraph,
+) -> Iterator[tuple[int, LongArray, SparseMatrix | Part]]:
     """Label, points and weights of each component."""
+    labels = graph.component_labels
+    if not isinstance(graph, Graph):
+        order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
+        small = np.flatnonzero(sizes[labels] <= DENSE_LIMIT)
+        few = graph.among(small) if len(small) else sp.csr_matrix((0, 0))
+        for label, members in enumerate(np.split(order, np.cumsum(sizes)[:-1])):
+            if len(members) > DENSE_LIMIT:
+                yield label, members, Part(graph, members)
+            else:
+                here = np.searchsorted(small, members)
+                yield label, members, few[here][:, here].tocsr()
+        return
     if graph.n_connected == 1:
         yield 0, np.arange(graph.n), graph.weights
         return
-    order = np.argsort(graph.component_labels, kind="stable")
-    ends = np.cumsum(np.bincount(graph.component_labels))
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels))
     sorted_weights = graph.weights[order][:, order].tocsr()
     for label, (a, b) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
         yield label, order[a:b], sorted_weights[a:b, a:b]
 
 
-def walk_modes(W: SparseMatrix, k: int, tol: float, max_restarts: int) -> Eigenpairs:
+def walk_modes(W: SparseMatrix | Part, k: int, tol: float, max_restarts: int) -> Eigenpairs:
     """The k leading non-trivial eigenpairs of the random walk on a connected graph."""
     mass = row_sums(W)
     root = np.sqrt(mass)
     inverse = 1.0 / root
-    scaled = W.data * np.repeat(inverse, np.diff(W.indptr))
-    scaled *= inverse[W.indices]
-    S = sp.csr_matrix((scaled, W.indices, W.indptr), shape=W.shape)
     constant = root / np.linalg.norm(root)
-    values, Q = leading_eigenpairs(S, constant, k, tol=tol, max_restarts=max_restarts)
+    if isinstance(W, Part):
+        part = W
+
+        def product(x: FloatArray) -> FloatArray:
+            return inverse * (part @ (inverse * x))
+
+        values, Q = lanczos(product, constant, k, tol=tol, max_restarts=max_restarts)
+    else:
+        scaled = W.data * np.repeat(inverse, np.diff(W.indptr))
+        scaled *= inverse[W.indices]
+        S = sp.csr_matrix((scaled, W.indices, W.indptr), shape=W.shape)
+        values, Q = leading_eigenpairs(S, constant, k, tol=tol, max_restarts=max_restarts)
     order = np.argsort(-values, kind="stable")[:k]
     vectors = Q[:, order] / root[:, None] * np.sqrt(mass.sum())
     return Eigenpairs(np.clip(values[order], -1.0, 1.0), _with_fixed_signs(vectors))
@@ -237,7 +274,7 @@ def _with_fixed_signs(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors * np.where(signs == 0.0, 1.0, signs))
 
 
-def _warn(graph: Graph, k: int, missing: int, max_restarts: int) -> None:
+def _warn(graph: Graph | ProductGraph, k: int, missing: int, max_restarts: int) -> None:
     kept = graph.component_labels[~graph.dropped]
     sizes = np.unique(kept, return_counts=True)[1]
     if len(sizes) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from otgraph.solvers.certificate import Certificate, Reason, Status
-from otgraph.solvers.degree import solve_for_degree
+from otgraph.solvers.degree import guess_from, solve_for_degree
 from otgraph.solvers.floors import Floors, Wish, finished
 from otgraph.solvers.room import near_pairs, require_room_for_solution
 from otgraph.solvers.rounds import approach, solve
@@ -27,6 +27,7 @@ __all__ = [
     "approach",
     "finished",
     "first_state",
+    "guess_from",
     "near_pairs",
     "require_room_for_solution",
     "solve",

@@ -172,6 +172,16 @@ def solve_for_degree(
     return best
 
 
+def guess_from(
+    screener: Screener, degree: float, goal: Goal, u: FloatArray, *, n_candidates: int
+) -> Guess:
+    """The guess of an earlier search that reached ``goal.eps`` and the potentials ``u``."""
+    cost = screener.cost
+    pairs = near_pairs(cost, n_candidates)
+    _, slope = row_law(cost, pairs, degree, goal.mass)
+    return Guess(first_state(cost, pairs, goal, u0=u), goal.eps, slope)
+
+
 def expected_degree(state: State, wish: Wish) -> float:
     """Mean degree after lonely points get their minimum flows."""
     degrees = state.problem.hessian(state.u).degrees

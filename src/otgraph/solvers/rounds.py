@@ -155,6 +155,8 @@ def newton_on(
         "eps %.3g: %d pairs, %d steps, %d products, marginal error %.1e",
         goal.eps, state.problem.n_pairs, effort.steps, result.n_products, result.error,
     )  # fmt: skip
+    if cost.on_improved is not None:
+        cost.on_improved(goal.eps, result.u)
     return replace(state, u=result.u)
 
 

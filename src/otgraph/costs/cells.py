@@ -1,0 +1,90 @@
+"""What a cost with cells decides from the cells alone, wherever its points are."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph.costs.base import Cost
+
+if TYPE_CHECKING:
+    from otgraph.costs.partition import Partition
+    from otgraph.costs.sizes import SearchSizes
+    from otgraph.typing import FloatArray, LongArray
+
+MORE_CELLS = 3  # factor on the searched cells if an approximate search missed too many pairs
+RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
+MIN_RECALL = 0.5  # with a smaller recall, all points are searched
+
+
+class InCells(Cost):
+    """A cost whose points are in cells; ``searched_cells`` per cell, in an approximate screen."""
+
+    sizes: SearchSizes
+    searched_cells: int
+    _cells: Partition
+
+    @abstractmethod
+    def _surviving_share(self, upper: FloatArray) -> float:
+        """Estimated share of the (point, cell) combinations that an exact screen looks into."""
+
+    def decide(self, upper: FloatArray) -> bool:
+        """Whether screens cover all pairs from now on.
+
+        This defines search="auto": exact, unless a screen with this bound would compute too many
+        pairs. An approximate search becomes exact if it is hardly cheaper, or if it was widened
+        until it computes as many pairs.
+        """
+        if self.exact or self._approximate_is_no_cheaper():
+            self.exact = True
+            return True
+        share = self._surviving_share(upper)
+        widened = self.searched_cells > self.sizes.screen_cells
+        if self.exact is None:
+            self.exact = share * self.n_pairs <= self.sizes.auto_pairs_per_point * self.n
+        elif widened and self._near_share() >= share:
+            self.exact = True
+        return self.exact
+
+    def widen(self) -> bool:
+        """Search more cells per cell; returns False if all pairs are covered already."""
+        if self.exact:
+            return False
+        self.searched_cells *= MORE_CELLS
+        return True
+
+    def _near_share(self) -> float:
+        """Share of all pairs in cells that an approximate screen looks into, from both ends."""
+        return 2.0 * self.searched_cells / self._cells.n_cells
+
+    def _approximate_is_no_cheaper(self) -> bool:
+        """Whether a pass over plain blocks of all pairs takes at most about twice as long."""
+        return self._cells.n_cells == 1 or 2.0 * self._near_share() >= self.sizes.plain_share
+
+    def _near_cells(self, k: int) -> list[LongArray] | None:
+        """The cells in which to look for the k nearest points of each cell; None: in all.
+
+        All are searched where near ones miss too many neighbors (isotropic data in many
+        dimensions), unless the search is approximate.
+        """
+        cells = self._cells
+        if cells.n_cells == 1:
+            return None
+        near = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+        thorough = self.exact is not False or self._approximate_is_no_cheaper()
+        return None if thorough and self._recall(k, near) < MIN_RECALL else near
+
+    def _recall(self, k: int, near_cells: list[LongArray]) -> float:
+        """Share of the k nearest points that lie in near cells, from sampled rows."""
+        offsets = self._cells.offsets
+        chosen = range(0, self._cells.n_cells, max(1, self._cells.n_cells // RECALL_ROWS))
+        rows = offsets[list(chosen)]
+        ends, nearest, _ = self._partners(rows, rows, np.arange(self.n), k, inside=False)
+        owners = np.searchsorted(offsets, nearest, side="right") - 1
+        of_rows = np.split(owners, np.searchsorted(ends, rows[1:]))
+        found = [
+            np.isin(cells, near_cells[b]).mean() for cells, b in zip(of_rows, chosen, strict=True)
+        ]
+        return float(np.mean(found))

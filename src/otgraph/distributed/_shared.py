@@ -1,0 +1,476 @@
+"""The cost of points that the workers share, in groups of whole cells.
+
+The driver knows center, radius and bound of every cell, and from these which groups can have pairs
+with each other. A part of a search is a task that depends on these groups, so that Dask moves and
+frees them.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otgraph._blas import single_threaded_blas
+from otgraph._kernels import pairs as kernels
+from otgraph._parallel import row_blocks
+from otgraph.costs.base import Screen, cheapest_of_each
+from otgraph.costs.cells import InCells
+from otgraph.costs.exclusion import NotExcluded, meeting_cells, share_rows
+from otgraph.costs.powers import raised, reaches
+from otgraph.costs.squares import subtracted_squares
+from otgraph.costs.windows import Window, met_cells
+from otgraph.distributed._blocks import Vector, segment_rows
+from otgraph.distributed._cost import DistributedCost, found_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from distributed import Future
+
+    from otgraph._parallel import Workers
+    from otgraph.costs.points import NearLists
+    from otgraph.costs.windows import Frame, Group
+    from otgraph.distributed._blocks import Entries, Part
+    from otgraph.distributed._cluster import Kept
+    from otgraph.distributed._pairs import DistributedPairs
+    from otgraph.distributed._points import SharedPoints
+    from otgraph.typing import Array, FloatArray, LongArray
+
+    NearCells = dict[int, LongArray]  # the cells near some cells
+    FoundPairs = Kept[dict[int, Entries], tuple[int, set[int]]]
+
+# Groups that a task compares with one group: it holds all of them.
+GROUPS_PER_TASK = 4
+
+
+class SharedCost(InCells, DistributedCost):
+    """Cost c_ij = (|x_i - x_j| · unit)^p / scale of points in groups on the workers."""
+
+    def __init__(
+        self,
+        points: SharedPoints,
+        *,
+        exact: bool | None,
+        block_rows: int,
+        pair_bytes: int,
+        workers: Workers,
+    ) -> None:
+        super().__init__(
+            points.cluster, points.order, block_rows=block_rows, pair_bytes=pair_bytes,
+            workers=workers,
+        )  # fmt: skip
+        self.points = points
+        self.frame = points.frame
+        self.scale, self.identical = self.frame.scale, self.frame.identical
+        self.largest = points.largest
+        self.sizes = self.frame.sizes
+        self.searched_cells = self.sizes.screen_cells
+        self.exact = exact
+        self._cells = points.cells
+        self._sampled: FloatArray | None = None
+
+    def _reach(self, upper: FloatArray) -> FloatArray:
+        return reaches(upper, self.frame.factor, self.frame.half_power)
+
+    def _surviving_share(self, upper: FloatArray) -> float:
+        if self._sampled is None:
+            self._sampled = self.points.rows(share_rows(np.arange(self.n)))
+        return NotExcluded(None, self._cells, self._reach(upper), None).share(self._sampled)
+
+    # Neighbors -------------------------------------------------------------------------
+
+    def neighbors(self, k: int) -> DistributedPairs:
+        """Pairs of near points, about k per point; they need not be the k nearest."""
+        k = min(k, self.n - 1)
+        with single_threaded_blas():
+            near = self._near_cells(k)
+        own = (self.frame, k)
+        end = (self.n, self._ranges[0][1])
+        if near is None:
+            found = [self._nearest_of_all(k, g) for g in range(len(self.points.groups))]
+        else:
+            found = self._among_near("search", _find_neighbors, near, *own, *end)
+        return self._collected("search", found)[1]
+
+    def _nearest_of_all(self, k: int, g: int) -> Future:
+        """The neighbors of a group, from all groups, some at a time."""
+        groups, lists = self.points.groups, None
+        steps = row_blocks(len(groups), GROUPS_PER_TASK)
+        for a, b in steps:
+            task = (self.frame, k, groups[g], groups[a:b], g - a if a <= g < b else None, lists)
+            end = (self.n, self._ranges[0][1]) if b == len(groups) else None
+            lists = self.cluster.submit("search", _merge_nearest, *task, end)
+        assert lists is not None  # there are groups
+        return lists
+
+    def _among_near(
+        self, label: str, function: Any, near: list[LongArray], *arguments: Any,
+        rows: LongArray | None = None,
+    ) -> list[Future]:  # fmt: skip
+        """One task per group, with the cells near its own; or only those with some points.
+
+        A group sends only the cells that are needed.
+        """
+        points, bounds, tasks = self.points, self.points.bounds, []
+        for first, last in pairwise(bounds.tolist()):
+            cells, own = range(first, last), []
+            if rows is not None:
+                a, b = np.searchsorted(rows, self._cells.offsets[[first, last]])
+                own = [rows[a:b]]
+                owners = np.searchsorted(self._cells.offsets, own[0], side="right") - 1
+                cells = np.unique(owners).tolist()
+            if not len(cells):
+                continue
+            near_cells = {b: near[b] for b in cells}
+            needed = np.unique(np.concatenate([np.array(cells), *near_cells.values()]))
+            parts = np.split(needed, np.searchsorted(needed, bounds[1:-1]))
+            pieces = [
+                points.groups[s]
+                if len(part) == bounds[s + 1] - bounds[s]
+                else self.cluster.submit("cells", _only, points.groups[s], part)
+                for s, part in enumerate(parts)
+                if len(part)
+            ]
+            tasks.append(self.cluster.submit(label, function, pieces, near_cells, *own, *arguments))
+        return tasks
+
+    def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs of each of some points, which are sorted.
+
+        As `EuclideanCost.nearest_pairs`.
+        """
+        with single_threaded_blas():
+            near = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+        tasks = self._among_near("partners", _find_partners, near, self.frame, k, rows=rows)
+        found = self.cluster.gather(tasks)
+        partners, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if self.exact is False:  # look only where first candidates come from
+            ends = np.repeat(rows, k)
+            return cheapest_of_each(ends, ends, partners.ravel(), costs.ravel(), k)
+        upper = np.zeros(self.n)
+        upper[rows] = raised(costs.max(axis=1))
+        pairs = self._screened(upper, rows)[1]
+        i, j, costs = pairs.cheapest(rows, k)
+        counts = np.diff(np.searchsorted(i, np.append(rows, self.n)))
+        short = rows[counts < min(k, self.n - 1)]  # an approximate screen misses pairs
+        if not len(short):
+            return i, j, costs
+        more = super().nearest_pairs(short, k)
+        i, j, costs = (np.concatenate(both) for both in zip((i, j, costs), more, strict=True))
+        return cheapest_of_each(i, i, j, costs, k)
+
+    # Screens ---------------------------------------------------------------------------
+
+    def screen(self, upper: FloatArray, rows: LongArray | None = None) -> Screen:
+        """Every pair with c_ij < upper_i + upper_j, or only those of some points."""
+        checked, pairs = self._screened(upper, rows)
+        complete = self.exact is not False
+        return Screen(upper, pairs, complete, self.n_pairs if complete else checked)
+
+    def _screened(self, upper: FloatArray, rows: LongArray | None) -> tuple[int, DistributedPairs]:
+        """Number of pairs computed, and those found."""
+        with single_threaded_blas():
+            way = self._way(upper)
+            meetings = self._meetings(way, self._reach(upper), rows)
+        bound = Vector.send(self.cluster, upper)
+        partners = self._cells.partners(self.searched_cells) if way == "near" else None
+        groups, ranges, found = self.points.groups, self.points.ranges(), []
+        for g, others in enumerate(meetings):
+            for a, b in row_blocks(len(others), GROUPS_PER_TASK):
+                some = others[a:b].tolist()
+                near = None if partners is None else self._near_in(partners, g, others[a:b])
+                own = None
+                if rows is not None:
+                    cuts = [np.searchsorted(rows, ranges[s]) for s in some]
+                    own = [rows[slice(*cut)] for cut in cuts]
+                part = self._part(bound, [ranges[s] for s in {g, *some}])
+                same = some.index(g) if g in some else None
+                found.append(
+                    self.cluster.submit(
+                        "screen", _screen, self.frame, groups[g],
+                        [groups[s] for s in some if s != g], same, own, way, near, part, self.n,
+                        self._ranges[0][1],
+                    )
+                )  # fmt: skip
+        return self._collected("screen", found)
+
+    def _near_in(self, partners: list[LongArray], g: int, others: LongArray) -> NearCells:
+        """The partners of the cells of a group that are in some other groups."""
+        bounds = self.points.bounds
+        inside = np.isin(np.arange(len(bounds) - 1), others)
+        inside = np.repeat(inside, np.diff(bounds))
+        return {b: partners[b][inside[partners[b]]] for b in range(bounds[g], bounds[g + 1])}
+
+    def _way(self, upper: FloatArray) -> str:
+        """How a screen divides the pairs; see `EuclideanCost._choose_blocks`."""
+        if self.exact is False:
+            return "near"
+        return "cells" if self._surviving_share(upper) < self.sizes.plain_share else "plain"
+
+    def _meetings(self, way: str, reach: FloatArray, rows: LongArray | None) -> list[LongArray]:
+        """For every group those that come before it, or have some of the rows, and can meet it."""
+        bounds = self.points.bounds
+        every = np.arange(len(bounds) - 1)
+        wanted = np.ones(len(every), dtype=np.bool_)
+        if rows is not None:
+            cuts = np.searchsorted(rows, self._cells.offsets[bounds])
+            wanted = np.diff(cuts) > 0
+        largest = np.maximum.reduceat(reach, self._cells.offsets[:-1])
+        centers, radii = self._cells.centers, self._cells.radii
+        found = []
+        for g, (first, last) in enumerate(pairwise(bounds.tolist())):
+            if way == "plain":
+                meets = np.ones(len(every), dtype=np.bool_)
+            elif way == "near":
+                near = np.concatenate(self._cells.partners(self.searched_cells)[first:last])
+                meets = np.isin(every, np.searchsorted(bounds, near, side="right") - 1)
+            else:
+                mine = (centers[first:last], radii[first:last], largest[first:last])
+                cells = meeting_cells(mine, (centers, radii, largest)).any(axis=0)
+                meets = np.logical_or.reduceat(cells, bounds[:-1])
+            if rows is None:
+                meets[g + 1 :] = False
+            found.append(np.flatnonzero(meets & wanted))
+        return found
+
+    # Some points with all others -------------------------------------------------------
+
+    def sample(self, rows: LongArray) -> FloatArray:
+        """Costs from some points to all points."""
+        parts = self._sampled_by_groups(rows, len(rows), _costs)
+        return np.concatenate([np.concatenate(part) for part in parts], axis=1)
+
+    def _row_totals(
+        self, rows: LongArray, u: FloatArray, measure: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        """As in `DistancePowers`: the sum of what is measured in each block of columns."""
+        parts = self._sampled_by_groups(rows, len(rows), _totals, u, measure)
+        return np.asarray(np.sum([total for (totals,) in parts for total in totals], axis=0))
+
+    def _partners(
+        self, rows: LongArray, groups: LongArray, labels: LongArray, k: int, *, inside: bool
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        parts = self._sampled_by_groups(
+            rows, self.partner_rows, _cheapest, labels, groups, k, inside
+        )
+        near, found = (
+            np.concatenate([np.concatenate([some[p] for some in part]) for part in parts], axis=1)
+            for p in (0, 1)
+        )
+        order = np.argsort(found, axis=1, kind="stable")[:, :k]
+        near, found = (np.take_along_axis(values, order, axis=1) for values in (near, found))
+        allowed = np.isfinite(found)
+        return np.repeat(rows, allowed.sum(axis=1)), near[allowed], found[allowed]
+
+    def _sampled_by_groups(
+        self, rows: LongArray, n_rows: int, function: Any, vector: Array | None = None, *more: Any
+    ) -> list[Any]:
+        """What a function says of the costs from some rows to each group."""
+        some = self.cluster.send("rows", self.points.rows(rows))
+        own = None if vector is None else vector[rows]
+        sent = None if vector is None else Vector.send(self.cluster, vector)
+        tasks = []
+        for group, ends in zip(self.points.groups, self.points.ranges(), strict=True):
+            part = None if sent is None else self._part(sent, [ends])
+            task = (self.frame, group, rows, some, own, part, n_rows, function, more)
+            tasks.append(self.cluster.submit("sample", _sample, *task))
+        return self.cluster.gather(tasks)
+
+    def among(self, rows: LongArray) -> FloatArray:
+        """Costs of a few points with each other."""
+        few = len(rows)
+        points = self.points.rows(rows)
+        ends = np.repeat(np.arange(few), few), np.tile(np.arange(few), few)
+        return self._listed(points, *ends).reshape(few, few)
+
+    def refined(self, i: LongArray, j: LongArray, costs: FloatArray) -> FloatArray:
+        """Costs of listed pairs by subtraction; sampled ones come from matrix products."""
+        if not len(i):
+            return costs
+        rows, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+        return self._listed(self.points.rows(rows), places[: len(i)], places[len(i) :])
+
+    def _listed(self, points: FloatArray, i: LongArray, j: LongArray) -> FloatArray:
+        """As `DistancePowers.listed`."""
+        squares = subtracted_squares(points, points, i, j)
+        if self.frame.half_power != 1.0:
+            squares = squares**self.frame.half_power
+        if self.frame.factor != 1.0:
+            squares *= self.frame.factor
+        return squares
+
+    def _part(self, vector: Vector, ranges: Sequence[tuple[int, int]]) -> dict[int, Future]:
+        """The pieces of a vector that hold some ranges of rows."""
+        size = segment_rows(self.n)
+        return vector.part(np.concatenate([np.arange(a // size, -(-b // size)) for a, b in ranges]))
+
+
+# Tasks ---------------------------------------------------------------------------------
+
+
+def _only(group: Group, cells: LongArray) -> Group:
+    return group.only(cells)
+
+
+def _find_neighbors(
+    groups: Sequence[Group], near_cells: NearCells, frame: Frame, k: int, n: int, block_rows: int
+) -> FoundPairs:
+    """The neighbors of the points of some cells in near cells."""
+    with single_threaded_blas():
+        found = Window(frame, groups).neighbors(k, near_cells)
+    return found_pairs(*found, n, block_rows)
+
+
+def _find_partners(
+    groups: Sequence[Group], near_cells: NearCells, rows: LongArray, frame: Frame, k: int
+) -> tuple[LongArray, FloatArray]:
+    """The k nearest points of some points in near cells, and their costs."""
+    with single_threaded_blas():
+        return Window(frame, groups).partners(rows, k, near_cells)
+
+
+def _merge_nearest(
+    frame: Frame,
+    k: int,
+    target: Group,
+    others: Sequence[Group],
+    same: int | None,
+    lists: list[NearLists] | None,
+    end: tuple[int, int] | None,
+) -> list[NearLists] | FoundPairs:
+    """The nearest points of a group in some more groups; at the end all of them as pairs.
+
+    ``same`` is the place of the group itself among the others.
+    """
+    with single_threaded_blas():
+        for place, other in enumerate(others):
+            both = [target] if place == same else [target, other]
+            window = Window(frame, both)
+            lists = window.nearest(k, target, target if place == same else other, lists)
+    assert lists is not None  # there are others
+    if end is None:
+        return lists
+    pairs = Window(frame, [target]).pairs_of(target, lists)
+    return found_pairs(0, pairs, *end)
+
+
+def _screen(
+    frame: Frame,
+    target: Group,
+    others: list[Group],
+    same: int | None,
+    rows: list[LongArray] | None,
+    way: str,
+    partners: NearCells | None,
+    upper: Part,
+    n: int,
+    block_rows: int,
+) -> FoundPairs:
+    """The pairs below a bound of one group with some others.
+
+    ``same`` is the place of the group itself among the others, where it is left out.
+    """
+    if same is not None:
+        others = [*others[:same], target, *others[same:]]
+    checked, chunks = 0, []
+    with single_threaded_blas():
+        if rows is None:  # otherwise few of its cells may be needed
+            target = target.placed(frame)
+        bound = _entries(upper, target.members)
+        for place, other in enumerate(others):
+            some = None if rows is None else rows[place]
+            both = (target, target, bound, bound)
+            if place != same:
+                both = (target, other, bound, _entries(upper, other.members))
+            left, right = met_cells(frame, *both, some, way, partners)
+            if not len(left.cells) or not len(right.cells):
+                continue
+            window = Window(frame, [left] if left is right else [left, right])
+            n_pairs, found = window.screen(
+                left, right, _entries(upper, window.members), some, way, partners
+            )
+            checked += n_pairs
+            chunks += found
+    return found_pairs(checked, chunks, n, block_rows)
+
+
+def _sample(
+    frame: Frame,
+    group: Group,
+    rows: LongArray,
+    points: FloatArray,
+    own: Array | None,
+    vector: Part | None,
+    n_rows: int,
+    function: Any,
+    more: tuple[Any, ...],
+) -> list[Any]:
+    """What a function says of the costs from some points to those of a group, some at a time.
+
+    It gets the window, the points, their numbers, their entries of a vector, those of the group,
+    the place of the points among all, and more.
+    """
+    window = Window(frame, [group])
+    here = None if vector is None else _entries(vector, window.members)
+    results = []
+    with single_threaded_blas():
+        for block in row_blocks(len(points), n_rows):
+            some = slice(*block)
+            mine = None if own is None else own[some]
+            results.append(function(window, points[some], rows[some], mine, here, block, *more))
+    return results
+
+
+def _costs(window: Window, points: FloatArray, *_: object) -> FloatArray:
+    return np.concatenate([costs for _, costs in window.costs_from(points)], axis=1)
+
+
+def _totals(
+    window: Window,
+    points: FloatArray,
+    rows: LongArray,
+    own: FloatArray,
+    here: FloatArray,
+    block: tuple[int, int],
+    measure: Callable[[FloatArray], FloatArray],
+) -> list[FloatArray]:
+    """Sums over rows of u_i + u_j - c_ij, zero for a point with itself, by block of columns."""
+    totals = []
+    places = np.searchsorted(window.members, rows)
+    for part, costs in window.costs_from(points):
+        gap = own[:, None] + here[part] - costs
+        inside = np.flatnonzero((places >= part.start) & (places < part.stop))
+        inside = inside[window.members[places[inside]] == rows[inside]]
+        gap[inside, places[inside] - part.start] = 0.0
+        totals.append(measure(gap))
+    return totals
+
+
+def _cheapest(
+    window: Window,
+    points: FloatArray,
+    rows: LongArray,
+    own: LongArray,
+    labels: LongArray,
+    block: tuple[int, int],
+    groups: LongArray,
+    k: int,
+    inside: bool,
+) -> tuple[LongArray, FloatArray]:
+    """The k cheapest partners inside or outside a group, in order of cost."""
+    near, found = np.zeros((len(rows), k), dtype=np.int64), np.empty((len(rows), k))
+    source = (_costs(window, points), groups[slice(*block)], labels, inside)
+    kernels.cheapest_partners(*source, near, found, (0, len(rows)))
+    return window.members[near].astype(np.int64), found
+
+
+def _entries(vector: Part, members: Array) -> Array:
+    """Entries of a vector, from the pieces that hold them."""
+    like = next(iter(vector.values()))
+    out = np.empty(len(members), like.dtype)
+    for start, piece in vector.items():
+        a, b = np.searchsorted(members, (start, start + len(piece)))
+        out[a:b] = piece[members[a:b] - start]
+    return out
