@@ -31,7 +31,7 @@ ESTIMATORS = {
 # What a call is about, or how it runs: no option of a construction.
 OF_THE_CALL = {"X", "eps", "mean_degree", "mass", "u0", "progress", "n_jobs"}
 OF_THE_OUTPUT = {"mode", "min_neighbors"}  # what a transformer returns
-OF_THE_CLUSTER = {"client", "block_rows"}
+OF_THE_CLUSTER = {"client", "block_rows", "checkpoint"}
 
 
 def defaults_of(function):
