@@ -76,6 +76,7 @@ def test_other_estimates_of_the_dimension():
     assert geometry.two_nn(X) == pytest.approx(3.0, rel=0.1)
 
 
+@pytest.mark.filterwarnings("ignore:No `eps` was found")  # that few points cannot all be kept
 def test_labels_between_clouds():
     clouds = pytest.importorskip("benchmarks.clouds")
     X, truth, Y, labels = (part[:150] for part in clouds.digits(0, 0.5))

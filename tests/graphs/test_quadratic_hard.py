@@ -11,6 +11,7 @@ import pytest
 
 import reference
 from otgraph import datasets, quadratic_ot_graph
+from otgraph.costs.points import EuclideanCost
 from otgraph.exceptions import ConvergenceWarning
 
 
@@ -198,3 +199,20 @@ def test_fifty_thousand_points(rng, n_features):
     graph = quadratic_ot_graph(X, mean_degree=10)
     assert_proved(graph)
     reference.assert_rows_optimal(graph, X, graph.params["eps"], rows=range(0, 50_000, 500))
+
+
+def test_far_points_find_each_other_in_a_screen(rng, monkeypatch):
+    """Far points are each other's partners, and nobody's neighbors; more neighbors do not help."""
+    searches = []
+    neighbors = EuclideanCost.neighbors
+
+    def counted(self, k):
+        searches.append(k)
+        return neighbors(self, k)
+
+    monkeypatch.setattr(EuclideanCost, "neighbors", counted)
+    X = rng.normal(size=(9000, 20)) * 0.9 ** np.arange(20)
+    X[:180] = rng.uniform(-12.0, 12.0, size=(180, 20))
+    graph = quadratic_ot_graph(X, mean_degree=15, min_degree=0, connect=False)
+    assert graph.certificate.status == "exact"
+    assert len(searches) == 1

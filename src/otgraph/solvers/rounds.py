@@ -22,7 +22,7 @@ from otgraph.solvers.certificate import Reason
 from otgraph.solvers.certify import certify
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import most_neighbors, near_pairs
-from otgraph.solvers.sampling import excess_ratio
+from otgraph.solvers.sampling import EXCESS_ROWS, excess_ratio
 from otgraph.solvers.state import Effort, first_state, start_potentials
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ logger = logging.getLogger("otgraph")
 # Marginal error at which potentials are accurate enough for a screen, and the limit of Newton
 # steps to reach it.
 LOOSE_TOL = 0.05
-LOOSE_STEPS = 20
+LOOSE_STEPS = 60  # 10 are usual; far points that must find each other need some 25
 # The same with minimum flows, which start on the candidates of a solution without them: few pairs
 # are missing, and a screen far from the solution would return too many.
 FLOORED_STEPS = 100
@@ -221,7 +221,10 @@ def too_high(cost: Cost, goal: Goal, u: FloatArray, k: int) -> bool:
         return False
     if excess_ratio(cost, u, goal.target) <= TOLERATED_EXCESS:
         return False
-    return k < most_neighbors(cost)
+    # Far points exceed their targets by far where they should be partners of each other. They are
+    # few, and a screen finds fewer pairs than a search for more neighbors.
+    pairs_per_point = 2.0 * cost.predict_pairs(u, EXCESS_ROWS) / cost.n
+    return pairs_per_point > MORE_NEIGHBORS * k and k < most_neighbors(cost)
 
 
 def _with_more_neighbors(cost: Cost, goal: Goal, state: State) -> State:
