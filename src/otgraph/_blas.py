@@ -58,10 +58,8 @@ def single_threaded_blas() -> AbstractContextManager[object]:
                 shared = _Guard()
                 _of_process.alive = weakref.ref(shared)
             mine.beneath = shared
-            _of_process.set_one_thread(
-                [library for library in _libraries() if not library.per_thread]
-            )
-        _of_thread.set_one_thread([library for library in _libraries() if library.per_thread])
+            _of_process.set_one_thread(_libraries_with(per_thread=False))
+        _of_thread.set_one_thread(_libraries_with(per_thread=True))
         return memoryview(mine)
     finally:
         del mine, shared  # or the traceback of an interrupt would keep the limit
@@ -128,6 +126,13 @@ def _after_fork_in_child() -> None:
     _of_process.alive = weakref.ref(shared)
     if mine is not None:
         mine.beneath = shared
+
+
+@cache
+def _libraries_with(*, per_thread: bool) -> list[_Library]:
+    # Not written out where they are limited: an interrupt in a comprehension, which is inlined
+    # since Python 3.12, was seen to skip the `finally` around it.
+    return [library for library in _libraries() if library.per_thread == per_thread]
 
 
 @cache
