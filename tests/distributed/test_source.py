@@ -64,7 +64,7 @@ def test_points_from_parquet(assert_same, build, frame, here, tmp_path):
 
 
 def test_rows_of_every_kind_of_file(frame, tmp_path):
-    X = frame.to_numpy()
+    X = np.ascontiguousarray(frame.to_numpy())  # some releases of pandas store columns
     np.save(tmp_path / "x.npy", X)
     zarr.save_array(tmp_path / "x.zarr", X)
     frame.to_parquet(tmp_path / "x.parquet", row_group_size=70)
