@@ -27,3 +27,34 @@ settings.load_profile("otgraph")
 def rng() -> np.random.Generator:
     """The one source of randomness in tests."""
     return np.random.default_rng(20220801)
+
+
+@pytest.fixture
+def interrupt():
+    """Call a function again and again until an interrupt comes after some seconds.
+
+    Returns the interrupt, or None if it came inside of a destructor, which Python does not let
+    out: the collector may run destructors of other tests' objects at any moment.
+    """
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("no timers on this system")
+    came = []
+
+    def come(*_):
+        came.append(True)
+        raise KeyboardInterrupt
+
+    def again_and_again(function, seconds):
+        came.clear()
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            while not came:
+                function()
+        except KeyboardInterrupt as error:
+            return error
+        return None
+
+    before = signal.signal(signal.SIGALRM, come)
+    yield again_and_again
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, before)
