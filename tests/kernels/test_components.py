@@ -11,7 +11,7 @@ from otgraph._kernels.components import component_labels
 
 
 def symmetric(rng, n, density):
-    half = sp.random(n, n, density, rng=rng, format="csr")
+    half = sp.csr_matrix(np.where(rng.random((n, n)) < density, 1.0, 0.0))
     return (half + half.T).tocsr()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import scipy.linalg  # noqa: F401  (loads its own BLAS, whose threads are counted too)
 import scipy.sparse as sp
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController
 
 import otgraph
 from otgraph.cli.app import ExitCode, run
@@ -61,8 +61,19 @@ class _kept(str):
         return None
 
 
+@functools.cache
+def _blas():
+    """Found once: a process forked while another thread looks for libraries cannot look itself."""
+    return ThreadpoolController().select(user_api="blas")
+
+
 def blas_threads():
-    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return [lib["num_threads"] for lib in _blas().info()]
+
+
+def limited_blas():
+    """Context, or a call for good, with the numbers of threads that the soak starts from."""
+    return _blas().limit(limits=BLAS_THREADS)
 
 
 def quietly():

@@ -16,11 +16,10 @@ import time
 import warnings
 
 import psutil
-from threadpoolctl import threadpool_limits
 
 from otgraph._atomic import PREFIX
 
-from .calls import BLAS_THREADS, CALLS, blas_threads, call, quietly
+from .calls import CALLS, blas_threads, call, limited_blas, quietly
 from .patience import watched
 
 ROUNDS = 4  # interrupts of one process
@@ -109,7 +108,7 @@ def _child(name, n_jobs, folder):
 
 def _compute(name, n_jobs, folder, orders, answers):
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    threadpool_limits(BLAS_THREADS, "blas")
+    limited_blas()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a command says that it was interrupted
     before = blas_threads()
     while orders.readline():

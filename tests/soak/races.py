@@ -15,9 +15,8 @@ from multiprocessing import get_context
 
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
-from threadpoolctl import threadpool_limits
 
-from .calls import BLAS_THREADS, CALLS, blas_threads, call, quietly
+from .calls import CALLS, blas_threads, call, limited_blas, quietly
 from .patience import watched
 
 BATCH = 300  # calls of one case, which starts processes of its own
@@ -37,7 +36,7 @@ def judge_race(seed):
         (chance.choice(RACED), chance.choice(SIZES), chance.choice(N_JOBS)) for _ in range(BATCH)
     ]
     quietly()
-    with threadpool_limits(BLAS_THREADS, "blas"):
+    with limited_blas():
         expected = [alone(name, n) for name, n, _ in tasks]
         try:
             found = SETTINGS[setting](tasks)
@@ -59,7 +58,7 @@ def alone(name, n):
 def raced(tasks):
     """Digests of calls that threads of this process take in turns; a word where one failed."""
     quietly()
-    with threadpool_limits(BLAS_THREADS, "blas"):
+    with limited_blas():
         before = blas_threads()
         with ThreadPoolExecutor(THREADS) as pool:
             found = list(pool.map(_told, tasks))
@@ -157,7 +156,7 @@ def _in_a_dask_worker(tasks):
 
 def _two_blas_threads():
     quietly()
-    threadpool_limits(BLAS_THREADS, "blas")
+    limited_blas()
 
 
 SETTINGS = {
