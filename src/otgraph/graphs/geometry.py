@@ -33,7 +33,7 @@ from scipy.special import gammaln
 
 from otgraph._validation import check_choice, check_positive
 from otgraph.exceptions import invalid
-from otgraph.graphs._canonical import entry_rows
+from otgraph.graphs._canonical import entry_rows, without_loops
 
 if TYPE_CHECKING:
     from otgraph.graphs.graph import Graph
@@ -248,9 +248,7 @@ def corrected(graph: Graph, dim: float | None) -> tuple[SparseMatrix, Correction
         )
         raise invalid("dim", msg)
     factors = np.where(np.isnan(log_factors), 1.0, np.exp(log_factors))
-    weights = graph.weights.copy()
-    weights.setdiag(0.0)
-    weights.eliminate_zeros()
+    weights = without_loops(graph.weights)
     weights.data *= factors[entry_rows(weights)] * factors[weights.indices]
     middle = float(np.median(log_step))
     steps = np.exp(log_step - middle)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
-from otgraph.graphs._canonical import entry_rows, with_small_indices
+from otgraph.graphs._canonical import entry_rows, with_small_indices, without_loops
 from otgraph.graphs.distances import edge_distances
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def connectivities(weights: SparseMatrix) -> SparseMatrix:
     *median* cell, and larger values are cut off at one. A single factor for the whole graph keeps
     the proportions of the edges and the symmetry.
     """
-    hollow = _without_diagonal(weights)
+    hollow = without_loops(weights)
     heaviest = np.asarray(hollow.max(axis=1).todense()).ravel()
     linked = heaviest > 0.0
     if linked.any():
@@ -43,7 +42,7 @@ def distances(graph: Graph, metric: Callable[..., float] | None = None) -> Spars
 
     For a power p of a metric this is the metric itself, not its power.
     """
-    hollow = _without_diagonal(graph.weights)
+    hollow = without_loops(graph.weights)
     if graph.points is None:
         hollow.data[:] = 1.0
         return with_small_indices(hollow.astype(np.float32))
@@ -51,11 +50,3 @@ def distances(graph: Graph, metric: Callable[..., float] | None = None) -> Spars
     found = edge_distances(graph, metric)[off_diagonal]
     hollow.data = np.maximum(found, SMALLEST_DISTANCE)
     return with_small_indices(hollow.astype(np.float32))
-
-
-def _without_diagonal(weights: SparseMatrix) -> SparseMatrix:
-    hollow = sp.csr_matrix(weights, dtype=np.float64, copy=True)
-    hollow.setdiag(0.0)
-    hollow.eliminate_zeros()
-    hollow.sort_indices()
-    return hollow
