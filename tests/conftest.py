@@ -44,12 +44,17 @@ def interrupt():
         came.append(True)
         raise KeyboardInterrupt
 
+    def until_it_came(function):
+        # By itself: on Python 3.13 an interrupt between two rounds of a ``while`` loop escapes the
+        # ``try`` around it.
+        while not came:
+            function()
+
     def again_and_again(function, seconds):
         came.clear()
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds)
-            while not came:
-                function()
+            until_it_came(function)
         except KeyboardInterrupt as error:
             return error
         return None
