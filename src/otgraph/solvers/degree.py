@@ -50,6 +50,9 @@ FLOORED_TRIALS = 12
 FEW_POINTS = 500
 # Rows that give the first guess of eps: their median is known to a few percent.
 LAW_ROWS = 256
+# Part of that guess which is tried too, even below `SMALLEST_EPS` times the largest costs: between
+# clusters far apart these are large, and no edge has them.
+LAW_RANGE = 1e-3
 # Marginal error of a trial. At this error the degree is usually right to a fraction of a percent.
 TRIAL_TOL = 0.01
 # Edges that a minimum flow adds for every neighbor that a lonely point misses: 0.7 to 1.6 on
@@ -97,7 +100,8 @@ def solve_for_degree(
         plain = first_state(cost, pairs, goal.at(eps), k=k, spare=True)
         del pairs
         limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
-        eps = min(max(eps, limits[0]), limits[1])
+        limits = min(limits[0], LAW_RANGE * eps), limits[1]
+        eps = min(eps, limits[1])
         eps, plain = search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
         if not too_few_neighbors(screener, goal.at(eps), plain):
             plain = replace(plain, k=None)  # found to be enough, not to be looked at again
