@@ -168,8 +168,8 @@ def test_floors_that_given_candidates_cannot_carry_are_left_out():
 
 
 # Problems of the soak where the degree falls while eps rises, so that a bracket ended at a jump
-# although another eps was nearer to the goal; one where a trial at a jump was misleading; and one whose
-# clusters are so far apart that eps is tiny beside the largest costs.
+# although another eps was nearer to the goal; one where a trial at a jump was misleading; and one
+# whose clusters are so far apart that eps is tiny beside the largest costs.
 @pytest.mark.parametrize("case", [7001662, 7002191, 7003675, 7005165, 7005562, 8003154, 9100173])
 def test_the_nearest_degree_of_few_points_is_found(case):
     (verdict,) = (name for name, _ in judged("problems", case))
