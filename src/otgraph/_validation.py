@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import operator
+import os
 from collections import Counter
 from contextlib import suppress
 from datetime import date, timedelta
@@ -280,6 +281,14 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise invalid(name, f"must be one of {listed}, got {value!r}.")
     return value
+
+
+def check_path(value: object, name: str = "path") -> str:
+    """The name of a file. A number would be taken for a file that is open already."""
+    try:
+        return os.fsdecode(value)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise invalid(name, f"must be the path of a file, got {value!r}.", TypeError) from error
 
 
 def to_numbers(value: object, name: str, wanted: str) -> FloatArray:

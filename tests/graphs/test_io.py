@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from otgraph.exceptions import FormatError
-from otgraph.graphs import Graph, TransportGraph, load_graph, quadratic_ot_graph
+from otgraph.graphs import CrossGraph, Graph, TransportGraph, load_graph, quadratic_ot_graph
 from otgraph.graphs import io as graph_io
 from otgraph.graphs.io import MAGIC, MOST_HEADER_BYTES, PRELUDE, VERSION
 from otgraph.solvers.certificate import Certificate, Status
@@ -402,3 +402,18 @@ class TestWriting:
         small_graph().save(path)
         expected = stat.S_IMODE((tmp_path / "ordinary").stat().st_mode)
         assert stat.S_IMODE(path.stat().st_mode) == expected
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda path: quadratic_ot_graph([[0.0], [1.0]], eps=1.0).save(path),
+        load_graph,
+        CrossGraph.load,
+    ],
+)
+@pytest.mark.parametrize("path", [5, None, ["a.otg"]])
+def test_what_is_no_path_is_refused_by_name(call, path):
+    """A number would be the file that is open under it, whatever that is."""
+    with pytest.raises(TypeError, match="`path` must be the path of a file"):
+        call(path)

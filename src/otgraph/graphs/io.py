@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import numpy as np
 
 from otgraph._atomic import replacing
+from otgraph._validation import check_path
 from otgraph.exceptions import FormatError, argument_error
 from otgraph.graphs._canonical import plain_params
 from otgraph.graphs._folders import is_folder, read_folder
@@ -74,6 +75,7 @@ def save_graph(
     overwrite: bool = True,
 ) -> None:
     """Write a graph to one file; see :meth:`Graph.save`."""
+    target = check_path(path)
     arrays = dict(_arrays_of(graph, include_points))
     header = _encoded_header(graph, arrays)
     try:
@@ -82,7 +84,7 @@ def save_graph(
         msg = f"This graph cannot be saved, because its file could not be loaded. {error}"
         raise argument_error(ValueError, "graph", msg) from error
     prelude = PRELUDE.pack(MAGIC, VERSION, len(header))
-    with replacing(os.fspath(path), overwrite=overwrite) as file:
+    with replacing(target, overwrite=overwrite) as file:
         file.write(prelude + hashlib.sha256(prelude + header).digest() + header)
         for array in arrays.values():
             for chunk in _chunks(array):
@@ -112,10 +114,11 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     ...     otgraph.load_graph(path)
     Graph(n=3, edges=2, mean_degree=1.333, method='knn')
     """
-    if is_folder(os.fspath(path)):
-        header, arrays = read_folder(os.fspath(path))
+    name = check_path(path)
+    if is_folder(name):
+        header, arrays = read_folder(name)
         return _checked(lambda: _graph_of(header, arrays))
-    return _loaded(path, _graph_of)
+    return _loaded(name, _graph_of)
 
 
 def load_cross_graph(path: str | os.PathLike[str]) -> CrossGraph:
@@ -126,7 +129,7 @@ def load_cross_graph(path: str | os.PathLike[str]) -> CrossGraph:
 def _loaded(
     path: str | os.PathLike[str], read: Callable[[Record, Mapping[str, Array]], Read]
 ) -> Read:
-    with open(path, "rb") as file:
+    with open(check_path(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _read_header(file, size)
         return _checked(lambda: read(header, _arrays_in(file, header, size)))

@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 import otgraph
 from otgraph._optional import require
 from otgraph._parallel import thread_count
-from otgraph._validation import check_choice, check_count
+from otgraph._validation import check_choice, check_count, check_path
 from otgraph.exceptions import DisconnectedWarning, ExperimentError
 from otgraph.experiments._framework.checkpoint import Checkpoint
 from otgraph.experiments._framework.experiment import Experiment, P, Picture
@@ -108,10 +108,13 @@ def reproduce(
     if (data is not None or genes is not None) and WITH_DATA not in names:
         msg = f"`data` and `genes` are for the experiment {WITH_DATA!r}; {name!r} makes its data."
         raise ExperimentError(msg)
-    root = _checked_folder(Path(out))
+    root = _checked_folder(Path(check_path(out, "out")))
     for module, extra in (("pandas", "data"), ("matplotlib", "plots")):
         require(module, extra)  # checked before hours of computing
-    own = (None if data is None else os.fspath(data), None if genes is None else tuple(genes))
+    own = (
+        None if data is None else check_path(data, "data"),
+        None if genes is None else tuple(genes),
+    )
     runs = []
     for each in names:
         experiment = load(each)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from otgraph._atomic import replacing
 from otgraph._optional import require
 from otgraph._text import printable
-from otgraph._validation import check_count
+from otgraph._validation import check_count, check_path
 from otgraph.exceptions import DisconnectedWarning, invalid
 from otgraph.graphs.graph import TransportGraph
 from otgraph.graphs.keywords import shows
@@ -23,6 +22,7 @@ from otgraph.plots.explorer.rebuild import METHOD
 from otgraph.plots.explorer.scene import scene_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
     from typing import Literal, Unpack
 
@@ -146,7 +146,7 @@ def explore(
     )
     if out is None:
         return Page(html)
-    with replacing(os.fspath(out)) as file:
+    with replacing(check_path(out, "out")) as file:
         file.write(html.encode())
     return Page(html, Path(out))
 
