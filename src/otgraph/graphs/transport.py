@@ -80,9 +80,8 @@ DEFAULT_CANDIDATES = 30
 FEWEST_CANDIDATES = 20
 CANDIDATES_PER_DEGREE = 1.3
 # Where the search compares all points, it need not be repeated for points whose neighborhood it has
-# found completely. Up to some points, more candidates take longer than another search.
+# found completely.
 SCREENED_PER_DEGREE = 2.0
-FEW_POINTS = 512
 DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that gives a warning
 # Share of missing pairs, relative to the edges, that always gives a warning.
 MISSING_WARNING = 0.05
@@ -266,7 +265,7 @@ class TransportProblem:
 
     def _enough_candidates(self, mean_degree: float) -> int:
         """First candidates for a mean degree."""
-        if self.cost.compares_all and self.cost.n > FEW_POINTS:
+        if self.cost.compares_all:
             return int(np.ceil(SCREENED_PER_DEGREE * mean_degree))
         return max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
 
@@ -384,8 +383,9 @@ class TransportProblem:
 
     def report_components(self, graph: BaseGraph) -> None:
         """Warn about several components unless `connect` was given; outliers do not count."""
-        n_groups = graph.n_connected - int(np.count_nonzero(graph.dropped))
-        if self.options.connect is None and n_groups > 1:
+        if self.options.connect is not None or graph.n_connected == 1:
+            return
+        if graph.n_connected - int(np.count_nonzero(graph.dropped)) > 1:
             message = _components_message(
                 graph, self.wish.min_degree, soft=self.options.outlier_cost is not None
             )
