@@ -18,7 +18,7 @@ from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
 from otgraph.costs.pairs import drain, empty_chunk
-from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
+from otgraph.costs.partition import cluster_order, enclosing_cells, label_order, one_cell
 from otgraph.costs.powers import DirectPowers, DistancePowers, raised
 from otgraph.costs.search import Work
 from otgraph.costs.single import SinglePoints
@@ -81,7 +81,7 @@ class EuclideanPowers(InCells, DistancePowers):
         if cells is not None:
             self._cells = cells
         elif order is None:
-            self._cells = consecutive_cells(self.own, n)
+            self._cells = one_cell(self.own.shape, float(self._squares.max()))
         else:
             self._cells = enclosing_cells(self.own, offsets)
         self.exact = exact
@@ -159,7 +159,7 @@ class EuclideanPowers(InCells, DistancePowers):
     def _neighbors_of_few(self, reach: FloatArray, k: int) -> tuple[int, list[PairChunk]]:
         """The pairs of all points, each once and in order, so that nothing has to be sorted."""
         n, d = self.own.shape
-        points, squares = self._centered(np.arange(n, dtype=np.int32), self.own[0], 1.0)
+        points, squares = self._centered(np.arange(n, dtype=np.int32), np.zeros(d), 1.0)
         points = points[:, :d]
         beyond = np.empty(n, dtype=np.float32)
         i, j, costs = empty_chunk(n * (n - 1) // 2)
