@@ -162,7 +162,7 @@ def _method(name: str, title: str, ours: str, peers: list[Contender], limit: flo
 
 _PATH_DATA = ("manifold", 20_000)
 # At 0.01 a point has 2200 neighbors, and the graph takes 8.5 GB.
-KERNEL_EPS = 0.004
+KERNEL_EPS = 0.002
 
 LINES = [
     _dense(0.1),
@@ -229,8 +229,8 @@ LINES = [
         50, 1.0, 1.0,
     ),
     _against_neighbors(
-        "10d", "exact kNN graph, n = 1 000 000, d = 3, against a k-d tree", "spiral", MILLION, 3, 15,
-        1.0, 0.0, large=True,
+        "10d", "exact kNN graph, n = 1 000 000, d = 3, against a k-d tree", "spiral", MILLION, 3,
+        15, 1.0, 0.0, large=True,
     ),
     Line(
         name="11",

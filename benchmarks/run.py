@@ -221,7 +221,7 @@ def _bound(result: dict[str, Any]) -> str:
     if not seconds:
         return ""
     times = result["contenders"][result["ours"]]["seconds"] / seconds
-    return f"{_time(seconds)} × {times:.2g} ({result['bound_reason']})"
+    return f"{_time(seconds)}, taken {times:.2g} times ({result['bound_reason']})"
 
 
 def describe(label: str, result: dict[str, Any]) -> str:

@@ -104,11 +104,10 @@ class EuclideanPowers(InCells, DistancePowers):
             return Work(tasks, partial(self.neighbors_of_cell, k))
         if not self.compares_all:
             return Work(self._all_columns(), partial(self._neighbors_among_all, k))
-        reach = np.empty(self.n)
-        if self.n <= NEIGHBOR_ROWS:
+        reach, blocks = np.empty(self.n), self._all_columns()
+        if len(blocks) == 1:  # between two clouds there are more
             return Work([k], partial(self._neighbors_of_few, reach), reach=reach)
-        find = partial(self._neighbors_of_block, k, reach)
-        return Work(self._all_columns(), find, reach=reach)
+        return Work(blocks, partial(self._neighbors_of_block, k, reach), reach=reach)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""

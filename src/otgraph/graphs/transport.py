@@ -332,21 +332,28 @@ class TransportProblem:
 
     def distinct_graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan between distinct points, in the order of the input."""
+        return self.assembly(solution, params)()
+
+    def assembly(self, solution: Solution, params: Keywords) -> Callable[[], TransportGraph]:
+        """The function that makes the graph; it keeps the plan alive, and no candidates."""
         plan = solution.plan
         assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
-        weights, edge_costs = plan_weights(
-            plan, self.cost.order, self_loops=self.options.self_loops
-        )
-        return TransportGraph(
-            weights=weights,
+        make = partial(
+            TransportGraph,
             params=self.params_of(solution, params),
             certificate=solution.certificate,
             potentials=self.in_given_order(solution.u),
             mass=self.in_given_order(self.mass),
             points=self.points,
-            edge_costs=edge_costs,
             floors=self.floors_of(solution),
         )
+        order, self_loops = self.cost.order, self.options.self_loops
+
+        def assembled() -> TransportGraph:
+            weights, edge_costs = plan_weights(plan, order, self_loops=self_loops)
+            return make(weights=weights, edge_costs=edge_costs)
+
+        return assembled
 
     def with_copies(self, graph: TransportGraph) -> TransportGraph:
         """The graph with one row for every copy."""
