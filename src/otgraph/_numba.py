@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numba
-from llvmlite.ir import Constant, IntType
 from numba import types
-from numba.core import event
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 
 from otgraph._text import COMPILING
@@ -50,7 +49,7 @@ def trailing_zeros(_: object, __: object) -> tuple[object, Callable[..., object]
     """Number of zeros at the end of a mask that is not zero: one instruction, which numba lacks."""
 
     def code(_: object, builder: Any, __: object, arguments: list[Any]) -> object:
-        return builder.cttz(arguments[0], Constant(IntType(1), 1))
+        return builder.cttz(arguments[0], cgutils.true_bit)
 
     return types.uint64(types.uint64), code
 
