@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-import numpy as np
 
 from benchmarks import growth
 
@@ -37,19 +36,27 @@ def draw_ratios(results: list[dict[str, Any]], path: Path) -> None:
     plt.close(figure)
 
 
-def draw_growth(rows: list[dict[str, Any]], path: Path) -> None:
-    """Time against n for both searches, with the fitted exponents."""
-    figure, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
-    colors = {"approximate": OURS, "exact": LIMIT}
-    for search, color in colors.items():
-        mine = [row for row in rows if row["search"] == search]
-        n = np.array([row["n"] for row in mine])
-        for key, style, what in (("seconds", "o-", "all"), ("solve_seconds", "s:", "solve")):
+# One color for each contender of `growth`, in its order; Okabe and Ito's.
+COLORS = ("#0072B2", "#D55E00", "#56B4E9", "#999999", "#009E73", "#CC79A7")
+
+
+def draw_scaling(rows: list[dict[str, Any]], path: Path) -> None:
+    """Time and memory against n for ours and for peers, with the fitted exponents."""
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    columns = (("seconds", "seconds"), ("peak_gb", "peak memory of the process, GB"))
+    for ax, (key, name) in zip(axes, columns, strict=True):
+        for label, color in zip(growth.CONTENDERS, COLORS, strict=True):
+            mine = growth.of(rows, label)
+            if not mine:
+                continue
             slope = growth.exponent(mine, key)
-            label = f"{search}, {what}: n^{slope:.2f}"
-            ax.plot(n, [row[key] for row in mine], style, color=color, ms=4, label=label)
-    ax.set(xscale="log", yscale="log", xlabel="points", ylabel="seconds")
-    ax.legend(frameon=False, fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
+            text = label if slope is None or key != "seconds" else f"{label}: n^{slope:.2f}"
+            style = "o-" if label in growth.OURS else "s--"
+            n = [row["n"] for row in mine]
+            ax.plot(n, [row[key] for row in mine], style, color=color, ms=4, lw=1.5, label=text)
+        ax.set(xscale="log", yscale="log", xlabel="points", ylabel=name)
+        ax.grid(which="major", color="#dddddd", lw=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=150)
     plt.close(figure)

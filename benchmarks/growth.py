@@ -1,4 +1,8 @@
-"""How time and memory grow with the number of points."""
+"""Line 9: how time and memory grow with the number of points, for ours and for peers.
+
+The points are those of the manifold in 50 dimensions, and graphs have a mean degree of 15. Peers
+stop where they would take minutes, or more memory than there is.
+"""
 
 from __future__ import annotations
 
@@ -6,59 +10,104 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.lines import STOP, spec
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-SIZES = {
-    "approximate": [10_000, 30_000, 100_000],
-    "exact": [5_000, 10_000, 30_000, 100_000],
+DATA = "manifold"
+OURS = ("otgraph, approximate", "otgraph, exact")
+# By contender: the job with its options, sizes, and sizes of `make bench-large`. A contender with
+# ten million points, in whatever job, is a line here: `rows` takes all that was measured with these
+# jobs and options, whoever measured it. Such a job gets points from a file and needs a branch in
+# `benchmarks.jobs`.
+CONTENDERS: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...]]] = {
+    OURS[0]: (
+        {"job": "otgraph", "options": {"mean_degree": 15, "search": "approximate"}},
+        (10_000, 30_000, 100_000),
+        (300_000, 1_000_000),
+    ),
+    OURS[1]: (
+        {"job": "otgraph", "options": {"mean_degree": 15, "search": "exact"}},
+        (1000, 3000, 10_000, 30_000, 100_000),
+        (300_000, 1_000_000),
+    ),
+    "solve alone": (  # the same problem on candidates that are there: no search, no screen
+        {"job": "solve_only", "options": {"mean_degree": 15, "search": "approximate"}},
+        (10_000, 30_000, 100_000),
+        (300_000,),
+    ),
+    "scikit-learn, k = 15": (
+        {"job": "kneighbors_graph", "options": {"k": 15}},
+        (1000, 3000, 10_000, 30_000, 100_000),
+        (),
+    ),
+    "pynndescent, k = 30": (
+        {"job": "nn_descent", "options": {"k": 30}},
+        (10_000, 30_000, 100_000),
+        (300_000, 1_000_000),
+    ),
+    "RegOT, dense, eps = 1": (
+        {"job": "regot", "options": {"eps": 1.0, "solver": "qrot_grssn"}},
+        (1000, 3000, 5000),
+        (),
+    ),
 }
-LARGE_SIZES = {"approximate": [300_000, 1_000_000], "exact": []}
 
 
-def measure(
-    run: Callable[[dict[str, Any]], dict[str, Any]], *, large: bool
-) -> list[dict[str, Any]]:
-    """Time and memory of both searches at a mean degree of 15, and of the solve alone."""
-    rows = []
-    for search, sizes in SIZES.items():
-        for n in sizes + (LARGE_SIZES[search] if large else []):
-            options = {"mean_degree": 15, "search": search}
-            spec = {"job": "otgraph", "data": "manifold", "n": n, "options": options}
-            result = run(spec)
-            # The same problem on the edges found, given as candidates: no search, no screen.
-            solve = run({**spec, "job": "solve_only"})
-            rows.append(
-                {
-                    "search": search,
-                    "n": n,
-                    "seconds": result["seconds"],
-                    "peak_gb": result["peak_gb"],
-                    "solve_seconds": solve["seconds"],
-                }
-            )
-            print(f"  growth, {search}, n = {n}: {result['seconds']:.2f} s", flush=True)
-    return rows
+def measure(measured: Callable[..., dict[str, Any]], *, large: bool) -> None:
+    """Measure what is missing; large sizes instead of the others if they are asked for."""
+    for label, (wanted, sizes, large_sizes) in CONTENDERS.items():
+        stop = None if label in OURS else STOP
+        for n in large_sizes if large else sizes:
+            measured(spec(wanted["job"], DATA, n, **wanted["options"]), 0, stop)
 
 
-def exponent(rows: list[dict[str, Any]], key: str) -> float:
-    """Slope of log ``key`` against log n."""
-    n, value = np.array([[row["n"], row[key]] for row in rows]).T
+def rows(measurements: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Contender, n, seconds and memory of all that was measured, the fastest of repetitions."""
+    best: dict[tuple[str, int], dict[str, Any]] = {}
+    for found in measurements:
+        if found["data"] != DATA or "dim" in found or "error" in found or "stopped" in found:
+            continue
+        for label, (wanted, _, _) in CONTENDERS.items():
+            if found["job"] == wanted["job"] and found["options"] == wanted["options"]:
+                known = best.get((label, found["n"]))
+                if known is None or found["seconds"] < known["seconds"]:
+                    best[label, found["n"]] = {"contender": label, **found}
+    places = {label: place for place, label in enumerate(CONTENDERS)}
+    return sorted(best.values(), key=lambda row: (places[row["contender"]], row["n"]))
+
+
+def of(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
+    """The rows of one contender."""
+    return [row for row in rows if row["contender"] == label]
+
+
+# Exponents are fitted from here on: the time of fewer points is that of Python calls.
+FITTED_FROM = 10_000
+
+
+def exponent(rows: list[dict[str, Any]], key: str) -> float | None:
+    """Slope of log ``key`` against log n; None if there are fewer than two sizes to fit."""
+    far = [row for row in rows if row["n"] >= FITTED_FROM]
+    fitted = far if len(far) > 1 else rows
+    if len(fitted) < 2:
+        return None
+    n, value = np.array([[row["n"], row[key]] for row in fitted]).T
     return float(np.polyfit(np.log(n), np.log(value), 1)[0])
 
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Measurements and fitted exponents as Markdown."""
-    out = ["| search | n | seconds | solve alone | peak GB |", "|---|---|---|---|---|"]
-    for row in rows:
-        out.append(
-            f"| {row['search']} | {row['n']:,} | {row['seconds']:.2f} | "
-            f"{row['solve_seconds']:.2f} | {row['peak_gb']:.2f} |"
-        )
-    for search in SIZES:
-        mine = [row for row in rows if row["search"] == search]
-        out.append(
-            f"| {search} | exponent | {exponent(mine, 'seconds'):.2f} | "
-            f"{exponent(mine, 'solve_seconds'):.2f} | {exponent(mine, 'peak_gb'):.2f} |"
-        )
+    out = ["| contender | n | seconds | peak GB | commit |", "|---|---|---|---|---|"]
+    for label in CONTENDERS:
+        mine = of(rows, label)
+        out += [
+            f"| {label} | {row['n']:,} | {row['seconds']:.3g} | {row['peak_gb']:.2f} | "
+            f"{row['commit']} |"
+            for row in mine
+        ]
+        slopes = exponent(mine, "seconds"), exponent(mine, "peak_gb")
+        if None not in slopes:
+            out.append(f"| {label} | exponent | {slopes[0]:.2f} | {slopes[1]:.2f} | |")
     return "\n".join(out)

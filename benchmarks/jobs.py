@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks import data, methods, small
+from benchmarks import bounds, data, methods, small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,27 +167,6 @@ def pot_plan(X: Any, **options: Any) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - began, "marginal_error": _row_error(plan)}
 
 
-def torchdr_plan(X: Any, **options: Any) -> dict[str, Any]:
-    """TorchDR's quadratic affinity, as it comes."""
-    import torch
-    from torchdr import DoublyStochasticQuadraticAffinity
-
-    scale = float(np.sqrt(2.0 * np.var(X.astype(np.float64), axis=0).sum()))
-    points = torch.from_numpy(np.ascontiguousarray(X / scale, dtype=np.float64))
-    affinity = DoublyStochasticQuadraticAffinity(
-        eps=options["eps"], max_iter=options.get("max_iter", 1000), zero_diag=True, device="cpu"
-    )
-    began = time.perf_counter()
-    plan = affinity(points)
-    seconds = time.perf_counter() - began
-    plan.fill_diagonal_(0.0)  # it leaves what is not a number where mass is forbidden
-    rows = plan.sum(dim=1).numpy()
-    return {
-        "seconds": seconds,
-        "marginal_error": float(np.abs(rows / rows.mean() - 1.0).max()),
-    }
-
-
 JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "otgraph": otgraph_graph,
     "otgraph_path": otgraph_path,
@@ -196,17 +175,17 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "nn_descent": nn_descent,
     "regot": regot_plan,
     "pot": pot_plan,
-    "torchdr": torchdr_plan,
     "knn_graph": knn_graph,
     "kernel_graph": kernel_graph,
     "extend": extend,
     "kneighbors": kneighbors,
     **methods.JOBS,
-    "small": small.all_sizes,
+    "small": small.turns,
+    "rates": bounds.rates,
 }
 # Peers that compile, or load libraries, on their first call.
 WARM_UP = {
-    "otgraph", "otgraph_path", "solve_only", "nn_descent", "kneighbors_graph", "torchdr",
+    "otgraph", "otgraph_path", "solve_only", "nn_descent", "kneighbors_graph",
     "knn_graph", "kernel_graph", "extend", "kneighbors", *methods.JOBS,
 }  # fmt: skip
 
@@ -216,9 +195,8 @@ def run(spec: dict[str, Any]) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     job, options = JOBS[spec["job"]], spec.get("options", {})
     if spec["job"] in WARM_UP:
-        warm = {**options, "max_iter": 5} if spec["job"] == "torchdr" else options
-        for n in (200, 2000, 10_000)[: 1 if spec["job"] == "torchdr" else 3]:
-            job(data.make(spec["data"], n), **warm.copy())  # small and large take different ways
+        for n in (200, 2000, 10_000):  # small and large take different ways
+            job(data.make(spec["data"], n, dim=spec.get("dim")), **options.copy())
     X = data.make(spec["data"], spec["n"], dim=spec.get("dim"))
     began = time.perf_counter()
     result = job(X, **options)

@@ -1,34 +1,34 @@
-"""Run the benchmark lines and write a table, JSON and a picture.
+"""Run the benchmark lines and write a table, JSON and pictures.
 
-    make bench              lines that take minutes
-    make bench-large        the million-point lines too
-    make bench ARGS="2 3"   some lines by name
+    make bench              lines that take minutes, 15 in all
+    make bench-large        the million-point lines, 25 minutes
+    make bench ARGS="2 3"   some lines by name, large ones too
     make bench ARGS=small   100 to 10 000 points, warm
     make bench ARGS=growth  fitted exponents of time and memory
+    make bench ARGS=show    only the table and the pictures of what was measured
 
 Every measurement is a process of its own, contenders of a line take turns, and the fastest of
-their repetitions counts. Results go to out/bench/.
+their repetitions counts. A run that was stopped goes on where it was: what was measured at the
+present commit is not measured again, unless ``--again`` is given. Results go to out/bench/.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
-import platform
 import subprocess
 import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import figures, growth, small
-from benchmarks.lines import LINES, Line, spec
+from benchmarks.lines import LINES, STOP, Line, spec
+from benchmarks.records import OUT, Records
 
 if TYPE_CHECKING:
     from benchmarks.lines import Contender
 
-OUT = Path("out/bench")
 FIRST_LIMITS = {"without cache": 5.0, "with cache": 1.2}  # seconds
 
 
@@ -36,67 +36,116 @@ def main() -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="lines to run; all by default")
-    parser.add_argument("--large", action="store_true", help="the million-point lines too")
+    parser.add_argument("--large", action="store_true", help="the million-point lines instead")
+    parser.add_argument("--again", action="store_true", help="measure what was measured already")
     arguments = parser.parse_args()
-    OUT.mkdir(parents=True, exist_ok=True)
     names = set(arguments.names)
-    results = []
+    bench = Bench(again=arguments.again)
     for line in LINES:
-        if line.name.split()[0] in names if names else arguments.large or not line.large:
-            results.append(measure_line(line))
-            save(results)
-    if not names or "small" in names:
-        results += small.results(measure(spec("small", "manifold", 100)))
-        save(results)
-    if not names or "first" in names:
-        results.append(measure_first_graph())
-        save(results)
-    if not names or "growth" in names:
-        rows = growth.measure(measure, large=arguments.large)
-        (OUT / "growth.json").write_text(json.dumps(rows, indent=1))
-        print(growth.table(rows))
-        figures.draw_growth(rows, OUT / "growth.png")
-    if results:
-        print(table(results))
-        figures.draw_ratios(results, OUT / "ratios.png")
+        if _chosen(line.name.split()[0], names, line.large == arguments.large):
+            bench.result(f"line {line.name}", lambda line=line: bench.measured_line(line))
+    if _chosen("small", names, not arguments.large):
+        for key, make in small.lines(bench.measured):
+            bench.result(key, make)
+    if _chosen("first", names, not arguments.large):
+        bench.result("first", measured_first_graph)
+    if _chosen("growth", names, True):
+        growth.measure(bench.measured, large=arguments.large)
+    bench.show()
 
 
-def measure(spec: dict[str, Any]) -> dict[str, Any]:
-    """One measurement in a new process."""
+def _chosen(name: str, names: set[str], default: bool) -> bool:
+    return name in names if names else default
+
+
+class Bench:
+    """Measurements and lines, each recorded when it is done."""
+
+    def __init__(self, *, again: bool) -> None:
+        self._lines = Records("results", again=again)
+        self._measurements = Records("measurements", again=again)
+
+    def result(self, key: str, make: Any) -> None:
+        """Measure a line of the table, unless that was done at this commit."""
+        known = self._lines.done(key)
+        if known is None:
+            known = self._lines.add(key, make())
+            print(table([known]).splitlines()[-1], flush=True)
+            self._write_table()
+
+    def measured(
+        self, spec: dict[str, Any], turn: int = 0, stop: float | None = None
+    ) -> dict[str, Any]:
+        """One measurement in a new process; several lines share it."""
+        key = json.dumps([spec, turn])
+        known = self._measurements.done(key)
+        if known is None:
+            known = self._measurements.add(key, {**spec, **measure(spec, stop)})
+            print(f"  {spec['job']}, n = {spec['n']:,}: {known['seconds']:.3f} s", flush=True)
+        return known
+
+    def measured_line(self, line: Line) -> dict[str, Any]:
+        """All contenders of a line, in turns."""
+        print(f"line {line.name}: {line.title}", flush=True)
+        contenders = [line.ours, *line.peers]
+        best: dict[str, dict[str, Any]] = {}
+        for turn in range(max(c.repeat for c in contenders)):
+            for contender in contenders:
+                if turn < contender.repeat:
+                    stop = None if contender is line.ours else STOP
+                    found = self.measured(_with_found_eps(contender, best), turn, stop)
+                    keep_fastest(best, contender.label, found)
+        ours = best[line.ours.label]
+        peers = [best[c.label]["seconds"] for c in line.peers if "error" not in best[c.label]]
+        ratio = ours["seconds"] / min(peers, default=math.nan)
+        reached = ratio <= line.at_most and line.status in ours.get("status", line.status)
+        if line.memory_gb is not None:
+            reached = reached and ours["peak_gb"] <= line.memory_gb
+        return {
+            "line": line.name,
+            "title": line.title,
+            "ratio": ratio,
+            "at_most": line.at_most,
+            "memory_gb": line.memory_gb,
+            "reached": bool(reached),
+            "bound_seconds": line.least.seconds(self.measured(spec("rates", "manifold", 100))),
+            "bound_reason": line.least.reason,
+            "contenders": best,
+            "ours": line.ours.label,
+        }
+
+    def show(self) -> None:
+        """Print the table and draw the pictures, from all that is recorded."""
+        results, rows = self._lines.all(), growth.rows(self._measurements.all())
+        if results:
+            self._write_table()
+            print(table(results))
+            figures.draw_ratios(results, OUT / "ratios.png")
+        if rows:
+            text = growth.table(rows)
+            (OUT / "growth.md").write_text(text + "\n")
+            print(text)
+            figures.draw_scaling(rows, OUT / "scaling.png")
+
+    def _write_table(self) -> None:
+        (OUT / "table.md").write_text(table(self._lines.all()) + "\n")
+
+
+def measure(spec: dict[str, Any], stop: float | None = None) -> dict[str, Any]:
+    """One measurement in a new process.
+
+    A call that takes longer than ``stop`` seconds is stopped, and that time is its result. The
+    process gets as long again to load and to compile.
+    """
     command = [sys.executable, "-m", "benchmarks.jobs", json.dumps(spec)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    limit = None if stop is None else 2.0 * stop
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"seconds": stop, "peak_gb": math.nan, "stopped": True}
     if done.returncode:
-        return {"seconds": float("nan"), "peak_gb": float("nan"), "error": done.stderr[-500:]}
+        return {"seconds": math.nan, "peak_gb": math.nan, "error": done.stderr[-500:]}
     return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
-def measure_line(line: Line) -> dict[str, Any]:
-    """All contenders of a line, in turns."""
-    print(f"line {line.name}: {line.title}", flush=True)
-    contenders = [line.ours, *line.peers]
-    best: dict[str, dict[str, Any]] = {}
-    for turn in range(max(c.repeat for c in contenders)):
-        for contender in contenders:
-            if turn < contender.repeat:
-                result = measure(_with_found_eps(contender, best))
-                keep_fastest(best, contender.label, result)
-                print(f"  {contender.label}: {result['seconds']:.3f} s", flush=True)
-    ours = best[line.ours.label]
-    fastest = min(best[c.label]["seconds"] for c in line.peers if "error" not in best[c.label])
-    ratio = ours["seconds"] / fastest
-    reached = ratio <= line.at_most and line.status in ours.get("status", line.status)
-    if line.memory_gb is not None:
-        reached = reached and ours["peak_gb"] < line.memory_gb
-    return {
-        "line": line.name,
-        "title": line.title,
-        "ratio": ratio,
-        "at_most": line.at_most,
-        "memory_gb": line.memory_gb,
-        "reached": bool(reached),
-        "contenders": best,
-        "ours": line.ours.label,
-    }
 
 
 def _with_found_eps(contender: Contender, best: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -115,7 +164,7 @@ def keep_fastest(best: dict[str, dict[str, Any]], label: str, result: dict[str, 
         best[label] = {**result, "peak_gb": peak}
 
 
-def measure_first_graph() -> dict[str, Any]:
+def measured_first_graph() -> dict[str, Any]:
     """A first graph of 1000 points in a new process, with and without cached kernels."""
     code = (
         "import time; t = time.perf_counter(); import numpy as np, otgraph; "
@@ -148,28 +197,40 @@ def measure_first_graph() -> dict[str, Any]:
 def table(results: list[dict[str, Any]]) -> str:
     """The results as a Markdown table."""
     rows = [
-        "| line | work | contenders | ratio | must reach | reached |",
-        "|---|---|---|---|---|---|",
+        "| line | work | contenders | ratio | must reach | reached | lower bound | commit, date |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for result in results:
         told = "; ".join(describe(label, c) for label, c in result["contenders"].items())
         limit = f"≤ {result['at_most']:.3g}"
         if result["memory_gb"]:
-            limit += f", < {result['memory_gb']:g} GB"
+            limit += f", ≤ {result['memory_gb']:g} GB"
+        stopped = any(c.get("stopped") for c in result["contenders"].values())
         rows.append(
-            f"| {result['line']} | {result['title']} | {told} | {result['ratio']:.3g} | {limit} | "
-            f"{'yes' if result['reached'] else '**no**'} |"
+            f"| {result['line']} | {result['title']} | {told} | "
+            f"{'at most ' if stopped else ''}{result['ratio']:.3g} | {limit} | "
+            f"{'yes' if result['reached'] else '**no**'} | {_bound(result)} | "
+            f"{result['commit']}, {result['date']} |"
         )
     return "\n".join(rows)
+
+
+def _bound(result: dict[str, Any]) -> str:
+    """The lower bound, and how many times as long it takes."""
+    seconds = result.get("bound_seconds")
+    if not seconds:
+        return ""
+    times = result["contenders"][result["ours"]]["seconds"] / seconds
+    return f"{_time(seconds)}, taken {times:.2g} times ({result['bound_reason']})"
 
 
 def describe(label: str, result: dict[str, Any]) -> str:
     """Time, memory and what else is known of one contender."""
     if "error" in result:
         return f"{label} failed"
-    text = f"{label} {result['seconds']:.2f} s"
-    if result["seconds"] < 0.1:
-        text = f"{label} {1e3 * result['seconds']:.1f} ms"
+    if result.get("stopped"):
+        return f"{label} stopped after {_time(result['seconds'])}"
+    text = f"{label} {_time(result['seconds'])}"
     if result["peak_gb"]:
         text += f", {result['peak_gb']:.1f} GB"
     if "marginal_error" in result:
@@ -185,12 +246,8 @@ def describe(label: str, result: dict[str, Any]) -> str:
     return text
 
 
-def save(results: list[dict[str, Any]]) -> None:
-    """Write what is known so far."""
-    machine = {"python": platform.python_version(), "cores": os.cpu_count()}
-    report = {"time": time.strftime("%Y-%m-%d %H:%M"), "machine": machine, "lines": results}
-    (OUT / "results.json").write_text(json.dumps(report, indent=1))
-    (OUT / "table.md").write_text(table(results) + "\n")
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1e3 * seconds:.2g} ms"
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ data = pytest.importorskip("benchmarks.data")
 jobs = pytest.importorskip("benchmarks.jobs")
 
 PACKAGES = {
-    "nn_descent": "pynndescent", "regot": "regot", "pot": "ot", "torchdr": "torchdr",
-    "magic_impute": "magic",
+    "nn_descent": "pynndescent", "regot": "regot", "pot": "ot", "magic_impute": "magic",
 }  # fmt: skip
 OPTIONS = {
     "otgraph": {"mean_degree": 10, "search": "exact"},
@@ -20,7 +19,6 @@ OPTIONS = {
     "nn_descent": {"k": 10},
     "regot": {"eps": 1.0, "solver": "qrot_grssn"},
     "pot": {"eps": 1.0},
-    "torchdr": {"eps": 1.0, "max_iter": 5},
     "knn_graph": {"k": 10},
     "kernel_graph": {"function": "gaussian_graph", "eps": 0.1},
     "extend": {},
@@ -34,6 +32,7 @@ OPTIONS = {
     "scipy_products": {"genes": 20},
     "magic_impute": {"genes": 80},
     "small": {},
+    "rates": {},
 }
 MARKS = {"nn_descent": pytest.mark.slow}  # pynndescent compiles for most of a minute
 
@@ -41,7 +40,7 @@ MARKS = {"nn_descent": pytest.mark.slow}  # pynndescent compiles for most of a m
 @pytest.mark.filterwarnings("ignore")  # as in the benchmarks: peers warn of what they use
 @pytest.mark.parametrize("name", [pytest.param(job, marks=MARKS.get(job, ())) for job in jobs.JOBS])
 def test_job(name, monkeypatch):
-    monkeypatch.setattr("benchmarks.small.SIZES", (50, 100))
+    monkeypatch.setattr("benchmarks.bounds.SECONDS", 0.01)
     monkeypatch.setattr("benchmarks.small.MOST_TURNS", 2)
     if name in PACKAGES:
         pytest.importorskip(PACKAGES[name])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numba
+import numpy as np
 import pytest
 
 from otgraph import _numba
@@ -72,3 +74,10 @@ def test_the_line_is_logged_unless_somebody_else_announces_it(caplog, monkeypatc
     compiler.compile(1.0)
     compiler.compile(1.0)
     assert caplog.messages == [COMPILING]
+
+
+def test_place_of_the_lowest_bit():
+    trailing_zeros = _numba.trailing_zeros
+    place = numba.njit(lambda mask: trailing_zeros(mask))
+    for bit in range(64):
+        assert place(np.uint64(2**63 + 2**bit if bit < 63 else 2**63)) == bit

@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numba
-from numba.core import event
+from numba import types
+from numba.core import cgutils, event
+from numba.extending import intrinsic
 
 from otgraph._text import COMPILING
 
@@ -40,6 +42,16 @@ def njit(function: F) -> F:
 def inner(function: F) -> F:
     """Compile a part of kernels, which Python cannot call: without an entry and a file for it."""
     return numba.njit(no_cpython_wrapper=True, **OPTIONS)(function)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def trailing_zeros(_: object, __: object) -> tuple[object, Callable[..., object]]:
+    """Number of zeros at the end of a mask that is not zero: one instruction, which numba lacks."""
+
+    def code(_: object, builder: Any, __: object, arguments: list[Any]) -> object:
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return types.uint64(types.uint64), code
 
 
 # One kernel takes a tenth of a second, all of a first graph several. Who waits longer than this is

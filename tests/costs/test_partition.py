@@ -11,6 +11,7 @@ from otgraph.costs.partition import (
     cluster_order,
     consecutive_cells,
     enclosing_cells,
+    one_cell,
     spatial_order,
 )
 
@@ -33,6 +34,15 @@ def test_consecutive_cells(rng):
     cells = consecutive_cells(X, 4)
     np.testing.assert_array_equal(cells.offsets, [0, 4, 8, 10])
     np.testing.assert_allclose(cells.centers[2], X[8:].mean(axis=0))
+
+
+def test_one_cell_encloses_all_points(rng):
+    X = rng.normal(size=(10, 2))
+    squares = np.square(X).sum(axis=1)
+    cells = one_cell(X.shape, float(squares.max()))
+    assert cells.n_cells == 1
+    np.testing.assert_array_equal(cells.offsets, [0, 10])
+    assert np.all(np.sqrt(np.square(X - cells.centers).sum(axis=1)) <= cells.radii)
 
 
 def test_cells_do_not_depend_on_threads(rng):

@@ -144,19 +144,23 @@ def test_duplicates_cost_exactly_nothing(rng, route):
     assert np.all(pairs.costs == 0.0)
 
 
+@pytest.mark.parametrize("n", [40, 300, N])  # few points are searched in one block
 @pytest.mark.parametrize("name", ["random", "clustered", "line", "grid", "duplicates"])
-def test_neighbors_without_cells_are_the_nearest(rng, name):
+def test_neighbors_without_cells_are_the_nearest(rng, name, n):
     """Up to what float32 can tell apart."""
-    X, k = problems.CLOUDS[name](rng, N), 10
+    X, k = problems.CLOUDS[name](rng, n), 10
     cost, C = problems.cost_of(X), reference.cost_matrix(X)
     np.fill_diagonal(C, np.inf)
     pairs = cost.neighbors(k)
     kth = np.sort(C, axis=1)[:, k - 1]
     norms = np.square(X - X.mean(axis=0)).sum(axis=1).max() / np.square(X).mean()
-    for i in range(N):
+    for i in range(len(X)):
         row = np.sort(pairs.costs[pairs.indptr[i] : pairs.indptr[i + 1]])
         assert len(row) >= k
         assert row[k - 1] <= kth[i] + 1e-6 * norms
+    # No pair below the reach of either end is missing.
+    found = problems.as_mask(pairs)
+    assert not (C[~found] < np.maximum.outer(pairs.reach, pairs.reach)[~found]).any()
 
 
 @pytest.mark.parametrize("name", problems.CLOUDS)

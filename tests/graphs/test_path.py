@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,8 @@ import scipy.sparse as sp
 import problems
 import reference
 from otgraph import eps_path, quadratic_ot_graph
+from otgraph.exceptions import DisconnectedWarning
+from otgraph.graphs import transport
 from otgraph.graphs.path import EpsPath
 
 EPS = [1.0, 0.1, 10.0, 0.5]  # in no order
@@ -128,3 +132,37 @@ def test_masses_and_candidates(X):
     path = eps_path(X, [1.0, 0.2], mass=mass, n_candidates=5, tol=1e-8)
     for graph in path:
         np.testing.assert_allclose(graph.weights.sum(axis=1).A1, mass, rtol=1e-7)
+
+
+def test_matrices_are_made_when_they_are_asked_for(X, monkeypatch):
+    """A table needs none of them, and parts of a path share those that were made."""
+    made = []
+    assemble = transport.plan_weights
+
+    def watched(*arguments, **keywords):
+        made.append(arguments)
+        return assemble(*arguments, **keywords)
+
+    monkeypatch.setattr(transport, "plan_weights", watched)
+    path = eps_path(X, EPS)
+    table = path.table()
+    assert not made
+    assert path[1:][0] is path[1]
+    assert len(made) == 1
+    for graph, row in zip(path, table, strict=True):
+        found = graph.mean_degree, graph.degrees.max(), graph.n_connected
+        assert found == (row["mean_degree"], row["max_degree"], row["n_connected"])
+    assert len(made) == len(EPS)
+
+
+def test_pickle(X):
+    path = eps_path(X, EPS)
+    again = pickle.loads(pickle.dumps(path))
+    np.testing.assert_array_equal(again.table(), path.table())
+    assert (again[0].weights != path[0].weights).nnz == 0
+
+
+def test_duplicates_that_stand_apart_are_reported_at_once():
+    X = np.repeat(np.arange(6.0)[:, None] * 10.0, 3, axis=0)
+    with pytest.warns(DisconnectedWarning, match="exact duplicates"):
+        eps_path(X, [1e-3, 2e-3])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import inner, njit
+from otgraph._numba import inner, njit, trailing_zeros
 
 CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
 SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
@@ -116,8 +116,7 @@ def _above(row, first, limit):
 @inner
 def _lowest(mask):
     """The lowest bit of a mask that is not zero, and its place."""
-    bit = mask & (~mask + np.uint64(1))
-    return bit, np.int64(np.log2(np.float64(bit)))
+    return mask & (~mask + np.uint64(1)), np.int64(trailing_zeros(mask))
 
 
 @njit
@@ -197,9 +196,11 @@ def nearest(product, first_row, columns, k, out, beyond):
                 while mask != 0:
                     bit, place = _lowest(mask)
                     mask ^= bit
-                    values[count] = row[chunk + place]
-                    points[count] = columns[chunk + place]
-                    count += columns[chunk + place] != own
+                    # Without a sign there is no test for negative ones, which numba allows.
+                    here, point = np.uint64(count), columns[np.uint64(chunk + place)]
+                    values[here] = row[np.uint64(chunk + place)]
+                    points[here] = point
+                    count += point != own
             if count >= k or limit == -np.inf:
                 break
             limit = np.float32(-np.inf)
@@ -209,13 +210,42 @@ def nearest(product, first_row, columns, k, out, beyond):
             if values[p] > high:
                 found[q] = points[p]
                 q += 1
-        for p in range(count):  # equal to float32, if they are more than wanted
-            if q < k and low < values[p] <= high:
-                found[q] = points[p]
-                q += 1
+        if q < k:  # those that are equal to float32, if they are more than wanted
+            for p in range(count):
+                if q < k and low < values[p] <= high:
+                    found[q] = points[p]
+                    q += 1
         for p in range(q, k):
             found[p] = -1
         beyond[r] = max(limit, high)
+
+
+@njit
+def near_pairs(product, squares, k, X, factor, half_power, beyond, i_out, j_out, c_out):
+    """Pairs i < j of a few points, in order: each point with at least k nearest ones.
+
+    ``product`` has 2 x_i·x_j and ``squares`` |x_j|², in float32. The nearest points of a row have
+    the largest 2 x_i·x_j - |x_j|²; those of pairs that are not written are at most ``beyond``.
+    Points that are equally near are all taken. Returns the number of pairs.
+    """
+    n = len(squares)
+    values = np.empty(n, dtype=np.float32)
+    for i in range(n):
+        row = product[i]
+        for j in range(n):
+            values[j] = row[j] - squares[j]
+        values[i] = values[n - 1]  # the point itself does not count
+        beyond[i], _ = _largest_exceed(values, np.int64(n - 1), np.int64(k))
+    count = 0
+    for i in range(n):
+        row, own, limit = product[i], squares[i], beyond[i]
+        for j in range(i + 1, n):
+            if row[j] - squares[j] > limit or row[j] - own > beyond[j]:
+                i_out[count] = i
+                j_out[count] = j
+                c_out[count] = power(squared_distance(X, i, j), factor, half_power)
+                count += 1
+    return count
 
 
 @inner

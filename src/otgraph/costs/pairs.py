@@ -123,7 +123,7 @@ def drain(
 ) -> list[PairChunk]:
     """Run a collecting kernel until all rows are done; it stops when its buffers are full."""
     capacity = max(BUFFER_PAIRS, row_capacity)
-    i, j, c = _empty_chunk(capacity)
+    i, j, c = empty_chunk(capacity)
     chunks, row = [], 0
     while row < n_rows:
         row, count = collect(i, j, c, row)
@@ -143,7 +143,7 @@ class FoundPairs:
     def __init__(self) -> None:
         self.chunks: list[PairChunk] = []
         self._n_pairs = 0
-        self._room = _empty_chunk(0)
+        self._room = empty_chunk(0)
 
     def add(self, found: list[PairChunk]) -> None:
         """Add the pairs of a part of a search."""
@@ -153,13 +153,13 @@ class FoundPairs:
 
     def taken(self) -> list[PairChunk]:
         """The chunks, which are not kept here any longer."""
-        chunks, self.chunks, self._room = self.chunks, [], _empty_chunk(0)
+        chunks, self.chunks, self._room = self.chunks, [], empty_chunk(0)
         return chunks
 
     def _copied(self, chunk: PairChunk) -> PairChunk:
         size = len(chunk[0])
         if size > len(self._room[0]):
-            self._room = _empty_chunk(max(size, LONG_PAIRS))
+            self._room = empty_chunk(max(size, LONG_PAIRS))
         first, second, third = self._room
         i, j, costs = first[:size], second[:size], third[:size]
         i[:], j[:], costs[:] = chunk
@@ -169,13 +169,16 @@ class FoundPairs:
 
 def _equal_parts(chunks: list[PairChunk], n_parts: int) -> list[deque[PairChunk]]:
     """The chunks in order, in parts with about as many pairs each."""
+    if n_parts == 1:
+        return [deque(chunks)]
     ends = np.cumsum([len(i) for i, _, _ in chunks])
     cuts = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, n_parts + 1)[1:-1])
     bounds = [0, *cuts.tolist(), len(chunks)]
     return [deque(chunks[a:b]) for a, b in pairwise(bounds)]
 
 
-def _empty_chunk(n_pairs: int) -> PairChunk:
+def empty_chunk(n_pairs: int) -> PairChunk:
+    """Arrays for so many pairs, to be filled."""
     return np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32), np.empty(n_pairs)
 
 

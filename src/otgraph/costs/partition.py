@@ -137,6 +137,13 @@ def consecutive_cells(X: FloatArray, size: int) -> Partition:
     return enclosing_cells(X, offsets)
 
 
+def one_cell(shape: tuple[int, int], largest: float) -> Partition:
+    """All points, the largest of whose squared norms is given, in one cell around the origin."""
+    n, d = shape
+    radius = np.sqrt([largest]) * RADIUS_MARGIN
+    return Partition(np.array([0, n]), np.zeros((1, d)), radius)
+
+
 def cluster_order(
     X: FloatArray, n_cells: int, seed: int, workers: Workers
 ) -> tuple[LongArray, LongArray]:

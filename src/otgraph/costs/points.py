@@ -17,8 +17,8 @@ from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
-from otgraph.costs.pairs import drain
-from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
+from otgraph.costs.pairs import drain, empty_chunk
+from otgraph.costs.partition import cluster_order, enclosing_cells, label_order, one_cell
 from otgraph.costs.powers import DirectPowers, DistancePowers, raised
 from otgraph.costs.search import Work
 from otgraph.costs.single import SinglePoints
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.partition import Partition
     from otgraph.costs.scaling import ScaledPoints
-    from otgraph.typing import FloatArray, IndexArray, IntArray, LongArray
+    from otgraph.typing import Float32Array, FloatArray, IndexArray, IntArray, LongArray
 
     NeighborTask = tuple[int, int, IntArray]
     CellTask = tuple[int, int, LongArray]
@@ -81,7 +81,7 @@ class EuclideanPowers(InCells, DistancePowers):
         if cells is not None:
             self._cells = cells
         elif order is None:
-            self._cells = consecutive_cells(self.own, n)
+            self._cells = one_cell(self.own.shape, float(self._squares.max()))
         else:
             self._cells = enclosing_cells(self.own, offsets)
         self.exact = exact
@@ -104,9 +104,10 @@ class EuclideanPowers(InCells, DistancePowers):
             return Work(tasks, partial(self.neighbors_of_cell, k))
         if not self.compares_all:
             return Work(self._all_columns(), partial(self._neighbors_among_all, k))
-        reach = np.empty(self.n)
-        find = partial(self._neighbors_of_block, k, reach)
-        return Work(self._all_columns(), find, reach=reach)
+        reach, blocks = np.empty(self.n), self._all_columns()
+        if len(blocks) == 1:  # between two clouds there are more
+            return Work([k], partial(self._neighbors_of_few, reach), reach=reach)
+        return Work(blocks, partial(self._neighbors_of_block, k, reach), reach=reach)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
@@ -154,6 +155,29 @@ class EuclideanPowers(InCells, DistancePowers):
         found = self.nearest_in(k, (first, last), columns, reach)
         return (last - first) * len(columns), [pairs_of_lists(first, found)]
 
+    def _neighbors_of_few(self, reach: FloatArray, k: int) -> tuple[int, list[PairChunk]]:
+        """The pairs of all points, each once and in order, so that nothing has to be sorted."""
+        n, d = self.own.shape
+        points, squares = self._centered(np.arange(n, dtype=np.int32), np.zeros(d), 1.0)
+        points = points[:, :d]
+        beyond = np.empty(n, dtype=np.float32)
+        i, j, costs = empty_chunk(n * (n - 1) // 2)
+        count = kernels.near_pairs(
+            2.0 * (points @ points.T), squares.astype(np.float32), k,
+            self._values, self.factor, self._half_power, beyond, i, j, costs,
+        )  # fmt: skip
+        self._fill_reach(reach, squares, squares, beyond)
+        return n * n, [(i[:count], j[:count], costs[:count])]
+
+    def _fill_reach(
+        self, reach: FloatArray, squares: FloatArray, others: FloatArray, beyond: Float32Array
+    ) -> None:
+        """Costs below which no point is missing: those left out have products up to ``beyond``."""
+        largest = others.max(initial=0.0)
+        size = 2.0 * np.sqrt(squares * largest) + largest + squares
+        left_out = squares - beyond - self._product_error(size)
+        reach[:] = self.factor * np.maximum(left_out, 0.0) ** self._half_power
+
     def _neighbors_among_all(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
         """The nearest of each block of columns, then the nearest of these."""
         first, last, columns = task
@@ -183,10 +207,7 @@ class EuclideanPowers(InCells, DistancePowers):
         beyond = np.empty(last - first, dtype=np.float32)
         kernels.nearest(left @ right.T, first, columns, k, found, beyond)
         if reach is not None:
-            largest = squares.max(initial=0.0)
-            size = 2.0 * np.sqrt(own_squares * largest) + largest + own_squares
-            others = own_squares - beyond - self._product_error(size)
-            reach[first:last] = self.factor * np.maximum(others, 0.0) ** self._half_power
+            self._fill_reach(reach[first:last], own_squares, squares, beyond)
         i, j, c = (
             np.empty(found.size, np.int32),
             np.empty(found.size, np.int32),

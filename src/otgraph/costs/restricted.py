@@ -6,7 +6,6 @@ has no access to the pairs.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -69,8 +68,8 @@ class RestrictedProblem(Restricted):
 
     def with_diagonal(self, diagonal: FloatArray) -> RestrictedProblem:
         """The same pairs with other diagonal costs."""
-        other = copy(self)
-        other.diagonal = diagonal
+        other = object.__new__(type(self))  # a third of the time of `copy`
+        other.__dict__.update(self.__dict__, diagonal=diagonal)
         return other
 
     def forget(self) -> None:

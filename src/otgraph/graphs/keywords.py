@@ -99,9 +99,9 @@ class Options:
     def __post_init__(self) -> None:
         """Replace every field by its checked value."""
         for each in fields(self):
-            check = each.metadata["check"]
-            if check is not None:
-                object.__setattr__(self, each.name, check(getattr(self, each.name), each.name))
+            check, value = each.metadata["check"], getattr(self, each.name)
+            if check is not None and value is not each.default:
+                object.__setattr__(self, each.name, check(value, each.name))
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

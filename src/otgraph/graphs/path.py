@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from otgraph._validation import check_positive, to_numbers
+from otgraph.costs.restricted import Plan
 from otgraph.exceptions import invalid
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.mean import mean_graph
@@ -15,7 +17,7 @@ from otgraph.graphs.options import QuadraticOptions
 from otgraph.graphs.transport import TransportProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Unpack
 
     from numpy.typing import ArrayLike, NDArray
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from otgraph.graphs.mean import MultiscaleGraph
     from otgraph.graphs.options import QuadraticKeywords
     from otgraph.solvers import Solution, State
-    from otgraph.typing import FloatArray, PointsLike
+    from otgraph.solvers.certificate import Certificate
+    from otgraph.typing import FloatArray, IntArray, LongArray, PointsLike
 
 
 @shows({"quadratic": QuadraticOptions})
@@ -71,10 +74,21 @@ def eps_path(
     chosen = QuadraticOptions.of(eps_path, options)
     problem = TransportProblem(X, chosen, mass=mass, progress=progress, n_jobs=n_jobs)
     graphs = {
-        place: problem.graph(problem.finished(solution))
+        place: _graph_later(problem, problem.finished(solution))
         for place, solution in solved_along(problem, values)
     }
+    problem.screener.forget()  # graphs that are made later keep only their plans
+    problem.cost.forget_points()
     return EpsPath([graphs[place] for place in range(len(values))])
+
+
+def _graph_later(problem: TransportProblem, solution: Solution) -> TransportGraph | PendingGraph:
+    """A graph that is made when it is asked for, if that means only to sort its plan."""
+    plan = solution.plan
+    assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
+    if problem.copies is not None or not (plan.costs.all() and plan.weights.all()):
+        return problem.graph(solution)
+    return PendingGraph(plan, solution.certificate, problem.assembly(solution, {}))
 
 
 def checked_values(values: ArrayLike, name: str) -> FloatArray:
@@ -125,6 +139,47 @@ class WarmPath:
         self.problem.screener.keep(solution.state.screen)
 
 
+class PendingGraph:
+    """A graph whose matrix is made when it is asked for; the table of a path needs only the plan.
+
+    To sort the plans of 25 values by the order of the input takes as long as one solve.
+    """
+
+    def __init__(
+        self, plan: Plan, certificate: Certificate, make: Callable[[], TransportGraph]
+    ) -> None:
+        self.certificate, self.eps = certificate, certificate.eps
+        self._plan: Plan | None = plan
+        self._make: Callable[[], TransportGraph] | None = make
+        self._graph: TransportGraph | None = None
+
+    @property
+    def graph(self) -> TransportGraph:
+        """The graph itself."""
+        if self._graph is None:
+            assert self._make is not None
+            self._graph = self._make()
+            self._plan = self._make = None
+        return self._graph
+
+    @property
+    def degrees(self) -> LongArray | IntArray:
+        """Number of neighbors of every point, in any order."""
+        return self.graph.degrees if self._plan is None else self._plan.degrees
+
+    @property
+    def mean_degree(self) -> float:
+        """Mean number of neighbors."""
+        return float(self.degrees.mean())
+
+    @cached_property
+    def n_connected(self) -> int:
+        """Number of connected components."""
+        if self._plan is None:
+            return self.graph.n_connected
+        return int(self._plan.component_labels().max()) + 1
+
+
 # Columns of the table of a path, and their types.
 TABLE = {
     "eps": "f8",
@@ -157,8 +212,12 @@ class EpsPath:
     (100, 1.0)
     """
 
-    def __init__(self, graphs: Sequence[TransportGraph]) -> None:
+    def __init__(self, graphs: Sequence[TransportGraph | PendingGraph]) -> None:
         self._graphs = list(graphs)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Only graphs that were made can be pickled."""
+        return {"_graphs": list(self)}
 
     def __len__(self) -> int:
         """Number of graphs."""
@@ -166,7 +225,7 @@ class EpsPath:
 
     def __iter__(self) -> Iterator[TransportGraph]:
         """The graphs in order."""
-        return iter(self._graphs)
+        return map(_made, self._graphs)
 
     @overload
     def __getitem__(self, key: int) -> TransportGraph: ...
@@ -174,7 +233,9 @@ class EpsPath:
     def __getitem__(self, key: slice) -> EpsPath: ...
     def __getitem__(self, key: int | slice) -> TransportGraph | EpsPath:
         """A graph by position, or a part of the path."""
-        return EpsPath(self._graphs[key]) if isinstance(key, slice) else self._graphs[key]
+        if isinstance(key, slice):
+            return EpsPath(self._graphs[key])
+        return _made(self._graphs[key])
 
     def __repr__(self) -> str:
         """Summary of the path in one line."""
@@ -208,7 +269,7 @@ class EpsPath:
         mean_degree
             The wanted mean number of neighbors.
         """
-        return self._graphs[int(np.argmin(np.abs(self.mean_degree - mean_degree)))]
+        return self[int(np.argmin(np.abs(self.mean_degree - mean_degree)))]
 
     def mean(self, shares: ArrayLike | None = None) -> MultiscaleGraph:
         """The mean of the graphs: one graph that holds all scales.
@@ -231,7 +292,7 @@ class EpsPath:
         """
         if not self._graphs:
             raise invalid("path", "must hold at least one graph, got an empty path.")
-        return mean_graph(self._graphs, shares, count=len(self))
+        return mean_graph(list(self), shares, count=len(self))
 
     def table(self) -> NDArray[np.void]:
         """One record per graph; ``pandas.DataFrame(path.table())`` makes it a data frame."""
@@ -244,3 +305,7 @@ class EpsPath:
             for graph in self._graphs
         ]  # fmt: skip
         return np.array(rows, dtype=list(TABLE.items()))
+
+
+def _made(graph: TransportGraph | PendingGraph) -> TransportGraph:
+    return graph.graph if isinstance(graph, PendingGraph) else graph

@@ -80,9 +80,8 @@ DEFAULT_CANDIDATES = 30
 FEWEST_CANDIDATES = 20
 CANDIDATES_PER_DEGREE = 1.3
 # Where the search compares all points, it need not be repeated for points whose neighborhood it has
-# found completely. Up to some points, more candidates take longer than another search.
+# found completely.
 SCREENED_PER_DEGREE = 2.0
-FEW_POINTS = 512
 DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that gives a warning
 # Share of missing pairs, relative to the edges, that always gives a warning.
 MISSING_WARNING = 0.05
@@ -266,7 +265,7 @@ class TransportProblem:
 
     def _enough_candidates(self, mean_degree: float) -> int:
         """First candidates for a mean degree."""
-        if self.cost.compares_all and self.cost.n > FEW_POINTS:
+        if self.cost.compares_all:
             return int(np.ceil(SCREENED_PER_DEGREE * mean_degree))
         return max(FEWEST_CANDIDATES, int(np.ceil(CANDIDATES_PER_DEGREE * mean_degree)))
 
@@ -333,21 +332,28 @@ class TransportProblem:
 
     def distinct_graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan between distinct points, in the order of the input."""
+        return self.assembly(solution, params)()
+
+    def assembly(self, solution: Solution, params: Keywords) -> Callable[[], TransportGraph]:
+        """The function that makes the graph; it keeps the plan alive, and no candidates."""
         plan = solution.plan
         assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
-        weights, edge_costs = plan_weights(
-            plan, self.cost.order, self_loops=self.options.self_loops
-        )
-        return TransportGraph(
-            weights=weights,
+        make = partial(
+            TransportGraph,
             params=self.params_of(solution, params),
             certificate=solution.certificate,
             potentials=self.in_given_order(solution.u),
             mass=self.in_given_order(self.mass),
             points=self.points,
-            edge_costs=edge_costs,
             floors=self.floors_of(solution),
         )
+        order, self_loops = self.cost.order, self.options.self_loops
+
+        def assembled() -> TransportGraph:
+            weights, edge_costs = plan_weights(plan, order, self_loops=self_loops)
+            return make(weights=weights, edge_costs=edge_costs)
+
+        return assembled
 
     def with_copies(self, graph: TransportGraph) -> TransportGraph:
         """The graph with one row for every copy."""
@@ -384,8 +390,9 @@ class TransportProblem:
 
     def report_components(self, graph: BaseGraph) -> None:
         """Warn about several components unless `connect` was given; outliers do not count."""
-        n_groups = graph.n_connected - int(np.count_nonzero(graph.dropped))
-        if self.options.connect is None and n_groups > 1:
+        if self.options.connect is not None or graph.n_connected == 1:
+            return
+        if graph.n_connected - int(np.count_nonzero(graph.dropped)) > 1:
             message = _components_message(
                 graph, self.wish.min_degree, soft=self.options.outlier_cost is not None
             )

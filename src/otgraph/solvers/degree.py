@@ -127,7 +127,8 @@ def solve_for_degree(
             if rough and surely_lonely(state, here, wish):
                 return state
             rough = False
-            state = approach(screener, goal.at(eps), state, last)
+            if tol > goal.tol or eps != search.last_eps:  # otherwise it is solved already
+                state = approach(screener, goal.at(eps), state, last)
             while search.correct(eps, reached := expected_degree(state, counted)):
                 eps = search.best_eps or eps
                 state = approach(screener, goal.at(eps), state, last)
@@ -140,7 +141,7 @@ def solve_for_degree(
         """The certified solution, from as few pairs as possible: floors need them twice."""
         nonlocal plain
         level = goal.at(eps)
-        if wish and (rough or plain.solved(level)):
+        if wish and not few and (rough or plain.solved(level)):
             plain = screened(screener, level, plain, prune=True)
             screener.keep(plain.screen)
         state, plain = plain, plain.on(plain)
@@ -201,7 +202,9 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     intrinsic dimension.
     """
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
-    rows = np.linspace(0, cost.n - 1, min(LAW_ROWS, cost.n)).astype(np.int64)
+    rows = np.arange(cost.n)
+    if cost.n > LAW_ROWS:
+        rows = np.linspace(0, cost.n - 1, LAW_ROWS).astype(np.int64)
     counts, _, costs = problem.entries_of(rows)
     rank = max(1, round(degree))
     half = max(1, rank // 2)
@@ -330,6 +333,7 @@ class DegreeSearch:
         self.goal = float(np.log(degree))
         self.slope = slope
         self.n_trials = 0
+        self.last_eps: float | None = None  # of the last trial, None if that failed
         self._misses: dict[float, float] = {}  # of the trials, by eps
         self._confirmed: set[float] = set()
         self._last_miss, self._equal = np.inf, 0
@@ -358,6 +362,7 @@ class DegreeSearch:
     def propose(self, eps: float, degree: float) -> float | None:
         """The next value to try; None if the goal is reached or nothing is left to try."""
         self.n_trials += 1
+        self.last_eps = eps
         miss = self.miss(degree)
         self._misses[eps] = min(miss, self._misses.get(eps, np.inf))
         self._equal = self._equal + 1 if miss == self._last_miss else 0
@@ -397,7 +402,7 @@ class DegreeSearch:
 
     def skip(self) -> float | None:
         """The next value after one that could not be solved; smaller ones cannot be either."""
-        scanning = self._center is not None
+        scanning, self.last_eps = self._center is not None, None
         return None if scanning or not self._scan else self._beside_the_best()
 
     def _beside_the_best(self) -> float | None:

@@ -91,6 +91,7 @@ def newton(
     """
     now = problem.evaluate(u)
     error = marginal_error(now.row_sums, target)
+    weights = residual_weights(target)
     steps = products = 0
     errors = [error]
     best, best_error, least_misplaced, since_best = u, error, np.inf, 0
@@ -101,13 +102,13 @@ def newton(
             break
         ridge = max(SMALLEST_RIDGE, RIDGE * min(_misplaced(now, target), 1.0))
         cg_tol = min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error))
-        direction, count = _direction(problem, target, u, now, ridge=ridge, cg_tol=cg_tol)
+        direction, count = _direction(problem, target, weights, u, now, ridge=ridge, cg_tol=cg_tol)
         products += count
         advanced = _line_search(problem, target, u, now, direction)
         if advanced is not None and advanced.step > 1.0:
             # F is linear along a part of the direction, and the ridge has shortened that part.
             direction, count = _direction(
-                problem, target, u, now, ridge=SMALLEST_RIDGE, cg_tol=TIGHTEST_CG
+                problem, target, weights, u, now, ridge=SMALLEST_RIDGE, cg_tol=TIGHTEST_CG
             )
             products += count
             longer = _line_search(problem, target, u, now, direction)
@@ -141,6 +142,7 @@ def _misplaced(at: Evaluation, target: FloatArray) -> float:
 def _direction(
     problem: Marginals,
     target: FloatArray,
+    weights: FloatArray,
     u: FloatArray,
     now: Evaluation,
     *,
@@ -149,10 +151,9 @@ def _direction(
 ) -> tuple[FloatArray, int]:
     hessian = problem.hessian(u)
     rhs = target - now.row_sums
-    empty = np.flatnonzero(hessian.degrees == 0)
+    empty = (hessian.degrees == 0).nonzero()[0]
     shift = ridge * np.maximum(hessian.diagonal, 1.0)
     rhs[empty] = 0.0  # these rows have no active pair; they are solved one by one below
-    weights = residual_weights(target)
     direction, count = hessian.solve(
         shift, rhs, weights, cg_tol, MAX_PRODUCTS
     ) or conjugate_gradients(
@@ -192,8 +193,6 @@ def _line_search(
     bipartite component whose two sides have different total mass.
     """
     slope = float(((now.row_sums - target) * direction).sum())
-    value = _objective(now, u, target)
-    noise = ROUNDING * (0.25 * now.square_sum + float((np.abs(u) * target).sum()))
     low, low_slope, high, high_slope = 0.0, slope, np.inf, np.inf
     step = 1.0
     best: _Step | None = None
@@ -211,7 +210,9 @@ def _line_search(
                 continue
         else:
             end_value = _objective(after, trial, target)
-            if value - end_value >= -ARMIJO * step * slope - noise:
+            noise = ROUNDING * (0.25 * now.square_sum + float((np.abs(u) * target).sum()))
+            decrease = _objective(now, u, target) - end_value
+            if decrease >= -ARMIJO * step * slope - noise:
                 return _Step(trial, after, step, end_value)
             high, high_slope = step, end_slope
         # The zero of the slope by linear interpolation, kept away from the ends.

@@ -143,6 +143,9 @@ def newton_on(
     cost: Cost, goal: Goal, state: State, effort: Effort, tol: float, max_iter: int
 ) -> State:
     """The state after Newton; counts the steps and updates the progress bar."""
+    if effort.history and state.error(goal) <= tol:
+        effort.reason = Reason.NONE
+        return state
     left = min(max_iter, goal.max_iter - effort.steps)
     with cost.workers.error_bar("solve", goal.tol) as bar:
         result = newton(
