@@ -13,10 +13,11 @@ import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
+from otgraph._kernels.shells import screen_cells
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells
-from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
+from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, Chained, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
 from otgraph.costs.powers import DirectPowers, DistancePowers, raised
@@ -28,7 +29,6 @@ from otgraph.costs.squares import square_distances
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from otgraph.costs.exclusion import Chained
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.partition import Partition
     from otgraph.costs.scaling import ScaledPoints
@@ -239,12 +239,36 @@ class EuclideanPowers(InCells, DistancePowers):
         batch: Any,
     ) -> tuple[int, list[PairChunk]]:
         """Number of pairs computed, and the pairs below the bound."""
+        if isinstance(way, Chained):
+            way, batch = batch
+        if isinstance(way, NotExcluded):
+            return self._screen_cells(way, upper, reach, ordered, batch)
         chunks: list[PairChunk] = []
         checked = 0
         for first, last, rows in way.blocks(batch):
             checked += (last - first) * len(rows)
             if len(rows):
                 chunks += self._screen_block(upper, reach, ordered, first, last, rows)
+        return checked, chunks
+
+    def _screen_cells(
+        self,
+        way: NotExcluded,
+        upper: FloatArray,
+        reach: FloatArray,
+        ordered: bool,
+        batch: tuple[int, int],
+    ) -> tuple[int, list[PairChunk]]:
+        """The same for points that cells exclude one by one."""
+        shells = way.shells(batch).arguments
+        checked, chunks = 0, []
+        for rows, first_cells in way.row_blocks(batch):
+            n_pairs, *found = screen_cells(
+                self._values, rows, first_cells, reach[rows], *shells, ordered, upper,
+                self.factor, self._half_power,
+            )  # fmt: skip
+            checked += n_pairs
+            chunks.append(tuple(found))
         return checked, chunks
 
     def _screen_block(
