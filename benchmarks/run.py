@@ -83,7 +83,7 @@ def measure_line(line: Line) -> dict[str, Any]:
                 print(f"  {contender.label}: {result['seconds']:.3f} s", flush=True)
     ours = best[line.ours.label]
     fastest = min(best[c.label]["seconds"] for c in line.peers if "error" not in best[c.label])
-    ratio = ours["seconds"] / fastest
+    ratio = ours["seconds"] / (line.times * fastest)
     reached = ratio <= line.at_most and line.status in ours.get("status", line.status)
     if line.memory_gb is not None:
         reached = reached and ours["peak_gb"] < line.memory_gb
