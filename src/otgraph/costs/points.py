@@ -13,11 +13,11 @@ import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
-from otgraph._kernels.shells import screen_cells
+from otgraph._kernels.shells import FLOAT32_UNIT, screen_cells
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells
-from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, Chained, NearCells, NotExcluded
+from otgraph.costs.exclusion import AllPairs, Chained, NearCells, NotExcluded
 from otgraph.costs.pairs import drain
 from otgraph.costs.partition import cluster_order, consecutive_cells, enclosing_cells, label_order
 from otgraph.costs.powers import DirectPowers, DistancePowers, raised
@@ -239,13 +239,13 @@ class EuclideanPowers(InCells, DistancePowers):
         batch: Any,
     ) -> tuple[int, list[PairChunk]]:
         """Number of pairs computed, and the pairs below the bound."""
-        if isinstance(way, Chained):
-            way, batch = batch
-        if isinstance(way, NotExcluded):
-            return self._screen_cells(way, upper, reach, ordered, batch)
+        division: AllPairs | NearCells | NotExcluded
+        division, batch = batch if isinstance(way, Chained) else (way, batch)
+        if isinstance(division, NotExcluded):
+            return self._screen_cells(division, upper, reach, ordered, batch)
         chunks: list[PairChunk] = []
         checked = 0
-        for first, last, rows in way.blocks(batch):
+        for first, last, rows in division.blocks(batch):
             checked += (last - first) * len(rows)
             if len(rows):
                 chunks += self._screen_block(upper, reach, ordered, first, last, rows)
@@ -263,12 +263,12 @@ class EuclideanPowers(InCells, DistancePowers):
         shells = way.shells(batch).arguments
         checked, chunks = 0, []
         for rows, first_cells in way.row_blocks(batch):
-            n_pairs, *found = screen_cells(
-                self._values, rows, first_cells, reach[rows], *shells, ordered, upper,
-                self.factor, self._half_power,
-            )  # fmt: skip
+            points = (self._values, rows, first_cells, reach[rows])
+            bound = (ordered, upper, self.factor, self._half_power)
+            arguments: tuple[Any, ...] = (*points, *shells, *bound)
+            n_pairs, i, j, costs = screen_cells(*arguments)
             checked += n_pairs
-            chunks.append(tuple(found))
+            chunks.append((i, j, costs))
         return checked, chunks
 
     def _screen_block(

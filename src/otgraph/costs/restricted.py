@@ -176,7 +176,8 @@ class RestrictedProblem(Restricted):
             return_free_memory(20 * indptr[-1])
         length = int(indptr[-1] * PLAN_ROOM)
         room = np.empty(length, np.int32), np.empty(length), np.empty(length)
-        indices, weights, costs = (part[: indptr[-1]] for part in room)
+        used = slice(indptr[-1])
+        indices, weights, costs = room[0][used], room[1][used], room[2][used]
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
         target = (indptr, indices, costs, weights)
         self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
