@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from otgraph import datasets
+
+FILES = Path("out/bench/points")
+FILE_BLOCK = 1 << 16  # points that are made at once
 
 
 def make(name: str, n: int, *, dim: int | None = None) -> Any:
@@ -42,4 +47,40 @@ def clusters(n: int, dim: int | None) -> Any:
     return (centers[labels] + width[labels, None] * rng.normal(size=(n, d))).astype(np.float32)
 
 
-MAKERS = {"manifold": manifold, "gaussian": gaussian, "spiral": spiral, "clusters": clusters}
+def manifold_file(n: int, dim: int | None) -> Any:
+    """The noisy manifold from a file that is mapped into memory, as float32.
+
+    It is made by a process of its own if it is missing, so that only reading it counts.
+    """
+    path = FILES / f"manifold-{n}-{dim or 50}.npy"
+    if not path.exists():
+        maker = multiprocessing.get_context("spawn").Process(target=_write, args=(path, n, dim))
+        maker.start()
+        maker.join()
+    return np.load(path, mmap_mode="r")
+
+
+def _write(path: Path, n: int, dim: int | None) -> None:
+    """Blocks of points around one manifold; `noisy_manifold` would bend each in another way."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new, d = path.with_suffix(".new"), dim or 50
+    k = min(5, d // 4)
+    rng = np.random.default_rng(0)
+    frequencies, phases = 1.5 * rng.standard_normal((k, 4 * k)), rng.uniform(0, 2 * np.pi, 4 * k)
+    basis = np.linalg.qr(rng.standard_normal((d, 4 * k)))[0]
+    out = np.lib.format.open_memmap(new, mode="w+", dtype=np.float32, shape=(n, d))
+    for first in range(0, n, FILE_BLOCK):
+        t = rng.random((min(FILE_BLOCK, n - first), k))
+        noise = rng.standard_normal((len(t), d))
+        radius = 0.3 * (0.05 + 0.95 * (1 + np.cos(2 * np.pi * t[:, :1])) / 2)
+        noise *= radius / np.linalg.norm(noise, axis=1, keepdims=True)
+        clean = np.sqrt(0.5 / k) * np.cos(t @ frequencies + phases)
+        out[first : first + len(t)] = clean @ basis.T + noise
+    out.flush()
+    new.rename(path)
+
+
+MAKERS = {
+    "manifold": manifold, "gaussian": gaussian, "spiral": spiral, "clusters": clusters,
+    "manifold_file": manifold_file,
+}  # fmt: skip

@@ -97,7 +97,7 @@ class Bench:
                     keep_fastest(best, contender.label, found)
         ours = best[line.ours.label]
         peers = [best[c.label]["seconds"] for c in line.peers if "error" not in best[c.label]]
-        ratio = ours["seconds"] / min(peers, default=math.nan)
+        ratio = ours["seconds"] / (line.times * min(peers, default=math.nan))
         reached = ratio <= line.at_most and line.status in ours.get("status", line.status)
         if line.memory_gb is not None:
             reached = reached and ours["peak_gb"] <= line.memory_gb

@@ -7,6 +7,7 @@ import pytest
 
 import problems
 import reference
+from otgraph.costs.exclusion import NotExcluded
 from otgraph.costs.scaling import EXACT_MEAN_POINTS, scaled_points
 from otgraph.costs.sizes import SearchSizes
 
@@ -238,3 +239,15 @@ def test_sampled_mean_of_many_points(rng):
     assert sampled[0] == pytest.approx(exact, rel=2e-3)
     assert sampled[0] != exact
     assert sampled[0] == sampled[1]
+
+
+def test_narrow_clusters_far_apart_have_products_of_their_own(rng):
+    """Relative to a common center float32 could not tell their points apart."""
+    centers = rng.normal(size=(12, 6))
+    X = np.repeat(centers, 40, axis=0) + 1e-5 * rng.normal(size=(480, 6))
+    cost, C = problems.cost_of(X, sizes=ROUTES["cells"]), reference.cost_matrix(X)
+    upper = 0.5 * np.sort(C, axis=1)[:, 5]
+    way = NotExcluded(cost.own, cost._cells, cost._reach(upper[cost.order]), None)
+    assert way.shells((0, cost._cells.n_cells)).alone.any()
+    found = assert_screened(cost, C, upper, band=1e-7)
+    assert found.sum() > len(X)

@@ -157,3 +157,27 @@ def test_problems_on_the_same_pairs_share_one_list(rng):
     problem.release()
     with pytest.raises(AssertionError, match="released"):
         other.evaluate(low)
+
+
+def test_entries_are_set_where_the_plan_has_room(rng):
+    i, j = np.triu_indices(60, 1)
+    there = rng.random(len(i)) < 0.5
+    flows = np.flatnonzero(rng.random(len(i)) < 0.01)
+    listed = [
+        symmetric_pairs(60, [(i[at].astype(np.int32), j[at].astype(np.int32), values)], Workers(1))
+        for at, values in (
+            (there, np.ones(there.sum())),
+            (flows, 5.0 + np.arange(len(flows))),
+            (flows, 9.0 + np.arange(len(flows))),
+        )
+    ]
+    pairs, weights, costs = listed
+    plan = pairs.restricted(np.full(60, np.inf), Workers(1)).plan(np.ones(60), 0.5)
+    # What travels has no room, and is merged into new arrays.
+    expected = pickle.loads(pickle.dumps(plan)).with_entries(weights, costs)
+    found = plan.with_entries(weights, costs)
+    assert plan.room is not None
+    assert np.shares_memory(found.weights, plan.room[1])
+    for name in ("indptr", "indices", "weights", "costs"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert len(found.weights) > len(pairs.indices)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,18 @@ def test_pairs_without_room_are_copied(rng):
         assert grown is not short
         np.testing.assert_array_equal(short.indices, before)
         np.testing.assert_array_equal(grown.indptr, pairs.merged(few, Workers(1)).indptr)
+
+
+def test_pairs_are_raised_in_place_and_lowered_again(rng):
+    pairs, few = some_pairs(rng, 60, 800), some_pairs(rng, 60, 20)
+    raised = replace(few, costs=few.costs + 7.0)
+    expected, plain = raised.merged(pairs, Workers(1)), pairs.merged(few, Workers(1))
+    overlaid = pairs.overlaid(raised, Workers(1))
+    assert overlaid is pairs
+    np.testing.assert_array_equal(overlaid.indices, expected.indices)
+    np.testing.assert_array_equal(overlaid.costs, expected.costs)
+    pairs.restore(lambda: few)
+    np.testing.assert_array_equal(pairs.costs, plain.costs)
 
 
 def test_an_evaluation_knows_pairs_that_were_added(rng):

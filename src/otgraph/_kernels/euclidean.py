@@ -114,7 +114,7 @@ def _above(row, first, limit):
 
 
 @inner
-def _lowest(mask):
+def lowest(mask):
     """The lowest bit of a mask that is not zero, and its place."""
     return mask & (~mask + np.uint64(1)), np.int64(trailing_zeros(mask))
 
@@ -142,7 +142,7 @@ def collect(
         for chunk in range(begin, n_columns, CHUNK):
             mask = _above(row, chunk, limit)
             while mask != 0:
-                bit, place = _lowest(mask)
+                bit, place = lowest(mask)
                 mask ^= bit
                 j = first_column + chunk + place
                 if j == i:
@@ -194,7 +194,7 @@ def nearest(product, first_row, columns, k, out, beyond):
             for chunk in range(0, n_columns, CHUNK):
                 mask = _above(row, chunk, limit)
                 while mask != 0:
-                    bit, place = _lowest(mask)
+                    bit, place = lowest(mask)
                     mask ^= bit
                     # Without a sign there is no test for negative ones, which numba allows.
                     here, point = np.uint64(count), columns[np.uint64(chunk + place)]
@@ -306,55 +306,23 @@ def assign(product, out):
 
 
 @njit
-def surviving_cells(
-    product, squares, center_squares, radii, reach, cell_reach, own_cell, slack,
-    rows, cells, first_row,
-):  # fmt: skip
-    """List the combinations (row, cell) in which a pair is not excluded.
+def surviving_cells(product, squares, center_squares, radii, reach, cell_reach, slack):
+    """Number of combinations (row, cell) in which a pair is not excluded.
 
     The distance to the center b of a cell is at least sqrt(|x|² + |b|² - 2 x·b - slack). The cell
     is excluded if this is at least its radius plus the square root of the sum of both reaches.
-    Cells before ``own_cell`` are skipped, because their pairs belong to the rows of their points.
-    Returns (next row, number of combinations written).
     """
-    n_rows, n_cells = product.shape
     count = 0
-    for r in range(first_row, n_rows):
-        if count + n_cells > len(rows):
-            return r, count
+    for r in range(product.shape[0]):
         base = np.float32(squares[r] - slack[r])
         mine = np.float32(reach[r] + REACH_MARGIN * abs(reach[r]))
-        for chunk in range(own_cell[r], n_cells, CHUNK):
-            mask = _within_reach(
-                product[r, chunk : chunk + CHUNK], center_squares[chunk : chunk + CHUNK],
-                radii[chunk : chunk + CHUNK], cell_reach[chunk : chunk + CHUNK], base, mine,
-            )  # fmt: skip
-            while mask != 0:
-                bit, place = _lowest(mask)
-                mask ^= bit
-                rows[count] = r
-                cells[count] = chunk + place
-                count += 1
-    return n_rows, count
+        for b in range(product.shape[1]):
+            count += is_near(product[r, b], center_squares[b], radii[b], cell_reach[b], base, mine)
+    return count
 
 
 @inner
-def _within_reach(product, center_squares, radii, cell_reach, base, mine):
-    """The cells of a chunk that are not excluded, as bits; see `_above`."""
-    mask = np.uint64(0)
-    if len(product) == CHUNK:
-        for b in range(CHUNK):
-            hit = _is_near(product[b], center_squares[b], radii[b], cell_reach[b], base, mine)
-            mask |= np.uint64(hit) << np.uint64(b)
-    else:
-        for b in range(len(product)):
-            hit = _is_near(product[b], center_squares[b], radii[b], cell_reach[b], base, mine)
-            mask |= np.uint64(hit) << np.uint64(b)
-    return mask
-
-
-@inner
-def _is_near(product, center_square, radius, cell_reach, base, mine):
+def is_near(product, center_square, radius, cell_reach, base, mine):
     distance = base + center_square - np.float32(2.0) * product
     both = mine + cell_reach
     bound = radius + np.sqrt(max(both, np.float32(0.0)))

@@ -146,6 +146,18 @@ def grow_rows(indptr, indices, costs, other_indptr, other_indices, other_costs, 
 
 
 @njit
+def set_entries(indptr, indices, costs, other_indptr, other_indices, other_costs):
+    """Replace the costs of some pairs, if they are there; rows are sorted."""
+    for row in range(len(indptr) - 1):
+        p, end = indptr[row], indptr[row + 1]
+        for q in range(other_indptr[row], other_indptr[row + 1]):
+            while p < end and indices[p] < other_indices[q]:
+                p += 1
+            if p < end and indices[p] == other_indices[q]:
+                costs[p] = other_costs[q]
+
+
+@njit
 def group(keys, values, cursor, out):
     """Counting sort; ``cursor`` holds the next free position of each key."""
     for p in range(len(keys)):

@@ -50,10 +50,12 @@ def fill_reaches(reach, offsets, node_reach):
 
 @njit
 def collect_near(
-    X, leaf_of, leaf_lower, leaf_upper, leaf_reach, offsets, lower, upper, reach, node_reach,
-    bound, factor, half_power, rows, counts, j_out, c_out, first,
+    X, coordinates, leaf_of, leaf_lower, leaf_upper, leaf_reach, offsets, lower, upper, reach,
+    node_reach, bound, factor, half_power, rows, counts, j_out, c_out, first,
 ):  # fmt: skip
     """Append all j with bound_i + bound_j > c_ij for each row i, sorted, and their number.
+
+    ``coordinates`` are the points again, one row for each coordinate.
 
     The leaves of the rows have boxes and reaches of their own, because they may belong to another
     tree than the columns. Stops before a row for which the buffers may be too short. Returns (next
@@ -61,6 +63,7 @@ def collect_near(
     """
     n_leaves = len(offsets) - 1
     near = np.empty(n_leaves, dtype=np.int64)
+    squares = np.empty(np.max(offsets[1:] - offsets[:-1]))
     n_near = n_points = 0
     listed = -1  # the leaf whose near leaves are in `near`
     count = 0
@@ -74,20 +77,49 @@ def collect_near(
             )  # fmt: skip
         if count + n_points > len(j_out):
             return r, count
-        begin = count
+        begin, mine = count, bound[i]
         for s in range(n_near):
             b = near[s]
             node = n_leaves + b
             if _point_to_box(X, i, lower, upper, node) >= reach[i] + node_reach[node]:
                 continue
-            for j in range(offsets[b], offsets[b + 1]):
-                cost = power(squared_distance(X, i, j), factor, half_power)
+            begin_leaf, size = offsets[b], offsets[b + 1] - offsets[b]
+            _leaf_squares(X, coordinates, i, begin_leaf, size, squares)
+            for t in range(size):
+                j = begin_leaf + t
+                cost = power(squares[t], factor, half_power)
                 j_out[count] = j
                 c_out[count] = cost
                 # Without a branch: every pair is written, and only a hit advances the count.
-                count += (bound[i] + bound[j] > cost) & (j != i)
+                count += (mine + bound[j] > cost) & (j != i)
         counts[r] = count - begin
     return len(rows), count
+
+
+@inner
+def _leaf_squares(X, coordinates, i, first, size, out):
+    """Squared distances from a point to those of a leaf, the same bits as `squared_distance`.
+
+    One coordinate of all points at a time: that is a few vector instructions.
+    """
+    d = X.shape[1]
+    if d > 4:
+        for t in range(size):
+            out[t] = squared_distance(X, i, first + t)
+    elif d == 4:
+        x, y, z, w = X[i, 0], X[i, 1], X[i, 2], X[i, 3]
+        first_row, second_row = coordinates[0, first:][:size], coordinates[1, first:][:size]
+        third_row, fourth_row = coordinates[2, first:][:size], coordinates[3, first:][:size]
+        for t in range(size):
+            a, b, c, e = x - first_row[t], y - second_row[t], z - third_row[t], w - fourth_row[t]
+            out[t] = (a * a + b * b) + (c * c + e * e)
+    else:
+        out[:size] = 0.0
+        for k in range(d):
+            x, row = X[i, k], coordinates[k, first:][:size]
+            for t in range(size):
+                difference = x - row[t]
+                out[t] += difference * difference
 
 
 @inner

@@ -162,7 +162,7 @@ class Cost(ABC):
     def restrict(self, pairs: PairSet, diagonal: FloatArray) -> Restricted:
         """The transport problem on ``pairs``, and on the raised ones."""
         if self.raised is not None:
-            pairs = self.raised.merged(pairs, self.workers)  # a pair in both is raised
+            pairs = pairs.overlaid(self.raised, self.workers)  # a pair in both is raised
         return pairs.restricted(diagonal, self.workers)
 
     def pair_set(self, i: LongArray, j: LongArray, costs: FloatArray) -> PairSet:
@@ -173,7 +173,8 @@ class Cost(ABC):
     def with_raised(self, raised: PairSet | None) -> Self:
         """The same cost, but higher for some pairs.
 
-        Searches and screens do not know of it. They may find too many pairs, never too few.
+        Searches and screens do not know of it. They may find too many pairs, never too few. Pairs
+        on which problems are made may be raised where they are (`PairSet.restore`).
         """
         other = copy(self)
         other.raised = raised

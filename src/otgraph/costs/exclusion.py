@@ -2,6 +2,8 @@
 
 Each way lists batches of work. A batch yields blocks (first column, last column, rows): the
 columns are consecutive points, and the rows are all points that may have a pair with one of them.
+Where cells exclude points one by one, a kernel does that (`_kernels/shells.py`), and a batch yields
+only blocks of rows.
 Over all batches every pair occurs once, in the row of the point that comes first. If rows are
 given, all of their pairs occur, in their rows.
 """
@@ -13,23 +15,23 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from otgraph._kernels import euclidean as kernels
-from otgraph._kernels import pairs as pair_kernels
+from otgraph._kernels.shells import FLOAT32_UNIT
 from otgraph._parallel import row_blocks
+from otgraph.costs.shells import raised_radii, raised_reach, shells_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from otgraph.costs.partition import Partition
-    from otgraph.typing import BoolArray, FloatArray, IndexArray, IntArray, LongArray
+    from otgraph.costs.shells import Shells
+    from otgraph.typing import BoolArray, FloatArray, IndexArray, LongArray
 
     Batch: TypeAlias = tuple[int, int]
     Block: TypeAlias = tuple[int, int, IndexArray]
 
 BATCH_CELLS = 64  # cells per batch
-BATCH_ROWS = 8192  # rows whose products with the cells of a batch are in memory at once
+BATCH_ROWS = 8192  # rows that a kernel compares with the cells of a batch at once
 SHARE_ROWS = 2048  # sample size for the share of (point, cell) combinations that remain
-FLOAT32_UNIT = 2.0**-24  # relative rounding error of one operation
-LIST_LENGTH = 1 << 18  # combinations that are listed at once
 # Relative errors of float64 sums of two reaches and of squared distances, amply.
 REACH_SLACK = 1e-12
 CENTER_SLACK = 1e-10
@@ -112,10 +114,8 @@ class NotExcluded:
         squares = np.square(cells.centers).sum(axis=1)
         self._squares = squares.astype(np.float32)
         self._largest_norm = float(np.sqrt(squares.max()))
-        raised = cells.radii * (1.0 + 16 * FLOAT32_UNIT)
-        self._radii = raised.astype(np.float32)
-        largest = np.maximum.reduceat(reach, cells.offsets[:-1])
-        self._cell_reach = (largest + kernels.REACH_MARGIN * np.abs(largest)).astype(np.float32)
+        self._radii = raised_radii(cells.radii)
+        self._cell_reach = raised_reach(np.maximum.reduceat(reach, cells.offsets[:-1]))
         self._columns = first, last = columns or (0, cells.n_cells)
         self.batches: list[Batch] = [
             (first + a, first + b) for a, b in row_blocks(last - first, BATCH_CELLS)
@@ -127,36 +127,26 @@ class NotExcluded:
         ``X`` are the points of `share_rows`, if this process has no others.
         """
         sample = share_rows(self._rows)
-        found, _ = self._survivors(sample, self._columns, ordered=False, X=X)
-        return len(found) / (len(sample) * (self._columns[1] - self._columns[0]))
+        found = self._survivors(sample, self._columns, X)
+        return found / (len(sample) * (self._columns[1] - self._columns[0]))
 
-    def blocks(self, batch: Batch) -> Iterator[Block]:
-        """One block for each cell of the batch."""
-        first_cell, last_cell = batch
-        offsets = self._cells.offsets
+    def shells(self, batch: Batch) -> Shells:
+        """The points of the cells of a batch."""
+        return shells_of(self._X, self._cells, batch, self._reach)
+
+    def row_blocks(self, batch: Batch) -> Iterator[tuple[LongArray, LongArray]]:
+        """All points that may have pairs with a batch, and the first of its cells for each."""
+        a, b = batch
         rows = self._rows
         if self._ordered:  # pairs with points of later cells belong to later batches
-            rows = rows[: offsets[last_cell]]
-        listed = [
-            self._survivors(rows[a:b], batch, ordered=self._ordered)
-            for a, b in row_blocks(len(rows), BATCH_ROWS)
-        ]
-        n_cells = last_cell - first_cell
-        counts = np.zeros(n_cells, dtype=np.int64)
-        for _, found_cells in listed:
-            counts += np.bincount(found_cells, minlength=n_cells)
-        bounds = np.concatenate(([0], np.cumsum(counts)))
-        grouped, cursor = np.empty(bounds[-1], dtype=np.int32), bounds[:-1].copy()
-        for found_rows, found_cells in listed:
-            pair_kernels.group(found_cells, found_rows, cursor, grouped)
-        for b in range(n_cells):
-            first, last = offsets[first_cell + b : first_cell + b + 2]
-            yield int(first), int(last), grouped[bounds[b] : bounds[b + 1]]
+            rows = rows[: self._cells.offsets[b]]
+        for first, last in row_blocks(len(rows), BATCH_ROWS):
+            some = rows[first:last]
+            here = np.maximum(self._owner[some] - a, 0) if self._ordered else np.zeros_like(some)
+            yield some, here
 
-    def _survivors(
-        self, rows: LongArray, batch: Batch, *, ordered: bool, X: FloatArray | None = None
-    ) -> tuple[IntArray, IntArray]:
-        """All combinations (point, cell of the batch) that cannot be excluded."""
+    def _survivors(self, rows: LongArray, batch: Batch, X: FloatArray | None) -> int:
+        """Number of combinations (point, cell of the batch) that cannot be excluded."""
         a, b = batch
         if X is None:
             assert self._X is not None  # only the estimate of the share does without points
@@ -165,22 +155,10 @@ class NotExcluded:
         product = X.astype(np.float32) @ self._transposed[:, a:b]
         # Bound of the rounding error of |x|² + |b|² - 2 x·b in float32.
         slack = (X.shape[1] + 8) * FLOAT32_UNIT * (np.sqrt(squares) + self._largest_norm) ** 2
-        last_cell = b - a
-        first = np.zeros(len(rows), dtype=np.int64)
-        if ordered:
-            first = np.clip(self._owner[rows] - a, 0, last_cell)
-        capacity = max(LIST_LENGTH, 4 * last_cell)
-        found, cells = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-        all_rows, all_cells = [], []
-        row = 0
-        while row < len(rows):
-            row, count = kernels.surviving_cells(
-                product, squares, self._squares[a:b], self._radii[a:b], self._reach[rows],
-                self._cell_reach[a:b], first, slack, found, cells, row,
-            )  # fmt: skip
-            all_rows.append(rows[found[:count]].astype(np.int32))
-            all_cells.append(cells[:count].copy())
-        return np.concatenate(all_rows), np.concatenate(all_cells)
+        return kernels.surviving_cells(
+            product, squares, self._squares[a:b], self._radii[a:b], self._reach[rows],
+            self._cell_reach[a:b], slack,
+        )  # fmt: skip
 
 
 def share_rows(rows: LongArray) -> LongArray:
@@ -210,8 +188,3 @@ class Chained:
 
     def __init__(self, ways: Sequence[AllPairs | NotExcluded]) -> None:
         self.batches = [(way, batch) for way in ways for batch in way.batches]
-
-    def blocks(self, batch: tuple[AllPairs | NotExcluded, Batch]) -> Iterator[Block]:
-        """The blocks of a batch."""
-        way, part = batch
-        return way.blocks(part)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph._parallel import Workers
     from otgraph.typing import FloatArray, IntArray, LongArray
 
@@ -44,6 +46,17 @@ class PairSet(ABC):
     def grown(self, other: Self, workers: Workers) -> Self:
         """The pairs of either set, where the others are few; these may grow themselves."""
         return self.merged(other, workers)
+
+    def overlaid(self, other: Self, workers: Workers) -> Self:
+        """The pairs of either set, with the costs of the others where they are in both.
+
+        These may change themselves, until `restore` gives them back their own costs.
+        """
+        return other.merged(self, workers)
+
+    def restore(self, listed: Callable[[], Self]) -> None:
+        """Undo `overlaid`, given the others with the costs that they have here."""
+        del listed  # nothing has changed here
 
     @abstractmethod
     def restricted(self, diagonal: FloatArray, workers: Workers) -> Restricted:

@@ -40,7 +40,8 @@ PairChunk = tuple["IntArray", "IntArray", "FloatArray"]
 class Pairs(PairSet):
     """Symmetric CSR: every pair in both rows, sorted, no diagonal.
 
-    Only `grown` changes them. ``room`` are the arrays of which these are the first part.
+    Only `grown`, `overlaid` and `restore` change them. ``room`` are the arrays of which these are
+    the first part.
     """
 
     indptr: LongArray
@@ -93,6 +94,22 @@ class Pairs(PairSet):
         )
         self.indptr, self.indices, self.costs = indptr, columns[: indptr[-1]], costs[: indptr[-1]]
         return self
+
+    def overlaid(self, other: Pairs, workers: Workers) -> Pairs:
+        """The pairs of either set, with the costs of the others; where they are, if possible."""
+        grown = self.grown(other, workers)
+        grown._set(other)
+        return grown
+
+    def restore(self, listed: Callable[[], Pairs]) -> None:
+        """Undo `overlaid`; pairs that were added stay."""
+        self._set(listed())
+
+    def _set(self, other: Pairs) -> None:
+        """Set the costs of other pairs, as far as they are here."""
+        kernels.set_entries(
+            self.indptr, self.indices, self.costs, other.indptr, other.indices, other.costs
+        )
 
     def _union_counts(self, other: Pairs, workers: Workers) -> LongArray:
         """Lengths of the rows of both sets together."""

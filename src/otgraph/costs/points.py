@@ -13,12 +13,18 @@ import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
+from otgraph._kernels.shells import FLOAT32_UNIT, screen_cells
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells
-from otgraph.costs.exclusion import FLOAT32_UNIT, AllPairs, NearCells, NotExcluded
+from otgraph.costs.exclusion import AllPairs, Chained, NearCells, NotExcluded
 from otgraph.costs.pairs import drain, empty_chunk
-from otgraph.costs.partition import cluster_order, enclosing_cells, label_order, one_cell
+from otgraph.costs.partition import (
+    cluster_order,
+    enclosing_cells,
+    label_order,
+    one_cell,
+)
 from otgraph.costs.powers import DirectPowers, DistancePowers, raised
 from otgraph.costs.search import Work
 from otgraph.costs.single import SinglePoints
@@ -28,7 +34,6 @@ from otgraph.costs.squares import square_distances
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from otgraph.costs.exclusion import Chained
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.partition import Partition
     from otgraph.costs.scaling import ScaledPoints
@@ -260,12 +265,36 @@ class EuclideanPowers(InCells, DistancePowers):
         batch: Any,
     ) -> tuple[int, list[PairChunk]]:
         """Number of pairs computed, and the pairs below the bound."""
+        division: AllPairs | NearCells | NotExcluded
+        division, batch = batch if isinstance(way, Chained) else (way, batch)
+        if isinstance(division, NotExcluded):
+            return self._screen_cells(division, upper, reach, ordered, batch)
         chunks: list[PairChunk] = []
         checked = 0
-        for first, last, rows in way.blocks(batch):
+        for first, last, rows in division.blocks(batch):
             checked += (last - first) * len(rows)
             if len(rows):
                 chunks += self._screen_block(upper, reach, ordered, first, last, rows)
+        return checked, chunks
+
+    def _screen_cells(
+        self,
+        way: NotExcluded,
+        upper: FloatArray,
+        reach: FloatArray,
+        ordered: bool,
+        batch: tuple[int, int],
+    ) -> tuple[int, list[PairChunk]]:
+        """The same for points that cells exclude one by one."""
+        shells = way.shells(batch).arguments
+        checked, chunks = 0, []
+        for rows, first_cells in way.row_blocks(batch):
+            points = (self._values, rows, first_cells, reach[rows])
+            bound = (ordered, upper, self.factor, self._half_power)
+            arguments: tuple[Any, ...] = (*points, *shells, *bound)
+            n_pairs, i, j, costs = screen_cells(*arguments)
+            checked += n_pairs
+            chunks.append((i, j, costs))
         return checked, chunks
 
     def _screen_block(

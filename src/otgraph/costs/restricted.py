@@ -14,6 +14,7 @@ import numpy as np
 from otgraph._kernels import restricted as kernels
 from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.components import component_labels
+from otgraph._memory import return_free_memory
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.interface import Curvature, Evaluation, Restricted, TransportPlan
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 # must be small enough for two cores to share a few thousand points.
 BLOCK_ROWS = 2048
 MOST_BLOCKS = 64  # with more points, blocks have more rows
+# A plan has room for minimum flows, which are few. Memory that is not written to is not used.
+PLAN_ROOM = 1.05
+MANY_ENTRIES = 1 << 20  # from here on, active pairs are not kept beside a plan
 FEW_ROWS = 4096  # up to so many, one thread is as fast as two
 
 
@@ -149,6 +153,8 @@ class RestrictedProblem(Restricted):
         if latest is not None and latest.is_of(u, self.diagonal, pairs):
             return latest
         if shared.active is None or len(shared.active) < len(pairs.indices):
+            shared.active = None
+            return_free_memory(4 * len(pairs.indices))
             shared.active = np.empty(len(pairs.indices), dtype=np.int32)
         row_sums, square_sums = np.empty((2, self.n))
         ends = np.empty(self.n, dtype=np.int64)
@@ -164,12 +170,18 @@ class RestrictedProblem(Restricted):
         """The transport plan of ``u`` on the stored pairs."""
         pairs = self.pairs
         indptr = np.concatenate(([0], np.cumsum(self._at(u).ends - pairs.indptr[:-1])))
-        indices, (costs, weights) = np.empty(indptr[-1], np.int32), np.empty((2, indptr[-1]))
+        if len(pairs.indices) > MANY_ENTRIES:
+            self.forget()  # it is needed again only if more steps are
+            return_free_memory(20 * indptr[-1])
+        length = int(indptr[-1] * PLAN_ROOM)
+        room = np.empty(length, np.int32), np.empty(length), np.empty(length)
+        used = slice(indptr[-1])
+        indices, weights, costs = room[0][used], room[1][used], room[2][used]
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
         target = (indptr, indices, costs, weights)
         self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
         loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
-        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows)
+        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows, room)
 
 
 @dataclass
@@ -280,6 +292,11 @@ class Plan(TransportPlan):
     loops: FloatArray
     loop_costs: FloatArray
     rows: SharedRows
+    room: tuple[IntArray, FloatArray, FloatArray] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is pickled; the arrays with room hold the same entries again."""
+        return {**self.__dict__, "room": None}
 
     @property
     def degrees(self) -> LongArray:
@@ -296,7 +313,9 @@ class Plan(TransportPlan):
         return sums + self.loops
 
     def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
-        """The plan with the weights and costs of some entries set."""
+        """The plan with the weights and costs of some entries set; this one is used up."""
+        if self.room is not None and len(self.room[0]) >= self.indptr[-1] + len(weights.indices):
+            return self._filled(self.room, weights, costs)
         ours = replace(weights, indptr=self.indptr, indices=self.indices, costs=self.weights)
         merged = weights.merged(ours, self.rows.workers)
         ours, found = replace(ours, costs=self.costs), np.empty(len(merged.costs))
@@ -308,6 +327,27 @@ class Plan(TransportPlan):
             weights=merged.costs,
             costs=found,
         )
+
+    def _filled(
+        self, room: tuple[IntArray, FloatArray, FloatArray], weights: Pairs, costs: Pairs
+    ) -> Plan:
+        """The same where the entries are."""
+        columns, own_weights, own_costs = room
+        indices = columns.copy()  # each of the two values moves its columns with it
+        for parts, other in (((columns, own_weights), weights), ((indices, own_costs), costs)):
+            ours = replace(
+                other,
+                indptr=self.indptr,
+                indices=parts[0][: self.indptr[-1]],
+                costs=parts[1][: self.indptr[-1]],
+                room=parts,
+            )
+            merged = ours.overlaid(other, self.rows.workers)
+        used = merged.indptr[-1]
+        return replace(
+            self, indptr=merged.indptr, indices=columns[:used], weights=own_weights[:used],
+            costs=own_costs[:used], room=None,
+        )  # fmt: skip
 
     def component_labels(self) -> LongArray:
         """Connected component of every point."""

@@ -89,6 +89,7 @@ class TreePowers(DistancePowers):
         super().__init__(scaled, workers, self._order(scaled.points))
         self._trees = self._grow()
         self._leaf_of = np.concatenate([tree.leaf_numbers() for tree in self._trees])
+        self._coordinates = np.ascontiguousarray(self.own.T)
 
     def _order(self, points: FloatArray) -> LongArray:
         return tree_order(points)
@@ -149,7 +150,7 @@ class TreePowers(DistancePowers):
         while row < len(rows):
             first = row
             row, count = kernels.collect_near(
-                self.own, self._leaf_of, self._trees[own].lower[leaves],
+                self.own, self._coordinates, self._leaf_of, self._trees[own].lower[leaves],
                 self._trees[own].upper[leaves], node_reaches[own][leaves], tree.offsets,
                 tree.lower, tree.upper, reach, node_reaches[other], upper, self.factor,
                 self._half_power, rows, counts, j, c, row,

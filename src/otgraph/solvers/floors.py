@@ -135,6 +135,7 @@ def finished(
     """
 
     def without_floors() -> Solution:
+        problem.lower(plain)
         solved = approach(screener, goal, plain, effort) if rough else plain
         return certify(screener, goal, solved, effort)
 
@@ -148,36 +149,39 @@ def finished(
     labels: LongArray | None = components
     del plan
     settled = not rough  # whether the potentials of all points are solved
-    while certified is None or certified.certificate.status != Status.NOT_CONVERGED:
-        pairs = _missing_floors(screener, degrees, labels, wish, problem.floors, core)
-        if len(pairs) > len(problem.floors):
-            floors = _affordable(pairs, goal)
-            if floors is None:
-                if wish.strict or wish.connect:
-                    raise InfeasibleError(NO_ROOM)
-                return without_floors()
-            logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
-            if not len(problem.floors):
-                state = replace(state, u=state.u + (0.0 if shift is None else shift))
-            problem, settled, certified = _WithFloors(screener, goal, floors), False, None
-            state = state.on(plain)  # frees the pairs of the problem with fewer floors
-            state = problem.nearby(state, effort)
-            degrees, labels = problem.degrees(state), None
-        elif not settled:
-            try:
-                state, settled = problem.approach(state, effort), True
-            except InfeasibleError:  # given candidates cannot carry what the floors leave
-                if wish.strict or wish.connect:
-                    raise
-                return without_floors()
-            degrees = problem.degrees(state)
-        elif certified is None:
-            # Components, and edges of almost no weight, are looked at once more in the end.
-            certified = problem.certify(state, effort)
-            state, degrees = certified.state, certified.plan.degrees
-            labels = certified.plan.component_labels()
-        else:
-            break
+    try:
+        while certified is None or certified.certificate.status != Status.NOT_CONVERGED:
+            pairs = _missing_floors(screener, degrees, labels, wish, problem.floors, core)
+            if len(pairs) > len(problem.floors):
+                floors = _affordable(pairs, goal)
+                if floors is None:
+                    if wish.strict or wish.connect:
+                        raise InfeasibleError(NO_ROOM)
+                    return without_floors()
+                logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
+                if not len(problem.floors):
+                    state = replace(state, u=state.u + (0.0 if shift is None else shift))
+                problem, settled, certified = _WithFloors(screener, goal, floors), False, None
+                state = state.on(plain)
+                state = problem.nearby(state, effort)
+                degrees, labels = problem.degrees(state), None
+            elif not settled:
+                try:
+                    state, settled = problem.approach(state, effort), True
+                except InfeasibleError:  # given candidates cannot carry what the floors leave
+                    if wish.strict or wish.connect:
+                        raise
+                    return without_floors()
+                degrees = problem.degrees(state)
+            elif certified is None:
+                # Components, and edges of almost no weight, are looked at once more in the end.
+                certified = problem.certify(state, effort)
+                state, degrees = certified.state, certified.plan.degrees
+                labels = certified.plan.component_labels()
+            else:
+                break
+    finally:
+        problem.lower(plain)
     return certified
 
 
@@ -193,6 +197,11 @@ class _WithFloors:
             self._screener = screener.of(self._cost.with_raised(raised))
             mass = goal.mass - floors.sums(self._cost.n)
             self._goal = replace(goal, mass=mass, floors=floors)
+
+    def lower(self, plain: State) -> None:
+        """Give pairs, which were raised where they are, their own costs again."""
+        if len(self.floors) and plain.screen is not None:
+            plain.screen.pairs.restore(lambda: self._listed(self.floors.costs))
 
     def approach(self, state: State, effort: Effort) -> State:
         """Solve for all points, without a certificate."""
