@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from otgraph.costs.between import Coarse
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NeighborTask, Ways
-    from otgraph.costs.tree import TreePart
+    from otgraph.costs.tree import NodeReaches, TreePart
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 
@@ -167,6 +167,10 @@ class CrossTreeCost(CrossPoints, TreePowers):
             for own, other, some in halves
             for block in row_blocks(len(some), BLOCK_ROWS)
         ]
+
+    def _node_reaches(self, reach: FloatArray) -> list[NodeReaches]:
+        """With tilts: potentials are as steep as mass travels far."""
+        return [tree.tilted_reaches(self.own, reach) for tree in self._trees]
 
     def _step(self, size: int, most: int) -> int:
         return THINNING if size > most else 1
