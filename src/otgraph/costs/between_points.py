@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,6 +65,12 @@ PARENT_WIDTH = 16
 # In few dimensions, every how many points one is chosen: potentials are interpolated, and a
 # coarser problem would be too far from a finer one.
 THINNING = 4
+# About the same in many dimensions, where every level takes screens of all pairs.
+CELL_THINNING = 8
+# Points in near cells whose potentials are found together. If at least so many of them are chosen,
+# the partners of these are partners of all.
+LIFTED_POINTS = 256
+FEWEST_CHOSEN = 8
 
 
 class CrossPoints(BetweenClouds, DistancePowers):
@@ -111,6 +118,26 @@ class CrossEuclideanCost(CrossPoints, EuclideanPowers):
             self._cells = self._cells.divided(split)
         self.offsets = None if scaled.offsets is None else scaled.offsets[self.order]
 
+    def _step(self, size: int, most: int) -> int:
+        """The same on every level."""
+        ratio = max(size / most, 1.0)
+        levels = max(1, round(np.log(ratio) / np.log(CELL_THINNING)))
+        return int(np.ceil(ratio ** (1.0 / levels)))
+
+    def _lifted_blocks(self) -> list[tuple[int, int]]:
+        """Consecutive cells, which are near each other."""
+        if self._cells.n_cells == 1:
+            return super()._lifted_blocks()
+        ends = [self._cells.offsets[last] for _, last in self._cells.blocks(LIFTED_POINTS)]
+        return list(pairwise(np.unique([0, *ends, self.n_left]).tolist()))
+
+    def _lifting(self, chosen: LongArray, coarse: Coarse) -> LongArray | None:
+        """All partners of the chosen points, if these are not few."""
+        if self._cells.n_cells == 1 or len(chosen) < FEWEST_CHOSEN:
+            return None
+        parts = [coarse.indices[coarse.indptr[p] : coarse.indptr[p + 1]] for p in chosen]
+        return np.unique(np.concatenate(parts))
+
     def _cell_range(self, columns: tuple[int, int]) -> tuple[int, int]:
         """The cells of one cloud."""
         split = self._cells.split or 0
@@ -136,13 +163,23 @@ class CrossEuclideanCost(CrossPoints, EuclideanPowers):
 
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
         if self.exact is False and self._cells.n_cells > 1:
-            return NearCells(self._cells, self._cells.partners(self.searched_cells), rows)
+            return NearCells(self._cells, self._partner_cells(reach), rows)
         return Chained(
             [
                 self._exact_blocks(reach, some, columns, self._cell_range(columns))
                 for some, columns in self.halves(rows)
             ]
         )
+
+    def _partner_cells(self, reach: FloatArray) -> list[LongArray]:
+        """The cells in which an approximate search looks for pairs of each cell.
+
+        The nearest cells would be wrong where mass travels. The potentials tell where it goes:
+        the first screen has those of a coarser problem, and its choice is kept.
+        """
+        starts = self._cells.offsets[:-1]
+        means = np.add.reduceat(reach, starts) / np.diff(self._cells.offsets)
+        return self._cells.partners(self.searched_cells, means)
 
 
 class CrossTreeCost(CrossPoints, TreePowers):
