@@ -137,7 +137,7 @@ def test_levels_are_alike(rng):
     sizes = [1_000_000]
     while cost._step(sizes[-1], 1500) > 1:
         sizes.append(-(-sizes[-1] // cost._step(sizes[-1], 1500)))
-    assert sizes == [1_000_000, 111_112, 12_346, 1372]
+    assert sizes == [1_000_000, 250_000, 62_500, 15_625, 3907, 1303]
 
 
 def test_approximate_search_looks_where_the_mass_goes(rng):

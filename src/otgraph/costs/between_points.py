@@ -62,11 +62,9 @@ def cross_points(
 
 # Chosen points before and after a point in memory, among which a near one is looked for.
 PARENT_WIDTH = 16
-# In few dimensions, every how many points one is chosen: potentials are interpolated, and a
-# coarser problem would be too far from a finer one.
+# About every how many points one is chosen. The potentials of a coarser problem would be too far
+# from those of the finer one, so that a screen of it returns hundreds of pairs per point.
 THINNING = 4
-# About the same in many dimensions, where every level takes screens of all pairs.
-CELL_THINNING = 8
 # Points in near cells whose potentials are found together. If at least so many of them are chosen,
 # the partners of these are partners of all.
 LIFTED_POINTS = 256
@@ -82,6 +80,12 @@ class CrossPoints(BetweenClouds, DistancePowers):
             self.identical, n_left, None,
         )  # fmt: skip
         return cross_points(few, self.exact, 0, self.workers, self.sizes)
+
+    def _step(self, size: int, most: int) -> int:
+        """About the same on every level."""
+        ratio = max(size / most, 1.0)
+        levels = max(1, round(np.log(ratio) / np.log(THINNING)))
+        return int(np.ceil(ratio ** (1.0 / levels)))
 
     def between(self, start: int, stop: int, columns: LongArray) -> FloatArray:
         """Costs from points ``start:stop`` of one cloud to some points of the other one."""
@@ -117,12 +121,6 @@ class CrossEuclideanCost(CrossPoints, EuclideanPowers):
             split = int(np.searchsorted(self._cells.offsets, self.n_left))
             self._cells = self._cells.divided(split)
         self.offsets = None if scaled.offsets is None else scaled.offsets[self.order]
-
-    def _step(self, size: int, most: int) -> int:
-        """The same on every level."""
-        ratio = max(size / most, 1.0)
-        levels = max(1, round(np.log(ratio) / np.log(CELL_THINNING)))
-        return int(np.ceil(ratio ** (1.0 / levels)))
 
     def _lifted_blocks(self) -> list[tuple[int, int]]:
         """Consecutive cells, which are near each other."""
@@ -208,9 +206,6 @@ class CrossTreeCost(CrossPoints, TreePowers):
     def _node_reaches(self, reach: FloatArray) -> list[NodeReaches]:
         """With tilts: potentials are as steep as mass travels far."""
         return [tree.tilted_reaches(self.own, reach) for tree in self._trees]
-
-    def _step(self, size: int, most: int) -> int:
-        return THINNING if size > most else 1
 
     def lifted(self, rows: LongArray, coarse: Coarse) -> tuple[FloatArray, FloatArray]:
         """Potentials of all points from those of some; see `BetweenClouds`.
