@@ -6,6 +6,7 @@
 ``batches``  90 % of the cells in one batch and 10 % in another, which is shifted.
 ``copies``   30 % of the points are there twice.
 ``metacells``  Whether small groups of cells hold one type, and how even they are.
+``time``     What masses and copies cost: seconds of processor time, one thread.
 
 Five seeds of the data; numbers are means ± standard deviations over them. Tables and JSON go to
 out/masses/. Some twenty minutes on one core, half of them for ``large``.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,6 +52,7 @@ NEAR = 5  # neighbors that tell whether the points show a type
 SMALL_BATCH = 0.1
 SHIFT = 0.5  # of the small batch, in units of the standard deviation of all cells
 COPIED = 0.3
+N_TIMED = 20_000
 COPY_SETS = ("table/iris", "table/wine", "table/digits", "toy/moons", "shape/flame", "shape/D31")
 MAX_POINTS = 1000  # of the sets with copies
 
@@ -409,12 +412,37 @@ def _between(weights: Any, point: Any) -> float:
     return float(coo.data[same].sum() / coo.data[copied[coo.row]].sum()) if copied.any() else 0.0
 
 
+def times(seeds: Sequence[int]) -> dict[str, list[Row]]:
+    """Processor time of graphs with masses, and of points of which some are there twice."""
+    found: dict[str, list[Row]] = {}
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        X = otgraph.datasets.noisy_manifold(N_TIMED, dim=20, random_state=seed).X
+        copied = np.concatenate((X, X[rng.random(N_TIMED) < COPIED]))
+        batch = rng.random(N_TIMED) < SMALL_BATCH
+        once = otgraph.balanced_mass(copied)
+        ways: dict[str, tuple[Any, dict[str, Any]]] = {
+            "default": (X, {}),
+            "`mass=balanced_mass(batch)`": (X, {"mass": otgraph.balanced_mass(batch)}),
+            "with copies": (copied, {}),
+            "with copies, `collapse=True`": (copied, {"collapse": True}),
+            "the same, every point counts once": (copied, {"collapse": True, "mass": once}),
+        }
+        for title, (points, options) in ways.items():
+            began = time.process_time()
+            graph = otgraph.quadratic_ot_graph(points, n_jobs=1, **options)
+            row = {"seconds": time.process_time() - began, "mean degree": graph.mean_degree}
+            found.setdefault(title, []).append(row)
+    return found
+
+
 PARTS: dict[str, Callable[..., dict[str, list[Row]]]] = {
     "rare": rare,
     "batches": batches,
     "copies": copies,
     "large": large,
     "metacells": metacells,
+    "time": times,
 }
 
 if __name__ == "__main__":

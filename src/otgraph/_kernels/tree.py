@@ -3,6 +3,16 @@
 Points are sorted by leaf. Node 1 is the root, and the children of node i are 2i and 2i + 1. With
 2^depth leaves, leaf b is node 2^depth + b. Every node has the box around its points and the
 largest of their reaches. Leaves are visited from left to right, so the pairs of a row are sorted.
+
+Between two clouds reaches are steep: if mass moves by v, those of its points have the gradient 2 v,
+and the largest reach of a box says little about the others. So every node has a tilt t, any vector,
+and the largest of r_j - 2 t·x_j in the place of the largest r_j. A point x has a pair in the node
+only if the sum of both reaches exceeds a squared distance, hence only if
+
+    r + max (r_j - 2 t·x_j) + max (2 t·y - |x - y|²) > 0
+
+with the last maximum over the box. It is a sum over coordinates, each at the point of the interval
+that is nearest to x + t. Between two boxes the same holds with the terms of both.
 """
 
 from __future__ import annotations
@@ -14,6 +24,9 @@ from otgraph._numba import inner, njit
 
 # Factor on distances of boxes, to cover their rounding errors.
 DISTANCE_MARGIN = 1.0 - 1e-12
+# The same for tilts: a share of the terms that are added up.
+TILT_MARGIN = 1e-12
+TILT_SWEEPS = 8  # over the coordinates, to fit the tilt of a leaf; three leave a tenth of it
 
 
 @njit
@@ -49,17 +62,75 @@ def fill_reaches(reach, offsets, node_reach):
 
 
 @njit
+def fill_tilts(X, reach, offsets, lower, upper, tilts, node_reach):
+    """A tilt of every node, and the largest reach above it, from the leaves up.
+
+    A leaf has half the gradient of an affine fit of its reaches, and a node the mean of its
+    children. The reach of a node includes a margin for rounding errors.
+    """
+    n_leaves, d = len(offsets) - 1, X.shape[1]
+    for b in range(n_leaves):
+        _fit_tilt(X, reach, offsets[b], offsets[b + 1], tilts[n_leaves + b])
+    for node in range(n_leaves - 1, 0, -1):
+        for k in range(d):
+            tilts[node, k] = 0.5 * (tilts[2 * node, k] + tilts[2 * node + 1, k])
+    width, level = n_leaves, 1  # leaves of a node, and its first node on this level
+    while level <= n_leaves:
+        for node in range(level, 2 * level):
+            first = (node - level) * width
+            largest = size = -np.inf
+            for i in range(offsets[first], offsets[first + width]):
+                value = reach[i]
+                for k in range(d):
+                    value -= 2.0 * tilts[node, k] * X[i, k]
+                largest = max(largest, value)
+                size = max(size, abs(reach[i]))
+            for k in range(d):
+                farthest = max(abs(lower[node, k]), abs(upper[node, k]))
+                size += 4.0 * abs(tilts[node, k]) * farthest + tilts[node, k] * tilts[node, k]
+            node_reach[node] = largest + TILT_MARGIN * size
+        width //= 2
+        level *= 2
+
+
+@inner
+def _fit_tilt(X, reach, first, last, tilt):
+    """Half the gradient of an affine fit, by least squares, one coordinate after the other."""
+    rest = np.empty(last - first)
+    mean = 0.0
+    for i in range(first, last):
+        mean += reach[i]
+    for i in range(first, last):
+        rest[i - first] = reach[i] - mean / (last - first)
+    tilt[:] = 0.0
+    for _ in range(TILT_SWEEPS):
+        for k in range(X.shape[1]):
+            center = above = square = 0.0
+            for i in range(first, last):
+                center += X[i, k]
+            center /= last - first
+            for i in range(first, last):
+                above += (X[i, k] - center) * rest[i - first]
+                square += (X[i, k] - center) * (X[i, k] - center)
+            if square > 0.0:
+                slope = above / square
+                tilt[k] += 0.5 * slope
+                for i in range(first, last):
+                    rest[i - first] -= slope * (X[i, k] - center)
+
+
+@njit
 def collect_near(
-    X, coordinates, leaf_of, leaf_lower, leaf_upper, leaf_reach, offsets, lower, upper, reach,
-    node_reach, bound, factor, half_power, rows, counts, j_out, c_out, first,
+    X, coordinates, leaf_of, leaf_lower, leaf_upper, leaf_reach, leaf_tilts, offsets, lower, upper,
+    reach, node_reach, tilts, bound, factor, half_power, rows, counts, j_out, c_out, first,
 ):  # fmt: skip
     """Append all j with bound_i + bound_j > c_ij for each row i, sorted, and their number.
 
     ``coordinates`` are the points again, one row for each coordinate.
 
     The leaves of the rows have boxes and reaches of their own, because they may belong to another
-    tree than the columns. Stops before a row for which the buffers may be too short. Returns (next
-    row, number of pairs written).
+    tree than the columns. Tilts are None if all are zero. Stops before a row for which the buffers
+    may be too short. Returns (next row, number of pairs written).
     """
     n_leaves = len(offsets) - 1
     near = np.empty(n_leaves, dtype=np.int64)
@@ -72,8 +143,9 @@ def collect_near(
         if leaf_of[i] != listed:
             listed = leaf_of[i]
             n_near, n_points = _near_leaves(
-                offsets, lower, upper, node_reach,
-                leaf_lower[listed], leaf_upper[listed], leaf_reach[listed], near,
+                offsets, lower, upper, node_reach, tilts,
+                leaf_lower[listed], leaf_upper[listed], leaf_reach[listed],
+                None if leaf_tilts is None else leaf_tilts[listed], near,
             )  # fmt: skip
         if count + n_points > len(j_out):
             return r, count
@@ -81,7 +153,11 @@ def collect_near(
         for s in range(n_near):
             b = near[s]
             node = n_leaves + b
-            if _point_to_box(X, i, lower, upper, node) >= reach[i] + node_reach[node]:
+            if tilts is None:
+                apart = _point_to_box(X, i, lower, upper, node)
+            else:
+                apart = _tilted_point_to_box(X, i, lower, upper, tilts, node)
+            if apart >= reach[i] + node_reach[node]:
                 continue
             begin_leaf, size = offsets[b], offsets[b + 1] - offsets[b]
             _leaf_squares(X, coordinates, i, begin_leaf, size, squares)
@@ -123,7 +199,9 @@ def _leaf_squares(X, coordinates, i, first, size, out):
 
 
 @inner
-def _near_leaves(offsets, lower, upper, node_reach, own_lower, own_upper, own_reach, near):
+def _near_leaves(
+    offsets, lower, upper, node_reach, tilts, own_lower, own_upper, own_reach, own_tilt, near
+):
     """List the leaves that may have a pair with a leaf; count them and their points."""
     n_leaves = len(offsets) - 1
     stack = np.empty(64, dtype=np.int64)
@@ -133,7 +211,11 @@ def _near_leaves(offsets, lower, upper, node_reach, own_lower, own_upper, own_re
     while height:
         height -= 1
         node = stack[height]
-        if _box_to_box(own_lower, own_upper, lower, upper, node) >= own_reach + node_reach[node]:
+        if tilts is None:
+            apart = _box_to_box(own_lower, own_upper, lower, upper, node)
+        else:
+            apart = _tilted_box_to_box(own_lower, own_upper, own_tilt, lower, upper, tilts, node)
+        if apart >= own_reach + node_reach[node]:
             continue
         if node >= n_leaves:
             b = node - n_leaves
@@ -165,3 +247,29 @@ def _point_to_box(X, i, lower, upper, node):
         gap = max(lower[node, k] - X[i, k], X[i, k] - upper[node, k], 0.0)
         total += gap * gap
     return DISTANCE_MARGIN * total
+
+
+@inner
+def _tilted_box_to_box(own_lower, own_upper, own_tilt, lower, upper, tilts, node):
+    """Lower bound of |x - y|² - 2 s·x - 2 t·y for points of a leaf and of a node."""
+    total = 0.0
+    for k in range(lower.shape[1]):
+        s, t = own_tilt[k], tilts[node, k]
+        # With y nearest to x + t, the slope in x is 2 (x - y - s): it is s + t that decides at
+        # which end of the node it changes its sign.
+        end = upper[node, k] if s + t > 0.0 else lower[node, k]
+        x = min(max(end + s, own_lower[k]), own_upper[k])
+        y = min(max(x + t, lower[node, k]), upper[node, k])
+        total += DISTANCE_MARGIN * (x - y) * (x - y) - 2.0 * (s * x + t * y)
+    return total
+
+
+@inner
+def _tilted_point_to_box(X, i, lower, upper, tilts, node):
+    """Lower bound of |x - y|² - 2 t·y for a point and the points of a node."""
+    total = 0.0
+    for k in range(X.shape[1]):
+        t, x = tilts[node, k], X[i, k]
+        y = min(max(x + t, lower[node, k]), upper[node, k])
+        total += DISTANCE_MARGIN * (x - y) * (x - y) - 2.0 * t * y
+    return total

@@ -164,14 +164,24 @@ class BetweenClouds(Cost):
 
         def lift(block: tuple[int, int]) -> None:
             a, b = block
-            columns = ~left if a < self.n_left else left
+            columns = self._lifting(np.unique(stands_for[a:b]), coarse)
+            if columns is None:
+                columns = np.flatnonzero(~left if a < self.n_left else left)
             costs = self.between(a, b, rows[columns])
             target = coarse.target[stands_for[a:b]]
             cloud_kernels.lifted_rows(costs, coarse.u[columns], target, u[a:b])
 
         with single_threaded_blas():
-            self.workers.run(lift, self._cloud_blocks(LIFTED_ROWS))
+            self.workers.run(lift, self._lifted_blocks())
         return u, coarse.units[stands_for]
+
+    def _lifted_blocks(self) -> list[tuple[int, int]]:
+        """Blocks of points whose potentials are found together."""
+        return self._cloud_blocks(LIFTED_ROWS)
+
+    def _lifting(self, chosen: LongArray, coarse: Coarse) -> LongArray | None:
+        """Partners of the points around some of the chosen ones; None: all of the other cloud."""
+        return None
 
     def _cloud_blocks(self, size: int) -> list[tuple[int, int]]:
         """Blocks of points of one cloud each."""
@@ -186,14 +196,19 @@ class BetweenClouds(Cost):
     def slack(self, u: FloatArray, units: FloatArray, k: int) -> float:
         """The multiple of ``units`` that, added to ``u``, gives about k pairs per point."""
         rows = np.unique(np.linspace(0, self.n - 1, min(SLACK_ROWS, self.n)).astype(np.int64))
-        found = []
+        found, wanted = np.empty(0), k * len(rows)
         for a, b in row_blocks(len(rows), SAMPLE_ROWS):
             some = rows[a:b]
-            short = self.sample(some) - u[some, None] - u
-            found.append((short / (units[some, None] + units)).ravel())
-        short = np.concatenate(found)
-        rank = min(k * len(rows), int(np.count_nonzero(np.isfinite(short)))) - 1
-        return float(np.partition(short, rank)[rank])
+            short = self.sample(some)
+            short -= u[some, None]
+            short -= u
+            short /= units[some, None] + units
+            found = np.concatenate((found, short[np.isfinite(short)]))
+            if (
+                len(found) > wanted
+            ):  # the rest is large: a row has as many entries as there are points
+                found = np.partition(found, wanted - 1)[:wanted]
+        return float(found.max())
 
     def few(self, count: int, mass: FloatArray) -> tuple[Cost, FloatArray, float]:
         """A small problem on evenly spread points of both clouds; see `Cost.few`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from otgraph.costs.between import Coarse
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NeighborTask, Ways
-    from otgraph.costs.tree import TreePart
+    from otgraph.costs.tree import NodeReaches, TreePart
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 
@@ -61,9 +62,13 @@ def cross_points(
 
 # Chosen points before and after a point in memory, among which a near one is looked for.
 PARENT_WIDTH = 16
-# In few dimensions, every how many points one is chosen: potentials are interpolated, and a
-# coarser problem would be too far from a finer one.
+# About every how many points one is chosen. The potentials of a coarser problem would be too far
+# from those of the finer one, so that a screen of it returns hundreds of pairs per point.
 THINNING = 4
+# Points in near cells whose potentials are found together. If at least so many of them are chosen,
+# the partners of these are partners of all.
+LIFTED_POINTS = 256
+FEWEST_CHOSEN = 8
 
 
 class CrossPoints(BetweenClouds, DistancePowers):
@@ -75,6 +80,12 @@ class CrossPoints(BetweenClouds, DistancePowers):
             self.identical, n_left, None,
         )  # fmt: skip
         return cross_points(few, self.exact, 0, self.workers, self.sizes)
+
+    def _step(self, size: int, most: int) -> int:
+        """About the same on every level."""
+        ratio = max(size / most, 1.0)
+        levels = max(1, round(np.log(ratio) / np.log(THINNING)))
+        return int(np.ceil(ratio ** (1.0 / levels)))
 
     def between(self, start: int, stop: int, columns: LongArray) -> FloatArray:
         """Costs from points ``start:stop`` of one cloud to some points of the other one."""
@@ -111,6 +122,20 @@ class CrossEuclideanCost(CrossPoints, EuclideanPowers):
             self._cells = self._cells.divided(split)
         self.offsets = None if scaled.offsets is None else scaled.offsets[self.order]
 
+    def _lifted_blocks(self) -> list[tuple[int, int]]:
+        """Consecutive cells, which are near each other."""
+        if self._cells.n_cells == 1:
+            return super()._lifted_blocks()
+        ends = [self._cells.offsets[last] for _, last in self._cells.blocks(LIFTED_POINTS)]
+        return list(pairwise(np.unique([0, *ends, self.n_left]).tolist()))
+
+    def _lifting(self, chosen: LongArray, coarse: Coarse) -> LongArray | None:
+        """All partners of the chosen points, if these are not few."""
+        if self._cells.n_cells == 1 or len(chosen) < FEWEST_CHOSEN:
+            return None
+        parts = [coarse.indices[coarse.indptr[p] : coarse.indptr[p + 1]] for p in chosen]
+        return np.unique(np.concatenate(parts))
+
     def _cell_range(self, columns: tuple[int, int]) -> tuple[int, int]:
         """The cells of one cloud."""
         split = self._cells.split or 0
@@ -136,13 +161,23 @@ class CrossEuclideanCost(CrossPoints, EuclideanPowers):
 
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
         if self.exact is False and self._cells.n_cells > 1:
-            return NearCells(self._cells, self._cells.partners(self.searched_cells), rows)
+            return NearCells(self._cells, self._partner_cells(reach), rows)
         return Chained(
             [
                 self._exact_blocks(reach, some, columns, self._cell_range(columns))
                 for some, columns in self.halves(rows)
             ]
         )
+
+    def _partner_cells(self, reach: FloatArray) -> list[LongArray]:
+        """The cells in which an approximate search looks for pairs of each cell.
+
+        The nearest cells would be wrong where mass travels. The potentials tell where it goes:
+        the first screen has those of a coarser problem, and its choice is kept.
+        """
+        starts = self._cells.offsets[:-1]
+        means = np.add.reduceat(reach, starts) / np.diff(self._cells.offsets)
+        return self._cells.partners(self.searched_cells, means)
 
 
 class CrossTreeCost(CrossPoints, TreePowers):
@@ -168,8 +203,9 @@ class CrossTreeCost(CrossPoints, TreePowers):
             for block in row_blocks(len(some), BLOCK_ROWS)
         ]
 
-    def _step(self, size: int, most: int) -> int:
-        return THINNING if size > most else 1
+    def _node_reaches(self, reach: FloatArray) -> list[NodeReaches]:
+        """With tilts: potentials are as steep as mass travels far."""
+        return [tree.tilted_reaches(self.own, reach) for tree in self._trees]
 
     def lifted(self, rows: LongArray, coarse: Coarse) -> tuple[FloatArray, FloatArray]:
         """Potentials of all points from those of some; see `BetweenClouds`.

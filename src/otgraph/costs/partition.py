@@ -98,10 +98,15 @@ class Partition:
         sizes = self.offsets[near + 1] - self.offsets[near]
         return int(np.searchsorted(np.cumsum(sizes), n_points)) + 1
 
-    def partners(self, count: int) -> list[LongArray]:
-        """For each cell itself, its nearest cells, and those that have it among their nearest."""
+    def partners(self, count: int, lift: FloatArray | None = None) -> list[LongArray]:
+        """For each cell itself, its nearest cells, and those that have it among their nearest.
+
+        ``lift`` is subtracted from the squared distances to each cell. The first result for a
+        count is remembered.
+        """
         if ("partners", count) not in self._near:
-            near, every = self.nearest(count), np.arange(self.n_cells)
+            near = self.nearest(count) if lift is None else self._nearest(count, 1, lift)
+            every = np.arange(self.n_cells)
             itself = every if self.split is None else every[:0]  # a cell of one cloud has no pairs
             ends = np.concatenate([itself, np.repeat(every, [len(cells) for cells in near])])
             others = np.concatenate([itself, *near])
@@ -111,9 +116,11 @@ class Partition:
             self._near["partners", count] = np.split(second, cuts)
         return self._near["partners", count]
 
-    def _nearest(self, count: int, n_points: int) -> list[LongArray]:
+    def _nearest(
+        self, count: int, n_points: int, lift: FloatArray | None = None
+    ) -> list[LongArray]:
         sizes = np.diff(self.offsets)
-        squares = np.square(self.centers).sum(axis=1)
+        squares = np.square(self.centers).sum(axis=1) - (0.0 if lift is None else lift)
         near_cells = []
         # Number of nearest cells to sort; all of them if cells are nearly empty.
         sorted_part = max(4 * count, 64)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, LongArray
 
     TreePart = tuple[int, int, LongArray]
+    NodeReaches = tuple[FloatArray, FloatArray | None]
 
 # Maximum leaf size: smaller leaves exclude more pairs, larger ones have fewer nodes to visit.
 LEAF_POINTS = 16
@@ -70,11 +71,17 @@ class BoxTree:
         """The leaf of every point of the tree."""
         return np.repeat(np.arange(self.n_leaves), np.diff(self.offsets))
 
-    def reaches(self, reach: FloatArray) -> FloatArray:
+    def reaches(self, reach: FloatArray) -> NodeReaches:
         """The largest reach of every node."""
         node_reach = np.empty(len(self.lower))
         kernels.fill_reaches(reach, self.offsets, node_reach)
-        return node_reach
+        return node_reach, None
+
+    def tilted_reaches(self, points: FloatArray, reach: FloatArray) -> NodeReaches:
+        """The largest reach of every node above its tilt, and the tilts; see the kernels."""
+        node_reach, tilts = np.empty(len(self.lower)), np.empty_like(self.lower)
+        kernels.fill_tilts(points, reach, self.offsets, self.lower, self.upper, tilts, node_reach)
+        return node_reach, tilts
 
 
 def tree_order(points: FloatArray) -> LongArray:
@@ -128,20 +135,25 @@ class TreePowers(DistancePowers):
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
         reach = self._reach(upper)
         reach = reach + REACH_MARGIN * np.abs(reach)
-        node_reaches = [tree.reaches(reach) for tree in self._trees]
+        node_reaches = self._node_reaches(reach)
         wanted = np.arange(self.n) if rows is None else np.sort(rows)
         find = partial(self._find, upper, reach, node_reaches)
         return Work(self._parts(wanted), find, complete=True, whole_rows=rows is None)
+
+    def _node_reaches(self, reach: FloatArray) -> list[NodeReaches]:
+        return [tree.reaches(reach) for tree in self._trees]
 
     def _parts(self, rows: LongArray) -> list[TreePart]:
         """Blocks of rows with the numbers of their own tree and of the tree of their partners."""
         return [(0, 0, rows[slice(*block)]) for block in row_blocks(len(rows), BLOCK_ROWS)]
 
     def _find(
-        self, upper: FloatArray, reach: FloatArray, node_reaches: list[FloatArray], part: TreePart
+        self, upper: FloatArray, reach: FloatArray, node_reaches: list[NodeReaches], part: TreePart
     ) -> tuple[int, list[PairChunk]]:
         own, other, rows = part
         leaves = slice(self._trees[own].n_leaves, None)
+        own_reach, own_tilts = node_reaches[own]
+        own_tilts = None if own_tilts is None else own_tilts[leaves]
         tree = self._trees[other]
         capacity = max(BUFFER_PAIRS, self.n)
         j, c = np.empty(capacity, np.int32), np.empty(capacity)
@@ -151,8 +163,8 @@ class TreePowers(DistancePowers):
             first = row
             row, count = kernels.collect_near(
                 self.own, self._coordinates, self._leaf_of, self._trees[own].lower[leaves],
-                self._trees[own].upper[leaves], node_reaches[own][leaves], tree.offsets,
-                tree.lower, tree.upper, reach, node_reaches[other], upper, self.factor,
+                self._trees[own].upper[leaves], own_reach[leaves], own_tilts, tree.offsets,
+                tree.lower, tree.upper, reach, *node_reaches[other], upper, self.factor,
                 self._half_power, rows, counts, j, c, row,
             )  # fmt: skip
             i = np.repeat(rows[first:row].astype(np.int32), counts[first:row])

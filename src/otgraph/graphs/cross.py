@@ -142,8 +142,7 @@ def transport_graph(
         (X, Y), options, mass=(mass_x, mass_y), progress=progress, n_jobs=n_jobs,
         check=check_clouds, make_cost=partial(cross_cost, movable=outlier_cost is None),
     )  # fmt: skip
-    solution, found = problem.solve_goal(value, mean_degree)
-    return problem.plan(solution, **found)
+    return problem.only_plan(value, mean_degree)
 
 
 class CrossProblem(TransportProblem):
@@ -172,6 +171,11 @@ class CrossProblem(TransportProblem):
         if mean_degree > most:
             msg = f"must be at most 2 n m / (n + m) = {most:g} between clouds of {n} and {m} points"
             raise invalid("mean_degree", f"{msg}, got {mean_degree!r}.")
+
+    def only_plan(self, eps: float | None, mean_degree: float | None) -> CrossGraph:
+        """The plan for an eps or a mean degree, as the last that is made of this problem."""
+        solution, found = self.last_solution(eps, mean_degree)
+        return self.plan(solution, **found)
 
     def plan(self, solution: Solution, **found: Any) -> CrossGraph:
         """The plan in the order of the input, with its certificate."""
