@@ -64,6 +64,8 @@ found["some rows"] = some.costs.tolist() + plan.product(rng.random(60), np.ones(
 entries = (*rng.integers(20, size=(2, 50)).astype(np.int32), rng.random(50))
 blocks = by_block([entries], 20, 5, None).value
 found["blocks"] = sorted_rows([blocks[1]], 5, 10)[2].tolist()
+blocks = by_block([entries], 20, 5, None, both=True).value
+found["pairs in blocks"] = sorted_rows([blocks[1]], 5, 10, both=True)[2].tolist()
 kernels = {
     f"{module.name}.{name}": kernel.signatures
     for module in pkgutil.iter_modules(otgraph._kernels.__path__)

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm.auto import tqdm
 
-from otgraph._memory import format_bytes
+from otgraph._memory import format_bytes, keep_freed_memory
 from otgraph._optional import require
 from otgraph._text import listed
 from otgraph.exceptions import ClusterError, MemoryLimitError
@@ -286,6 +286,7 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
 
 def _call(function: Callable[..., T], *args: object) -> T:
     """Run a task; `Kept` arguments, also in lists, are replaced by their values."""
+    keep_freed_memory()
     return function(*map(_value, args))
 
 
@@ -308,15 +309,17 @@ def _array_bytes(value: object) -> int:
     if isinstance(value, np.ndarray):
         return value.nbytes
     parts: Iterable[object] = ()
+    later = 0  # what it will allocate
     if is_dataclass(value):
         parts = (getattr(value, part.name) for part in fields(value))
+        later = int(getattr(value, "scratch_bytes", 0))
     elif isinstance(value, dict):
         parts = value.values()
     elif isinstance(value, tuple):
         parts = value
     elif isinstance(value, sp.csr_matrix):
         parts = (value.indptr, value.indices, value.data)
-    return sum(_array_bytes(part) for part in parts)
+    return later + sum(_array_bytes(part) for part in parts)
 
 
 def _readable(key: object) -> str:

@@ -314,11 +314,14 @@ class TransportProblem:
         has chosen eps, if it has.
         """
         solution, found = self.solve_goal(eps, mean_degree, u0, chosen=bool(choice))
+        return self.graph(self.freed(solution), **found, **choice)
+
+    def freed(self, solution: Solution) -> Solution:
+        """The last solution, without pairs and points; nothing else can be solved any more."""
         solution.state.problem.release()
-        solution = replace(solution, state=replace(solution.state, screen=None))
         self.screener.forget()
         self.cost.forget_points()
-        return self.graph(solution, **found, **choice)
+        return replace(solution, state=replace(solution.state, screen=None))
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan as a graph with its certificate; warns of duplicates that stand apart."""
