@@ -62,3 +62,14 @@ def fill_rows(rows, columns, values, first, last, both, cursor, out_columns, out
             out_columns[q] = rows[p]
             out_values[q] = values[p]
             cursor[row] = q + 1
+
+
+@njit
+def pack_columns(starts, ends, columns, packed):
+    """Move the parts ``starts:ends`` of a list to its beginning, in place; fill their bounds."""
+    q = 0
+    for row in range(len(starts)):
+        for p in range(starts[row], ends[row]):
+            columns[q] = columns[p]
+            q += 1
+        packed[row + 1] = q

@@ -247,6 +247,10 @@ class Cluster:
     def watch(self) -> None:
         """Subscribe to the events of all current workers, which report lost workers."""
         with self.errors():
+            if self.client.scheduler is None:  # Dask would fail with an AttributeError
+                distributed = require("distributed", "distributed")
+                msg = "the client has lost its scheduler"
+                raise distributed.comm.CommClosedError(msg)
             for address in self.client.nthreads():
                 if address not in self._watched:
                     self.client.subscribe_topic(address, partial(self._on_event, address))
@@ -309,17 +313,15 @@ def _array_bytes(value: object) -> int:
     if isinstance(value, np.ndarray):
         return value.nbytes
     parts: Iterable[object] = ()
-    later = 0  # what it will allocate
     if is_dataclass(value):
         parts = (getattr(value, part.name) for part in fields(value))
-        later = int(getattr(value, "scratch_bytes", 0))
     elif isinstance(value, dict):
         parts = value.values()
     elif isinstance(value, tuple):
         parts = value
     elif isinstance(value, sp.csr_matrix):
         parts = (value.indptr, value.indices, value.data)
-    return later + sum(_array_bytes(part) for part in parts)
+    return sum(_array_bytes(part) for part in parts)
 
 
 def _readable(key: object) -> str:

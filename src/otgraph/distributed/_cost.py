@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Least number of tasks of a search: a few per thread of a small cluster.
 SEARCH_TASKS = 32
 SAMPLES_PER_TASK = 2 * SAMPLE_ROWS  # rows that a task compares with all points
-# Bytes per pair that a step of the solver needs at one time: both rows of the candidates, and the
+# Bytes per pair that a step of the solver needs at one time: both rows of the candidates, and a
 # list of the active ones. While pairs travel, 16 bytes each, and when the plan is made, other
 # things are idle, and Dask writes these to disk where memory is short.
 BYTES_PER_PAIR = 2 * (12 + 4)
@@ -117,6 +117,10 @@ class CopiedCost(DistributedCost):
             setattr(self, name, value)
         self.future = future
         self._n_searches = self._widened = 0
+
+    def forget_points(self) -> None:
+        """Free the copies on the workers; no cost can be computed any more."""
+        del self.future
 
     def neighbors(self, k: int) -> DistributedPairs:
         """Pairs of near points, about k per point; they need not be the k nearest."""

@@ -8,19 +8,19 @@ rows, in the same order as without a cluster.
 from __future__ import annotations
 
 import itertools
-import threading
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from otgraph._kernels import blocks as kernels
 from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import Workers
 from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted, TransportPlan
 from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import RestrictedProblem
-from otgraph.distributed._blocks import Blocks, Columns, Vector, components, forest, sorted_rows
+from otgraph.distributed._blocks import Blocks, Columns, components, forest, sorted_rows
 from otgraph.distributed._cluster import Kept
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from distributed import Future
 
-    from otgraph.costs.restricted import Plan
+    from otgraph.costs.restricted import Hessian, Plan
     from otgraph.distributed._blocks import Edges, Entries, Part
     from otgraph.typing import FloatArray, IntArray, LongArray
 
@@ -146,20 +146,16 @@ class DistributedProblem(Restricted):
         """Generalized Hessian diag(sigma 1) + sigma at ``u``; known where ``u`` was evaluated."""
         at = self._at(u)
         degrees, loops = at.sums[:, 2].copy(), 2.0 * u > self.diagonal
-        return DistributedHessian(degrees, degrees + loops, self._blocks, at.where)
+        return DistributedHessian(degrees, degrees + loops, at.blocks)
 
     def _at(self, u: FloatArray) -> _Evaluated:
-        """Sums, squares and degrees at ``u``: one round."""
+        """Sums, squares and degrees at ``u``, and blocks of the Hessian: one round."""
         if self._evaluated is None or self._evaluated.u is not u:
+            self._evaluated = None  # free the old Hessian first
             blocks = self._blocks
-            sent = Vector.send(blocks.cluster, u)
-            name = blocks.cluster.key("potentials")
-            where = [
-                Where(name, diagonal, sent.part(own))
-                for diagonal, own in zip(self._diagonals, blocks.segments, strict=True)
-            ]
-            sums = blocks.answers("evaluate", _evaluate, *_columns(where))
-            self._evaluated = _Evaluated(u, sums, where)
+            rows = blocks.each("evaluate", _evaluate, self._diagonals, vector=u)
+            sums = np.concatenate(blocks.cluster.notes(rows))
+            self._evaluated = _Evaluated(u, sums, replace(blocks, futures=rows))
         return self._evaluated
 
     def plan(self, u: FloatArray, eps: float) -> DistributedPlan:
@@ -178,35 +174,21 @@ class _Shared:
     pairs: DistributedPairs | None
 
 
-class Where(NamedTuple):
-    """The point at which a block was evaluated: its name, the diagonal and the potentials."""
-
-    name: str
-    diagonal: Future
-    u: dict[int, Future]
-
-
 class _Evaluated(NamedTuple):
-    """Potentials, the sums there, and how each block finds them."""
+    """Potentials, the sums there, and the Hessian."""
 
     u: FloatArray
     sums: FloatArray
-    where: list[Where]
-
-
-def _columns(where: list[Where]) -> list[list[object]]:
-    """Lists of names, diagonals and potentials."""
-    return [list(column) for column in zip(*where, strict=True)]
+    blocks: Blocks
 
 
 @dataclass(frozen=True)
 class DistributedHessian(Curvature):
-    """Active pairs, which every block finds again from the potentials if it has lost them."""
+    """Active pairs on the workers; each of the ``blocks`` is a `HessianBlock`."""
 
     degrees: FloatArray
     diagonal: FloatArray
     blocks: Blocks
-    where: list[Where]
 
     @property
     def n_active(self) -> int:
@@ -216,7 +198,7 @@ class DistributedHessian(Curvature):
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
-        return self.blocks.answers("product", _hessian_product, *_columns(self.where), vector=v)
+        return self.blocks.answers("product", _hessian_product, vector=v)
 
 
 @dataclass(frozen=True)
@@ -269,35 +251,12 @@ def rows_by_block(rows: LongArray, ranges: list[tuple[int, int]]) -> list[LongAr
 # Tasks, each for the rows of one block ---------------------------------------------------
 
 
-class _Latest:
-    """The last evaluation of a block in this process; it does not travel with the block."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()  # a worker may have several threads
-        self.name = ""
-        self.problem: RestrictedProblem | None = None
-        self.u: FloatArray | None = None
-
-    def __reduce__(self) -> tuple[type[_Latest], tuple[()]]:
-        return _Latest, ()
-
-
 @dataclass(frozen=True)
 class PairBlock:
-    """Candidate pairs of some rows, with local columns.
-
-    The active pairs of the last evaluation stay with it, in a list that is overwritten: a task
-    needs no more than the potentials, and no memory is allocated for each step.
-    """
+    """Candidate pairs of some rows, with local columns."""
 
     columns: Columns
     pairs: Pairs
-    latest: _Latest = field(default_factory=_Latest, compare=False)
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Bytes of the active pairs, once there are any."""
-        return self.pairs.indices.nbytes
 
     def global_pairs(self) -> Pairs:
         """The same rows with global columns."""
@@ -307,17 +266,16 @@ class PairBlock:
         """The rows of the restricted problem; one thread, as a worker runs many blocks at once."""
         return RestrictedProblem(self.pairs, diagonal, Workers(1))
 
-    def at(self, name: str, diagonal: FloatArray, u: Part) -> tuple[RestrictedProblem, FloatArray]:
-        """The problem and the potentials of a name; `latest` must be locked."""
-        latest = self.latest
-        if latest.problem is None:
-            latest.problem = self.problem(diagonal)
-        if latest.name != name or latest.u is None:
-            latest.problem, latest.u = (
-                latest.problem.with_diagonal(diagonal), self.columns.take(u)
-            )  # fmt: skip
-            latest.name = name
-        return latest.problem, latest.u
+
+@dataclass(frozen=True)
+class HessianBlock:
+    """Active pairs of some rows, with local columns: all that products need.
+
+    Candidates may be on disk meanwhile.
+    """
+
+    columns: Columns
+    hessian: Hessian
 
 
 @dataclass(frozen=True)
@@ -383,20 +341,22 @@ def _entries_of(
     return counts, block.columns.to_global(partners), costs
 
 
-def _evaluate(block: PairBlock, name: str, diagonal: FloatArray, u: Part) -> FloatArray:
-    """Row sums, sums of squares and degrees."""
-    with block.latest.lock:
-        problem, local = block.at(name, diagonal, u)
-        sums, hessian = problem.evaluate(local), problem.hessian(local)
-        return np.stack((sums.row_sums, sums.square_sums, hessian.degrees), axis=1)
+def _evaluate(block: PairBlock, diagonal: FloatArray, u: Part) -> Kept[HessianBlock, FloatArray]:
+    """Keep the Hessian; report row sums, sums of squares and degrees."""
+    problem, local = block.problem(diagonal), block.columns.take(u)
+    sums, hessian = problem.evaluate(local), problem.hessian(local)
+    problem.forget()  # the list of active pairs is as long as that of candidates, and ours now
+    bounds, active = np.zeros(len(hessian.starts) + 1, dtype=np.int64), hessian.indices
+    kernels.pack_columns(hessian.starts, hessian.ends, active, bounds)
+    hessian = replace(hessian, starts=bounds[:-1], ends=bounds[1:], indices=active[:0])
+    active.resize(bounds[-1], refcheck=False)
+    hessian = replace(hessian, indices=active)
+    note = np.stack((sums.row_sums, sums.square_sums, hessian.degrees), axis=1)
+    return Kept(HessianBlock(block.columns, hessian), note)
 
 
-def _hessian_product(
-    block: PairBlock, name: str, diagonal: FloatArray, u: Part, v: Part
-) -> FloatArray:
-    with block.latest.lock:
-        problem, local = block.at(name, diagonal, u)
-        return problem.hessian(local).product(block.columns.take(v))
+def _hessian_product(block: HessianBlock, v: Part) -> FloatArray:
+    return block.hessian.product(block.columns.take(v))
 
 
 def _plan(
