@@ -12,8 +12,8 @@ import pytest
 
 import otgraph
 from otgraph._memory import available_bytes
+from otgraph.costs import base
 from otgraph.exceptions import MemoryLimitError
-from otgraph.solvers import room
 
 MB = 1 << 20
 FREE = 8000 * MB
@@ -134,7 +134,7 @@ def test_a_graph_that_fits_without_the_slack_of_a_screen_is_refused_before_any_s
     X = rng.normal(size=(1500, 10))
     n_pairs = otgraph.quadratic_ot_graph(X, 800.0).degrees.sum() / 2
     assert 0.9 < n_pairs / (1500 * 1499 / 2) < 0.97
-    enough = n_pairs * room.BYTES_PER_PAIR / room.MEMORY_SHARE
+    enough = n_pairs * base.BYTES_PER_PAIR / base.MEMORY_SHARE
     monkeypatch.setattr("otgraph.costs.base.available_bytes", lambda: int(1.02 * enough))
 
     def search(cost, k):
@@ -220,3 +220,33 @@ def control_group():
 
 def test_refused_within_seconds_in_a_control_group(control_group):
     run_limited(f"open({str(control_group / 'cgroup.procs')!r}, 'w').write('0')")
+
+
+KEPT = """
+import resource
+import numpy as np
+from otgraph._memory import keep_freed_memory
+keep_freed_memory()
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(20):
+    np.ones(500_000).sum()
+before = faults()
+for _ in range(20):
+    np.ones(500_000).sum()
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the GNU C library")
+def test_a_process_of_dask_keeps_what_it_frees():
+    """Arrays of 4 MB are not filled with zeros again and again: 1000 pages each."""
+    pages = {}
+    for kept in (True, False):
+        code = KEPT if kept else KEPT.replace("\nkeep_freed_memory()", "")
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"},
+        )  # fmt: skip
+        pages[kept] = int(done.stdout)
+    assert pages[True] < 1000 < 10_000 < pages[False]

@@ -44,6 +44,8 @@ def test_lost_scheduler(X):
     with pytest.raises(ClusterError, match="was lost"):
         graph.to_scipy()
     client.close()
+    with pytest.raises(ClusterError, match="was lost"):  # workers that leave are looked for, too
+        _cluster.Cluster(client).watch()
 
 
 def test_interruption_frees_the_cluster(client, X, monkeypatch, caplog):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+
 import anndata.io
 import dask.array as da
 import numpy as np
@@ -11,6 +14,7 @@ import scipy.sparse as sp
 import zarr
 
 import otgraph
+from otgraph.cli.app import run
 from otgraph.exceptions import DisconnectedWarning, FormatError
 
 N = 300
@@ -145,6 +149,38 @@ def test_loaded_again(there, here, tmp_path, name, home):
     assert graph.params == here.params
     np.testing.assert_array_equal(graph.potentials, here.potentials)
     np.testing.assert_array_equal(graph.mass, here.mass)
+
+
+@pytest.mark.parametrize("name", ["graph.zarr", "graph.parquet"])
+def test_commands_read_what_was_written(there, here, tmp_path, capsys, name):
+    """A folder in the place of a file, for commands that report and that compute."""
+    there.write(tmp_path / name)
+    assert run(["info", str(tmp_path / name), "--json"]) == 0
+    said = capsys.readouterr().out
+    assert str(here.certificate.status) in said
+    assert json.loads(said)["n_points"] == N
+    assert run(["embed", str(tmp_path / name), "-o", str(tmp_path / "places.npy")]) == 0
+    found = np.load(tmp_path / "places.npy")
+    with pytest.warns(DisconnectedWarning):
+        mine = otgraph.eigenmaps(here).coordinates
+    np.testing.assert_allclose(found, mine, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [500, 9000], ids=["copied", "shared"])
+def test_workers_hold_the_graph_and_nothing_else(client, n):
+    X = otgraph.datasets.noisy_manifold(n, dim=20, dtype=np.float32).X
+    before = set(client.who_has())
+    there = otgraph.distributed.quadratic_ot_graph(X, client=client, mean_degree=8)
+
+    def left():
+        holders = client.who_has()
+        return {str(key).split("-")[1] for key in set(holders) - before if holders[key]}
+
+    deadline = time.perf_counter() + 20
+    while left() - {"weights"} and time.perf_counter() < deadline:  # it is told of releases later
+        time.sleep(0.1)
+    assert left() == {"weights"}
+    assert there.n == n
 
 
 def test_minimum_flows_are_loaded_too(client, rng, tmp_path):

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 import otgraph, otgraph._kernels, problems
 from otgraph.costs.sizes import SearchSizes
+from otgraph._kernels.blocks import pack_columns
 from otgraph.distributed._blocks import by_block, sorted_rows
 from otgraph.plots._pixel_lines import add_lines
 
@@ -64,6 +65,11 @@ found["some rows"] = some.costs.tolist() + plan.product(rng.random(60), np.ones(
 entries = (*rng.integers(20, size=(2, 50)).astype(np.int32), rng.random(50))
 blocks = by_block([entries], 20, 5, None).value
 found["blocks"] = sorted_rows([blocks[1]], 5, 10)[2].tolist()
+blocks = by_block([entries], 20, 5, None, both=True).value
+kept, bounds = np.arange(12, dtype=np.int32), np.zeros(4, dtype=np.int64)
+pack_columns(np.array([0, 4, 8]), np.array([2, 4, 11]), kept, bounds)
+found["packed"] = kept[:5].tolist() + bounds.tolist()
+found["pairs in blocks"] = sorted_rows([blocks[1]], 5, 10, both=True)[2].tolist()
 kernels = {
     f"{module.name}.{name}": kernel.signatures
     for module in pkgutil.iter_modules(otgraph._kernels.__path__)

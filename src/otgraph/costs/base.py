@@ -45,6 +45,10 @@ SAMPLE_ROWS = 8
 # of the pairs are then replaced by nearer points.
 TRIED_POINTS = 32
 IMPROVEMENTS = 2
+# Peak bytes per pair in one process. Sorting the list into both rows takes 16 + 2·12; candidates,
+# active pairs and plan together take 2·12 + 2·4 + 2·20.
+BYTES_PER_PAIR = 80
+MEMORY_SHARE = 0.7  # share of the free memory that pairs may use
 # Costs that are in memory at once while partners are looked for: 64 MB.
 PARTNER_ENTRIES = 1 << 23
 
@@ -93,6 +97,7 @@ class Cost(ABC):
     nearest_are_partners: bool = True
     # Whether the search for neighbors compares all points, and screens all pairs that way.
     compares_all: bool = False
+    bytes_per_pair: int = BYTES_PER_PAIR
     # Told eps and potentials whenever the solver has improved them; for checkpoints.
     on_improved: Callable[[float, FloatArray], None] | None = None
 
@@ -240,9 +245,9 @@ class Cost(ABC):
         small = MatrixCost(self.among(rows), workers=self.workers)
         return small, mass[rows], (count - 1) / (self.n - 1)
 
-    def available_bytes(self) -> int:
-        """Free memory in the process or the workers that hold the pairs."""
-        return available_bytes()
+    def usable_bytes(self) -> float:
+        """Memory that pairs may use in the process or the workers that hold them."""
+        return MEMORY_SHARE * available_bytes()
 
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""

@@ -32,11 +32,12 @@ COPIES_OF_SHARE = 2
 GROUPS_OF_TASK = 8
 MOST_GROUP_BYTES = 1 << 25  # larger groups would not be faster
 LEAST_GROUP_BYTES = 1 << 20
-# What compiled kernels and the libraries of the solver, which load when they are needed, add to a
-# process: 176 MB, measured.
-KERNEL_BYTES = 180_000_000
-# Bytes per row of about 60 candidates: as found, as received, and sorted.
-ROW_BYTES = 60 * (16 + 16 + 12)
+# What kernels add to a process that has loaded the library: 75 MB, measured, and some for buffers.
+# (Compiling them takes 180 MB, once, when there are no pairs yet.)
+KERNEL_BYTES = 100_000_000
+# Bytes per row of about 40 candidates, half as many pairs: as found, as received, in rows, and the
+# list of active ones.
+ROW_BYTES = 20 * (16 + 16) + 40 * (12 + 4)
 
 
 WORKER_DIED = (
@@ -175,7 +176,9 @@ def check_memory(
                 f"`block_rows={fits}` or less."
             )
             raise MemoryLimitError(msg)
-    return Room(int(sum(fact.usable - KERNEL_BYTES - held for fact in facts.values())), group)
+    # Shared points are idle while the solver works on pairs, and can be written to disk.
+    kept = 0 if shared else held
+    return Room(int(sum(fact.usable - KERNEL_BYTES - kept for fact in facts.values())), group)
 
 
 def _room_for_copies(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[int, int]:

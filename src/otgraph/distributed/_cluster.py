@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm.auto import tqdm
 
-from otgraph._memory import format_bytes
+from otgraph._memory import format_bytes, keep_freed_memory
 from otgraph._optional import require
 from otgraph._text import listed
 from otgraph.exceptions import ClusterError, MemoryLimitError
@@ -247,6 +247,10 @@ class Cluster:
     def watch(self) -> None:
         """Subscribe to the events of all current workers, which report lost workers."""
         with self.errors():
+            if self.client.scheduler is None:  # Dask would fail with an AttributeError
+                distributed = require("distributed", "distributed")
+                msg = "the client has lost its scheduler"
+                raise distributed.comm.CommClosedError(msg)
             for address in self.client.nthreads():
                 if address not in self._watched:
                     self.client.subscribe_topic(address, partial(self._on_event, address))
@@ -286,6 +290,7 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
 
 def _call(function: Callable[..., T], *args: object) -> T:
     """Run a task; `Kept` arguments, also in lists, are replaced by their values."""
+    keep_freed_memory()
     return function(*map(_value, args))
 
 

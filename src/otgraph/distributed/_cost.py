@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 # Least number of tasks of a search: a few per thread of a small cluster.
 SEARCH_TASKS = 32
 SAMPLES_PER_TASK = 2 * SAMPLE_ROWS  # rows that a task compares with all points
+# Bytes per pair that a step of the solver needs at one time: both rows of the candidates, and a
+# list of the active ones. While pairs travel, 16 bytes each, and when the plan is made, other
+# things are idle, and Dask writes these to disk where memory is short.
+BYTES_PER_PAIR = 2 * (12 + 4)
 # Attributes that the driver reads from the cost on the workers.
 KNOWN = ("order", "scale", "largest", "identical", "exact", "compares_all")
 
@@ -61,6 +65,8 @@ class DistributedCost(Cost):
     pairs may take on all workers together.
     """
 
+    bytes_per_pair = BYTES_PER_PAIR
+
     def __init__(
         self,
         cluster: Cluster,
@@ -79,17 +85,17 @@ class DistributedCost(Cost):
 
     def pair_set(self, i: LongArray, j: LongArray, costs: FloatArray) -> DistributedPairs:
         """Listed pairs, each once, with any costs."""
-        rows = np.concatenate([i, j]).astype(np.int32)
-        columns = np.concatenate([j, i]).astype(np.int32)
-        entries = (rows, columns, np.tile(costs, 2))
-        futures = []
-        for first, last in self._ranges:
-            own = (rows >= first) & (rows < last)
-            mine = tuple(values[own] for values in entries)
-            futures.append(self.cluster.submit("listed", join_pairs, self.n, first, last, [mine]))
+        pairs = (i.astype(np.int32), j.astype(np.int32), costs)
+        mine = by_block([pairs], self.n, self._ranges[0][1], None, both=True).value
+        futures = [
+            self.cluster.submit(
+                "listed", join_pairs, self.n, first, last, [mine[b]] if b in mine else []
+            )
+            for b, (first, last) in enumerate(self._ranges)
+        ]
         return DistributedPairs(Blocks.of(self.cluster, self._ranges, futures))
 
-    def available_bytes(self) -> int:
+    def usable_bytes(self) -> float:
         """Memory that pairs may take on all workers together."""
         return self._pair_bytes
 
@@ -111,6 +117,10 @@ class CopiedCost(DistributedCost):
             setattr(self, name, value)
         self.future = future
         self._n_searches = self._widened = 0
+
+    def forget_points(self) -> None:
+        """Free the copies on the workers; no cost can be computed any more."""
+        del self.future
 
     def neighbors(self, k: int) -> DistributedPairs:
         """Pairs of near points, about k per point; they need not be the k nearest."""
@@ -230,15 +240,19 @@ def _find_pairs(
             n_pairs, found = work.find(part)
             checked += n_pairs
             entries += found
-    return found_pairs(checked, entries, cost.n, block_rows, both=not work.whole_rows)
+    if work.whole_rows:  # every pair is there twice
+        once = [i > j for i, j, _ in entries]
+        entries = [
+            (i[some], j[some], c[some]) for (i, j, c), some in zip(entries, once, strict=True)
+        ]
+    return found_pairs(checked, entries, cost.n, block_rows)
 
 
 def found_pairs(
-    checked: int, found: list[PairChunk], n: int, block_rows: int, *, both: bool = True
+    checked: int, found: list[PairChunk], n: int, block_rows: int
 ) -> Kept[dict[int, Entries], tuple[int, set[int]]]:
-    """Pairs by block of rows; ``both`` adds the opposite directions."""
-    entries = found + [(j, i, c) for i, j, c in found] if both else found
-    return by_block(entries, n, block_rows, checked)
+    """Pairs by block of rows; reports how many were computed."""
+    return by_block(found, n, block_rows, checked, both=True)
 
 
 def _reach(cost: SearchedCost, k: int) -> FloatArray | None:

@@ -8,11 +8,13 @@ rows, in the same order as without a cluster.
 from __future__ import annotations
 
 import itertools
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from otgraph._kernels import blocks as kernels
 from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import Workers
 from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted, TransportPlan
@@ -73,12 +75,26 @@ class DistributedProblem(Restricted):
     """Sums over pairs on the workers, plus one diagonal entry per point."""
 
     def __init__(self, pairs: DistributedPairs, diagonal: FloatArray) -> None:
-        self.pairs = pairs
+        self._shared = _Shared(pairs)
+        self._set_diagonal(diagonal)
+
+    def _set_diagonal(self, diagonal: FloatArray) -> None:
         self.diagonal = diagonal
         self.n = len(diagonal)
-        blocks = self._blocks = pairs.blocks
+        blocks = self._blocks
         self._diagonals = [blocks.cluster.send("diagonal", d) for d in blocks.rows_of(diagonal)]
-        self._evaluated: tuple[FloatArray, FloatArray, list[Future]] | None = None
+        self._evaluated: _Evaluated | None = None
+
+    @property
+    def pairs(self) -> DistributedPairs:
+        """The candidate pairs with their costs."""
+        pairs = self._shared.pairs
+        assert pairs is not None, "these candidates were released"
+        return pairs
+
+    @property
+    def _blocks(self) -> Blocks:
+        return self.pairs.blocks
 
     @property
     def n_pairs(self) -> int:
@@ -87,7 +103,18 @@ class DistributedProblem(Restricted):
 
     def with_diagonal(self, diagonal: FloatArray) -> DistributedProblem:
         """The same pairs with other diagonal costs."""
-        return DistributedProblem(self.pairs, diagonal)
+        other = copy(self)
+        other._set_diagonal(diagonal)
+        return other
+
+    def forget(self) -> None:
+        """Free what was computed at the last potentials; it is computed again when needed."""
+        self._evaluated = None
+
+    def release(self) -> None:
+        """Free the pairs, for all problems on them; none of these can be used any more."""
+        self.forget()
+        self._shared.pairs = None
 
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
@@ -112,38 +139,56 @@ class DistributedProblem(Restricted):
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``; the last result is cached."""
-        _, sums, _ = self._at(u)
+        sums = self._at(u).sums
         return Evaluation(sums[:, 0].copy(), sums[:, 1].copy())
 
     def hessian(self, u: FloatArray) -> DistributedHessian:
         """Generalized Hessian diag(sigma 1) + sigma at ``u``; known where ``u`` was evaluated."""
-        _, sums, rows = self._at(u)
-        degrees, loops = sums[:, 2].copy(), 2.0 * u > self.diagonal
-        return DistributedHessian(degrees, degrees + loops, self._blocks, rows)
+        at = self._at(u)
+        degrees, loops = at.sums[:, 2].copy(), 2.0 * u > self.diagonal
+        return DistributedHessian(degrees, degrees + loops, at.blocks)
 
-    def _at(self, u: FloatArray) -> tuple[FloatArray, FloatArray, list[Future]]:
-        """Sums, squares and degrees at ``u``, and the futures of its Hessian: one round."""
-        if self._evaluated is None or self._evaluated[0] is not u:
-            rows = self._blocks.each("evaluate", _evaluate, self._diagonals, vector=u)
-            self._evaluated = u, np.concatenate(self._blocks.cluster.notes(rows)), rows
+    def _at(self, u: FloatArray) -> _Evaluated:
+        """Sums, squares and degrees at ``u``, and blocks of the Hessian: one round."""
+        if self._evaluated is None or self._evaluated.u is not u:
+            self._evaluated = None  # free the old Hessian first
+            blocks = self._blocks
+            rows = blocks.each("evaluate", _evaluate, self._diagonals, vector=u)
+            sums = np.concatenate(blocks.cluster.notes(rows))
+            self._evaluated = _Evaluated(u, sums, replace(blocks, futures=rows))
         return self._evaluated
 
     def plan(self, u: FloatArray, eps: float) -> DistributedPlan:
         """The transport plan of ``u`` on the stored pairs."""
-        rows = self._blocks.each("plan", _plan, self._diagonals, eps, vector=u)
+        blocks = self._blocks
+        rows = blocks.each("plan", _plan, self._diagonals, eps, vector=u)
         loops = np.maximum(2.0 * u - self.diagonal, 0.0) / eps
-        sums = np.concatenate(self._blocks.cluster.notes(rows))
-        return DistributedPlan(loops, self.diagonal, sums, self._blocks, rows)
+        sums = np.concatenate(blocks.cluster.notes(rows))
+        return DistributedPlan(loops, self.diagonal, sums, replace(blocks, futures=rows))
+
+
+@dataclass
+class _Shared:
+    """Pairs of problems with different diagonals."""
+
+    pairs: DistributedPairs | None
+
+
+class _Evaluated(NamedTuple):
+    """Potentials, the sums there, and the Hessian."""
+
+    u: FloatArray
+    sums: FloatArray
+    blocks: Blocks
 
 
 @dataclass(frozen=True)
 class DistributedHessian(Curvature):
-    """Active pairs on the workers; ``rows`` are futures of the `Hessian` of each block."""
+    """Active pairs on the workers; each of the ``blocks`` is a `HessianBlock`."""
 
     degrees: FloatArray
     diagonal: FloatArray
     blocks: Blocks
-    rows: list[Future]
 
     @property
     def n_active(self) -> int:
@@ -153,18 +198,17 @@ class DistributedHessian(Curvature):
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
-        return self.blocks.answers("product", _hessian_product, self.rows, vector=v)
+        return self.blocks.answers("product", _hessian_product, vector=v)
 
 
 @dataclass(frozen=True)
 class DistributedPlan(TransportPlan):
-    """A plan on the workers; ``rows`` are futures of the `Plan` of each block."""
+    """A plan on the workers; each of the ``blocks`` is a `PlanBlock`."""
 
     loops: FloatArray
     loop_costs: FloatArray
     sums: FloatArray
     blocks: Blocks
-    rows: list[Future]
 
     @property
     def degrees(self) -> LongArray:
@@ -178,23 +222,23 @@ class DistributedPlan(TransportPlan):
 
     def with_entries(self, weights: DistributedPairs, costs: DistributedPairs) -> DistributedPlan:
         """The plan with the weights and costs of some entries set; their columns are known."""
-        own = (self.rows, weights.blocks.futures, costs.blocks.futures)
-        rows = self.blocks.each("plan", _with_entries, *own)
-        return replace(self, rows=rows, sums=np.concatenate(self.blocks.cluster.notes(rows)))
+        rows = self.blocks.each("plan", _with_entries, weights.blocks.futures, costs.blocks.futures)
+        sums = np.concatenate(self.blocks.cluster.notes(rows))
+        return replace(self, blocks=replace(self.blocks, futures=rows), sums=sums)
 
     def component_labels(self) -> LongArray:
         """Connected component of every point."""
-        forests = self.blocks.each("forest", _forest, self.rows)
+        forests = self.blocks.each("forest", _forest)
         return components(self.blocks.cluster, len(self.loops), forests)[1].astype(np.int64)
 
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""
-        own = (self.rows, self.blocks.rows_of(diagonal))
-        return self.blocks.answers("product", _plan_product, *own, vector=v)
+        own = self.blocks.rows_of(diagonal)
+        return self.blocks.answers("product", _plan_product, own, vector=v)
 
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
-        sums = self.blocks.answers("sums", _scaled_sums, self.rows, vector=w)
+        sums = self.blocks.answers("sums", _scaled_sums, vector=w)
         return sums[:, 0].copy(), sums[:, 1].copy()
 
 
@@ -223,9 +267,28 @@ class PairBlock:
         return RestrictedProblem(self.pairs, diagonal, Workers(1))
 
 
-def join_pairs(n: int, first: int, last: int, entries: Sequence[Entries]) -> Kept[PairBlock, Note]:
+@dataclass(frozen=True)
+class HessianBlock:
+    """Active pairs of some rows, with local columns: all that products need.
+
+    Candidates may be on disk meanwhile.
+    """
+
+    columns: Columns
+    hessian: Hessian
+
+
+@dataclass(frozen=True)
+class PlanBlock:
+    """Entries of a plan in some rows, with local columns."""
+
+    columns: Columns
+    plan: Plan
+
+
+def join_pairs(n: int, first: int, last: int, found: Sequence[Entries]) -> Kept[PairBlock, Note]:
     """Rows ``first:last`` from everything that was found for them."""
-    return _keep_pairs(n, first, last, Pairs(*sorted_rows(entries, first, last)))
+    return _keep_pairs(n, first, last, Pairs(*sorted_rows(found, first, last, both=True)))
 
 
 def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, Note]:
@@ -237,7 +300,7 @@ def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, 
 
 def _below(block: PairBlock, upper: Part) -> Kept[PairBlock, Note]:
     columns = block.columns
-    kept = replace(block, pairs=block.pairs.below(columns.take(upper), Workers(1)))
+    kept = PairBlock(columns, block.pairs.below(columns.take(upper), Workers(1)))
     # Columns that no pair uses any more are dropped.
     return _keep_pairs(columns.n, columns.first, columns.last, kept.global_pairs())
 
@@ -278,44 +341,55 @@ def _entries_of(
     return counts, block.columns.to_global(partners), costs
 
 
-def _evaluate(block: PairBlock, diagonal: FloatArray, u: Part) -> Kept[Hessian, FloatArray]:
+def _evaluate(block: PairBlock, diagonal: FloatArray, u: Part) -> Kept[HessianBlock, FloatArray]:
     """Keep the Hessian; report row sums, sums of squares and degrees."""
     problem, local = block.problem(diagonal), block.columns.take(u)
     sums, hessian = problem.evaluate(local), problem.hessian(local)
-    return Kept(hessian, np.stack((sums.row_sums, sums.square_sums, hessian.degrees), axis=1))
+    problem.forget()  # the list of active pairs is as long as that of candidates, and ours now
+    bounds, active = np.zeros(len(hessian.starts) + 1, dtype=np.int64), hessian.indices
+    kernels.pack_columns(hessian.starts, hessian.ends, active, bounds)
+    hessian = replace(hessian, starts=bounds[:-1], ends=bounds[1:], indices=active[:0])
+    active.resize(bounds[-1], refcheck=False)
+    hessian = replace(hessian, indices=active)
+    note = np.stack((sums.row_sums, sums.square_sums, hessian.degrees), axis=1)
+    return Kept(HessianBlock(block.columns, hessian), note)
 
 
-def _hessian_product(block: PairBlock, hessian: Hessian, v: Part) -> FloatArray:
-    return hessian.product(block.columns.take(v))
+def _hessian_product(block: HessianBlock, v: Part) -> FloatArray:
+    return block.hessian.product(block.columns.take(v))
 
 
-def _plan(block: PairBlock, diagonal: FloatArray, eps: float, u: Part) -> Kept[Plan, FloatArray]:
+def _plan(
+    block: PairBlock, diagonal: FloatArray, eps: float, u: Part
+) -> Kept[PlanBlock, FloatArray]:
     """Keep the plan; report degrees and row sums."""
-    return _keep_plan(block.problem(diagonal).plan(block.columns.take(u), eps))
+    plan = block.problem(diagonal).plan(block.columns.take(u), eps)
+    return _keep_plan(PlanBlock(block.columns, plan))
 
 
-def _keep_plan(plan: Plan) -> Kept[Plan, FloatArray]:
-    return Kept(plan, np.stack((plan.degrees, plan.row_sums), axis=1))
+def _keep_plan(block: PlanBlock) -> Kept[PlanBlock, FloatArray]:
+    return Kept(block, np.stack((block.plan.degrees, block.plan.row_sums), axis=1))
 
 
 def _with_entries(
-    block: PairBlock, plan: Plan, weights: PairBlock, costs: PairBlock
-) -> Kept[Plan, FloatArray]:
-    columns = block.columns
+    block: PlanBlock, weights: PairBlock, costs: PairBlock
+) -> Kept[PlanBlock, FloatArray]:
+    columns, plan = block.columns, block.plan
     whole = replace(plan, indices=columns.to_global(plan.indices))
     whole = whole.with_entries(weights.global_pairs(), costs.global_pairs())
-    return _keep_plan(replace(whole, indices=columns.to_local(whole.indices)))
+    plan = replace(whole, indices=columns.to_local(whole.indices))
+    return _keep_plan(PlanBlock(columns, plan))
 
 
-def _forest(block: PairBlock, plan: Plan) -> Edges:
+def _forest(block: PlanBlock) -> Edges:
     rows = np.arange(block.columns.first, block.columns.last, dtype=np.int32)
-    columns = block.columns.to_global(plan.indices)
-    return forest(block.columns.n, np.repeat(rows, plan.degrees), columns)
+    columns = block.columns.to_global(block.plan.indices)
+    return forest(block.columns.n, np.repeat(rows, block.plan.degrees), columns)
 
 
-def _plan_product(block: PairBlock, plan: Plan, diagonal: FloatArray, v: Part) -> FloatArray:
-    return plan.product(block.columns.take(v), diagonal)
+def _plan_product(block: PlanBlock, diagonal: FloatArray, v: Part) -> FloatArray:
+    return block.plan.product(block.columns.take(v), diagonal)
 
 
-def _scaled_sums(block: PairBlock, plan: Plan, w: Part) -> FloatArray:
-    return np.stack(plan.scaled_sums(block.columns.take(w)), axis=1)
+def _scaled_sums(block: PlanBlock, w: Part) -> FloatArray:
+    return np.stack(block.plan.scaled_sums(block.columns.take(w)), axis=1)

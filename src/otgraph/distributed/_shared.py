@@ -71,6 +71,10 @@ class SharedCost(InCells, DistributedCost):
         self._cells = points.cells
         self._sampled: FloatArray | None = None
 
+    def forget_points(self) -> None:
+        """Free the groups on the workers; no cost can be computed any more."""
+        self.points.groups.clear()
+
     def _reach(self, upper: FloatArray) -> FloatArray:
         return reaches(upper, self.frame.factor, self.frame.half_power)
 

@@ -14,9 +14,8 @@ from otgraph.distributed._cluster import Kept
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from otgraph.costs.restricted import Plan
     from otgraph.distributed._blocks import Blocks, Edges, Entries, Part
-    from otgraph.distributed._pairs import PairBlock
+    from otgraph.distributed._pairs import PlanBlock
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray, SparseMatrix
 
     Facts = tuple[LongArray, FloatArray, FloatArray]
@@ -49,13 +48,13 @@ def row_bounds(rows: Blocks) -> LongArray:
 
 
 def plan_entries(
-    block: PairBlock, plan: Plan, loops: FloatArray | None, block_rows: int, order: Part
+    block: PlanBlock, loops: FloatArray | None, block_rows: int, order: Part
 ) -> Kept[dict[int, Entries], tuple[tuple[BoolArray, BoolArray], set[int]]]:
     """Entries of a plan in the order of the input, sorted by block.
 
     Reports for every row whether it has a partner at cost zero, and one at positive cost.
     """
-    names = block.columns.take(order).astype(np.int32)
+    plan, names = block.plan, block.columns.take(order).astype(np.int32)
     own = names[: block.columns.n_rows]
     row_of = np.repeat(np.arange(len(own)), np.diff(plan.indptr))
     chunks = [(own[row_of], names[plan.indices], plan.weights)]

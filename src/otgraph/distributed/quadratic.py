@@ -130,7 +130,7 @@ def quadratic_ot_graph(
         solution, found = problem.solve_goal(
             value, mean_degree, u0, chosen=bool(choice), reached=reached
         )
-        return _graph(problem, solution, points, **found, **choice)
+        return _graph(problem, problem.freed(solution), points, **found, **choice)
 
 
 def _resolved(
@@ -176,8 +176,9 @@ def _graph(
     blocks = plan.blocks
     loops = blocks.rows_of(plan.loops) if problem.options.self_loops else None
     block_rows = blocks.ranges[0][1]
-    own = (plan.rows, loops, block_rows)
-    entries = blocks.each("plan-entries", plan_entries, *own, vector=problem.cost.order)
+    entries = blocks.each(
+        "plan-entries", plan_entries, loops, block_rows, vector=problem.cost.order
+    )
     flags, rows = shuffle(blocks.cluster, blocks.ranges, "weights", entries, join_weights)
     graph = DistributedGraph(
         params=problem.params_of(solution, params),

@@ -174,8 +174,8 @@ class CrossProblem(TransportProblem):
 
     def only_plan(self, eps: float | None, mean_degree: float | None) -> CrossGraph:
         """The plan for an eps or a mean degree, as the last that is made of this problem."""
-        solution, found = self.last_solution(eps, mean_degree)
-        return self.plan(solution, **found)
+        solution, found = self.solve_goal(eps, mean_degree)
+        return self.plan(self.freed(solution), **found)
 
     def plan(self, solution: Solution, **found: Any) -> CrossGraph:
         """The plan in the order of the input, with its certificate."""

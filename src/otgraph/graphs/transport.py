@@ -312,23 +312,15 @@ class TransportProblem:
         Pairs and points are freed before its matrix is made. ``choice`` records how the library
         has chosen eps, if it has.
         """
-        solution, found = self.last_solution(eps, mean_degree, u0, chosen=bool(choice))
-        return self.graph(solution, **found, **choice)
+        solution, found = self.solve_goal(eps, mean_degree, u0, chosen=bool(choice))
+        return self.graph(self.freed(solution), **found, **choice)
 
-    def last_solution(
-        self,
-        eps: float | None,
-        mean_degree: float | None,
-        u0: ArrayLike | None = None,
-        *,
-        chosen: bool = False,
-    ) -> tuple[Solution, Keywords]:
-        """Like `solve_goal`, with pairs and points freed: nothing else can be solved then."""
-        solution, found = self.solve_goal(eps, mean_degree, u0, chosen=chosen)
+    def freed(self, solution: Solution) -> Solution:
+        """The last solution, without pairs and points; nothing else can be solved any more."""
         solution.state.problem.release()
         self.screener.forget()
         self.cost.forget_points()
-        return replace(solution, state=replace(solution.state, screen=None)), found
+        return replace(solution, state=replace(solution.state, screen=None))
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan as a graph with its certificate; warns of duplicates that stand apart."""

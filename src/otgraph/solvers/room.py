@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import PairSet
     from otgraph.solvers.state import Goal
 
-# Peak bytes per pair. Sorting the list into both rows takes 16 + 2·12; candidates, active pairs
-# and plan together take 2·12 + 2·4 + 2·20.
-BYTES_PER_PAIR = 80
-MEMORY_SHARE = 0.7  # share of the free memory that pairs may use
 # Pairs that need less than this are not asked about: the libraries hold several times as much, and
 # the answer takes longer than a graph of a hundred points.
 FEW_BYTES = 1 << 26
@@ -41,7 +37,7 @@ def near_pairs(cost: Cost, k: int) -> PairSet:
 
 def most_neighbors(cost: Cost) -> int:
     """Number of near points per point that fit into memory."""
-    return int(_usable_bytes(cost) / BYTES_PER_PAIR / cost.n)
+    return int(cost.usable_bytes() / cost.bytes_per_pair / cost.n)
 
 
 def require_room_for_screen(cost: Cost, upper: np.ndarray) -> None:
@@ -80,18 +76,14 @@ def _all_fit(cost: Cost) -> bool:
 
 
 def _fit(cost: Cost, n_pairs: float) -> bool:
-    need = n_pairs * BYTES_PER_PAIR
-    return need <= FEW_BYTES or need <= _usable_bytes(cost)
-
-
-def _usable_bytes(cost: Cost) -> float:
-    return MEMORY_SHARE * cost.available_bytes()
+    need = n_pairs * cost.bytes_per_pair
+    return need <= FEW_BYTES or need <= cost.usable_bytes()
 
 
 def _require(cost: Cost, n_pairs: float) -> None:
     if _fit(cost, n_pairs):
         return
-    need, limit = n_pairs * BYTES_PER_PAIR, _usable_bytes(cost)
+    need, limit = n_pairs * cost.bytes_per_pair, cost.usable_bytes()
     msg = (
         f"The graph would have about {2.0 * n_pairs / cost.n:,.0f} candidates per point and need "
         f"{format_bytes(need)}, but {format_bytes(limit)} may be used. Lower `eps`, or ask for a "
