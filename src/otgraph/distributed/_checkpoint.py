@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from otgraph._atomic import replacing
+from otgraph._validation import check_path
 from otgraph.exceptions import invalid
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: TransportProblem) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.path.abspath(check_path(path, "checkpoint"))
         self._problem = problem
         self._print = _fingerprint(problem)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._optional import require
+from otgraph._validation import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ def is_address(path: str) -> bool:
 
 def full_name(path: str | os.PathLike[str]) -> str:
     """The same name for all processes: an address as it is, a path made absolute."""
-    name = os.fspath(path)
+    name = check_path(path)
     return name if is_address(name) else os.path.abspath(name)
 
 
