@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 DATA = "manifold"
+SAME_DATA = (DATA, "manifold_file")  # the latter from a file, for ten million points
 OURS = ("otgraph, approximate", "otgraph, exact")
-# By contender: the job with its options, sizes, and sizes of `make bench-large`. A contender with
-# ten million points, in whatever job, is a line here: `rows` takes all that was measured with these
-# jobs and options, whoever measured it. Such a job gets points from a file and needs a branch in
-# `benchmarks.jobs`.
+# By contender: the job with its options, sizes, and sizes of `make bench-large`. `rows` takes all
+# that was measured with these jobs and options, whoever measured it: ten million points are line 4d.
 CONTENDERS: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...]]] = {
     OURS[0]: (
         {"job": "otgraph", "options": {"mean_degree": 15, "search": "approximate"}},
@@ -67,7 +66,12 @@ def rows(measurements: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Contender, n, seconds and memory of all that was measured, the fastest of repetitions."""
     best: dict[tuple[str, int], dict[str, Any]] = {}
     for found in measurements:
-        if found["data"] != DATA or "dim" in found or "error" in found or "stopped" in found:
+        if (
+            found["data"] not in SAME_DATA
+            or "dim" in found
+            or "error" in found
+            or "stopped" in found
+        ):
             continue
         for label, (wanted, _, _) in CONTENDERS.items():
             if found["job"] == wanted["job"] and found["options"] == wanted["options"]:
