@@ -19,7 +19,7 @@ DATA = "manifold"
 SAME_DATA = (DATA, "manifold_file")  # the latter from a file, for ten million points
 OURS = ("otgraph, approximate", "otgraph, exact")
 # By contender: the job with its options, sizes, and sizes of `make bench-large`. `rows` takes all
-# that was measured with these jobs and options, whoever measured it; line 4d has ten million points.
+# that was measured with these jobs and options, whoever did it; line 4d has ten million points.
 CONTENDERS: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...]]] = {
     OURS[0]: (
         {"job": "otgraph", "options": {"mean_degree": 15, "search": "approximate"}},
