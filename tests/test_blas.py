@@ -155,6 +155,7 @@ def test_an_interrupt_at_any_moment_leaves_nothing_behind(already_inside):
     assert at > 30
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # lost interrupts
 def test_interrupts_at_random_moments_whose_tracebacks_are_kept(interrupt):
     """As in an interactive session, which keeps the last error."""
 

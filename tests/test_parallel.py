@@ -201,6 +201,7 @@ INTERRUPTED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # lost interrupts
 @pytest.mark.parametrize("kind", INTERRUPTED)
 @pytest.mark.timeout(120)
 def test_an_interrupt_at_any_moment_leaves_nothing_locked(kind, interrupt):
