@@ -375,7 +375,7 @@ def _with_entries(
     block: PlanBlock, weights: PairBlock, costs: PairBlock
 ) -> Kept[PlanBlock, FloatArray]:
     columns, plan = block.columns, block.plan
-    whole = replace(plan, indices=columns.to_global(plan.indices))
+    whole = replace(plan, indices=columns.to_global(plan.indices), room=None)
     whole = whole.with_entries(weights.global_pairs(), costs.global_pairs())
     plan = replace(whole, indices=columns.to_local(whole.indices))
     return _keep_plan(PlanBlock(columns, plan))
