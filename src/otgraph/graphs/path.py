@@ -79,7 +79,7 @@ def eps_path(
     }
     problem.screener.forget()  # graphs that are made later keep only their plans
     problem.cost.forget_points()
-    return EpsPath([graphs[place] for place in range(len(values))])
+    return EpsPath._of([graphs[place] for place in range(len(values))])
 
 
 def _graph_later(problem: TransportProblem, solution: Solution) -> TransportGraph | PendingGraph:
@@ -212,8 +212,14 @@ class EpsPath:
     (100, 1.0)
     """
 
-    def __init__(self, graphs: Sequence[TransportGraph | PendingGraph]) -> None:
-        self._graphs = list(graphs)
+    def __init__(self, graphs: Sequence[TransportGraph]) -> None:
+        self._graphs: list[TransportGraph | PendingGraph] = list(graphs)
+
+    @classmethod
+    def _of(cls, graphs: list[TransportGraph | PendingGraph]) -> EpsPath:
+        path = cls([])
+        path._graphs = graphs
+        return path
 
     def __getstate__(self) -> dict[str, object]:
         """Only graphs that were made can be pickled."""
@@ -234,7 +240,7 @@ class EpsPath:
     def __getitem__(self, key: int | slice) -> TransportGraph | EpsPath:
         """A graph by position, or a part of the path."""
         if isinstance(key, slice):
-            return EpsPath(self._graphs[key])
+            return EpsPath._of(self._graphs[key])
         return _made(self._graphs[key])
 
     def __repr__(self) -> str:
