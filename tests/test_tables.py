@@ -46,7 +46,7 @@ def test_columns_of_the_same_name_keep_it():
     [
         (b"", "it is empty"),
         (b"a,b\n", "it has no rows"),
-        (b"\xff\xfe\x00", "not text in UTF-8"),
+        (b"\xff\xfe\x00", "not text in UTF-8. Spreadsheets .*iconv"),
         (b"a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
         (b"a,b\n1,2,3,4\n", "first line has 2 names but the rows have 4 fields"),
     ],

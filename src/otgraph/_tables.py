@@ -38,6 +38,12 @@ WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)?(e[+-]?\d+)?", re.IGNORECASE)  # or a w
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 
 
+NOT_UTF8 = (
+    "it is not text in UTF-8. Spreadsheets save such text as 'CSV UTF-8'; "
+    "`iconv -f latin1 -t utf-8 FILE` converts older files."
+)
+
+
 @dataclass(frozen=True)
 class Layout:
     """Layout of a text table."""
@@ -127,8 +133,7 @@ def table_chunks(
             msg = re.sub(r"(?<=line )\d+", lambda found: str(int(found[0]) + before), msg)
             raise ValueError(msg) from error
         except UnicodeDecodeError as error:
-            msg = "it is not text in UTF-8."
-            raise ValueError(msg) from error
+            raise ValueError(NOT_UTF8) from error
 
 
 def has_row_names(frame: pd.DataFrame, *, indexed: bool) -> bool:
@@ -270,8 +275,7 @@ def _layout(lines: IO[str], tabs: bool, header: bool | None) -> Layout:
         with _long_cells():
             found = list(itertools.islice(filled, SAMPLE_ROWS))
     except UnicodeDecodeError as error:
-        msg = "it is not text in UTF-8."
-        raise ValueError(msg) from error
+        raise ValueError(NOT_UTF8) from error
     except csv.Error as error:
         msg = f"line {reader.line_num}: {error}."
         raise ValueError(msg) from error

@@ -60,6 +60,18 @@ class TestEmbed:
         done = cli("embed", table, "-o", "e.csv", "--picture", "e.png", "--eps", 1, *options)
         assert (done.code, done.err) == (0, "")
 
+    def test_colors_of_clusters(self, cli, graph):
+        graph.save("g.otg")
+        assert cli("cluster", "g.otg", "-o", "groups.csv", "--n-clusters", 3).code == 0
+        done = cli("embed", "g.otg", "-o", "groups.svg", "--labels", "groups.csv")
+        assert (done.code, done.err) == (0, "")
+        assert cli("embed", "g.otg", "-o", "degrees.svg").code == 0
+        assert Path("groups.svg").read_bytes() != Path("degrees.svg").read_bytes()
+        both = cli("embed", "g.otg", "-o", "x.svg", "--labels", "groups.csv", "--color", "degree")
+        assert "at most one of --color, --labels" in both.err
+        missing = cli("embed", "g.otg", "-o", "x.svg", "--labels", "none.csv")
+        assert "none.csv: no such file" in missing.err
+
     def test_without_the_density(self, cli, table, graph):
         options = ("--eps", 1, "--drop", "kind", "--density", "corrected")
         facts = cli("embed", table, "-o", "e.npy", *options, "--dim", 2, "--json").json

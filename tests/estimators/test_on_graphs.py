@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import otgraph
 from otgraph.estimators import (
@@ -138,6 +139,14 @@ class TestFaults:
     def test_wrong_graph(self, estimator, X, y):
         with pytest.raises(TypeError, match=r"`graph` must be a transformer.*got 'knn'"):
             clone(estimator).set_params(graph="knn").fit(X, y)
+
+    def test_what_gives_no_weights_of_all_pairs(self, estimator, X, y):
+        with pytest.raises(ValueError, match=r"`graph` must be .* all pairs.*got StandardScaler"):
+            clone(estimator).set_params(graph=StandardScaler()).fit(X, y)
+
+    def test_points_as_precomputed(self, estimator, X, y):
+        with pytest.raises(ValueError, match=r"`X` must hold the weights .* and 10 columns"):
+            clone(estimator).set_params(graph="precomputed").fit(np.abs(X), y)
 
     def test_graph_of_other_points(self, estimator, X, y, graph):
         with pytest.raises(ValueError, match="a row for each of the 120 points of `graph`, got 50"):

@@ -12,7 +12,7 @@ import typer
 from otgraph.cli import options
 from otgraph.cli.building import built_graph, choice_keywords, finished_graph, graph_from
 from otgraph.cli.labels import check_label_source, known_labels
-from otgraph.cli.options import argument, given, option
+from otgraph.cli.options import argument, given, option, reads
 from otgraph.cli.reading import TABLES, chosen, pick, read_points, split_list
 from otgraph.cli.report import Report, blaming
 from otgraph.cli.terminal import refuse
@@ -45,6 +45,9 @@ def embed(
     color: Annotated[
         str | None, option("Color by degree, component, potential or a feature.", default="degree")
     ] = None,
+    labels: Annotated[
+        str | None, reads("Color by a table of labels, or of clusters.", metavar="FILE")
+    ] = None,
     label_column: options.LabelColumn = None,
     density: Annotated[
         str | None,
@@ -69,15 +72,18 @@ def embed(
     places = [place, *picture_target(picture, report)]
     if n_components < 2 and any(each.suffix in PICTURES for each in places):
         refuse(f"--n-components must be at least 2 for a picture, got {n_components}.")
-    if color is not None and label_column is not None:
-        refuse("Give one of --color and --label-column, got both.")
+    choices = given(color=color, labels=labels, label_column=label_column)
+    if len(choices) > 1:
+        refuse("Give at most one of --color, --labels and --label-column.")
+    if labels is not None:
+        check_label_source(labels, None)
     import otgraph
 
     graph, data = graph_from(points, reading, building, report, weights=weights, aside=label_column)
     with report.stage("embed"), blaming(tol="--eigen-tol"):
         keywords = given(density=density, dim=dim, tol=eigen_tol, max_restarts=max_restarts)
         embedding = otgraph.eigenmaps(graph, n_components, **keywords)
-    paint = _paint(graph, data, color, label_column)
+    paint = _paint(graph, data, color, labels, label_column)
     names = None if data is None else data.row_names
     with report.writing(*places):
         for each in places:
@@ -94,13 +100,17 @@ def embed(
 
 
 def _paint(
-    graph: Graph, data: Points | None, color: str | None, label_column: str | None
+    graph: Graph,
+    data: Points | None,
+    color: str | None,
+    labels: str | None,
+    label_column: str | None,
 ) -> Keywords:
     """Keywords for the colors of the picture."""
     from otgraph.plots.colors import component_colors
 
-    if label_column is not None and data is not None:
-        return {"labels": known_labels(None, data, graph.n), "color_label": label_column}
+    if labels is not None or label_column is not None:
+        return {"labels": known_labels(labels, data, graph.n), "color_label": label_column}
     if color == "component":
         return {"color": component_colors(graph.component_labels)}
     if color is None or color == "degree":
@@ -111,7 +121,10 @@ def _paint(
             refuse("--color potential: only optimal transport graphs of one eps have potentials.")
         return {"color": potentials, "color_label": "potential"}
     if data is None:
-        refuse(f"--color {color}: a graph file has no columns; color by degree or component.")
+        refuse(
+            f"--color {color}: a graph file has no columns; color by degree or component, or by a "
+            "table, with --labels."
+        )
     features = data.original
     names = range(features.shape[1]) if data.column_names is None else data.column_names
     column = features[:, pick(names, [color], data.source)]

@@ -40,11 +40,19 @@ class OnGraph(BaseEstimator):
                 raise invalid("X", msg)
             return self.graph, None
         if self._is_precomputed:
+            if X.shape[0] != X.shape[1]:
+                msg = "must hold the weights of all pairs with graph='precomputed', got "
+                msg += f"{X.shape[0]} rows and {X.shape[1]} columns. Leave `graph` out for points."
+                raise invalid("X", msg)
             return Graph.from_weights(X), None
         transformer = self._new_transformer()
         weights = transformer.fit_transform(X)
         if isinstance(transformer, GraphTransformer):
             return transformer.graph_, transformer
+        if weights.shape[0] != weights.shape[1]:
+            msg = "must be a transformer from points to weights of all pairs, such as "
+            msg += f"QuadraticOTTransformer(), or end in one, got {self.graph!r}."
+            raise invalid("graph", msg)
         return Graph.from_weights(weights), transformer
 
     def _rows(self, X: PointsLike) -> SparseMatrix:

@@ -279,11 +279,12 @@ def _warn(graph: Graph | ProductGraph, k: int, missing: int, max_restarts: int) 
     sizes = np.unique(kept, return_counts=True)[1]
     if len(sizes) > 1:
         small = int(np.count_nonzero(sizes <= k))
+        few = f", and {small} of them have too few points for {k} coordinates" if small else ""
         msg = (
             f"The graph has {len(sizes)} connected components; the largest has "
-            f"{sizes.max()} of {len(kept)} points. Each is embedded separately, and {small} of "
-            f"them have too few points for {k} coordinates. Build the graph with `connect=True`, a "
-            "larger `eps` or more neighbors to connect them."
+            f"{sizes.max()} of {len(kept)} points. Each is embedded separately, one on top of the "
+            f"other{few}. Build the graph with `connect=True`, a larger `eps` or more neighbors to "
+            "connect them."
         )
         warnings.warn(msg, DisconnectedWarning, stacklevel=3)
     if missing:
