@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._optional import importing
 from otgraph._text import UNKNOWN_LABEL, is_missing, is_unknown
 from otgraph.exceptions import invalid
 
@@ -43,7 +44,8 @@ def encode_labels(labels: ArrayLike, n: int) -> EncodedLabels:
     values = array[known]
     if array.dtype.kind == "O":  # strings with -1 among them; the known labels have one type
         values = np.array(values.tolist())
-    from sklearn.utils.multiclass import check_classification_targets  # takes half a second
+    with importing():  # takes half a second
+        from sklearn.utils.multiclass import check_classification_targets
 
     check_classification_targets(values)
     classes, numbers = np.unique(values, return_inverse=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._optional import importing
 from otgraph.exceptions import InfeasibleError, argument_error, invalid
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def check_points(
     if sp.issparse(X):
         X = check_csr(X, name=name)
     check_kind(X, name)
-    from sklearn.utils import check_array  # not needed for most points, and loading takes a second
+    with importing():  # not needed for most points, and loading takes a second
+        from sklearn.utils import check_array
 
     try:
         checked = check_array(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from otgraph._optional import importing
+
 if TYPE_CHECKING:
     from sklearn.exceptions import ConvergenceWarning
 
@@ -27,7 +29,8 @@ Kind = TypeVar("Kind", bound=Exception)
 def __getattr__(name: str) -> object:
     """scikit-learn's warning when it is asked for: a graph needs nothing else of that package."""
     if name == "ConvergenceWarning":
-        from sklearn.exceptions import ConvergenceWarning
+        with importing():
+            from sklearn.exceptions import ConvergenceWarning
 
         return ConvergenceWarning
     msg = f"module {__name__!r} has no attribute {name!r}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from otgraph._kernels import pairs as kernels
+from otgraph._optional import importing
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.direct import (
     BEYOND_FLOAT64,
@@ -205,7 +206,8 @@ class MetricPowers(BlockCost):
             return self._powered(distances)
 
     def _distances(self, queries: Points, points: Points) -> Any:
-        from sklearn.metrics import pairwise_distances
+        with importing():
+            from sklearn.metrics import pairwise_distances
 
         return pairwise_distances(queries, points, metric=self._metric, n_jobs=1, **self.keywords)
 
@@ -263,7 +265,8 @@ class MetricCost(MetricPowers, DirectCost):
 
 
 def _for_metric(points: Points, metric: Metric) -> Any:
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+    with importing():
+        from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
     return points.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else points
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._blas import single_threaded_blas
+from otgraph._optional import importing
 from otgraph._validation import SYMMETRY_RTOL
 from otgraph.exceptions import argument_error
 
@@ -56,7 +57,8 @@ def _is_known(name: str) -> bool:
     """Whether scikit-learn has the metric, which is loaded only if it must be asked."""
     if is_euclidean(name):
         return True
-    from sklearn.metrics.pairwise import _VALID_METRICS
+    with importing():
+        from sklearn.metrics.pairwise import _VALID_METRICS
 
     return name in _VALID_METRICS
 
@@ -74,7 +76,8 @@ def metric_keywords(points: Any, metric: Metric) -> dict[str, Any]:
 
 def has_tree_search(metric: Any) -> bool:
     """Whether a tree finds the nearest points: not by a function, nor by a formula that divides."""
-    from sklearn.neighbors import BallTree
+    with importing():
+        from sklearn.neighbors import BallTree
 
     return isinstance(metric, str) and metric in BallTree.valid_metrics
 

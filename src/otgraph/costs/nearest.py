@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._optional import importing
 from otgraph._parallel import cache_blocks, in_own_thread
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def nearest(
 def _searched(
     cost: DirectCost, queries: Points, k: int, own: LongArray | None
 ) -> tuple[LongArray, FloatArray]:
-    from sklearn.neighbors import NearestNeighbors
+    with importing():
+        from sklearn.neighbors import NearestNeighbors
 
     search = NearestNeighbors(
         metric=cost.search_metric,

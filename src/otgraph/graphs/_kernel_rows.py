@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otgraph._blas import single_threaded_blas
+from otgraph._optional import importing
 from otgraph._validation import check_count
 from otgraph.costs.metrics import is_precomputed
 from otgraph.exceptions import invalid
@@ -98,7 +99,8 @@ def _fitted_pca(
             "Pass None to compute distances between the points themselves."
         )
         raise invalid("n_pca", msg)
-    from sklearn.decomposition import PCA
+    with importing():
+        from sklearn.decomposition import PCA
 
     solver = "arpack" if sp.issparse(points) else "randomized"
     pca = PCA(n_pca, svd_solver=solver, random_state=random_state)

@@ -28,6 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from otgraph._blas import single_threaded_blas
+from otgraph._optional import importing
 from otgraph._parallel import in_own_thread
 from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
@@ -284,7 +285,8 @@ def _grouped_rows(rows: FloatArray, chosen: BoolArray, k: int, seed: int) -> Int
     """
     if k == 1:
         return np.zeros(len(rows), dtype=np.int32)
-    from sklearn.cluster import KMeans  # slow to import, and nothing else needs it
+    with importing():  # slow to import, and nothing else needs it
+        from sklearn.cluster import KMeans
 
     labels = np.full(len(rows), -1, dtype=np.int32)
     placed = rows.any(axis=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._optional import importing
 from otgraph._validation import check_choice, check_seed
 from otgraph.exceptions import DisconnectedWarning, invalid
 from otgraph.graphs._canonical import row_sums
@@ -186,7 +187,8 @@ def principal_plane(points: Points) -> FloatArray:
     """First two principal components; two-dimensional points are not changed."""
     if points.shape[1] == 2 and not sp.issparse(points):
         return np.asarray(points, dtype=np.float64)
-    from sklearn.decomposition import PCA
+    with importing():
+        from sklearn.decomposition import PCA
 
     n_components = min(2, *points.shape)
     plane = PCA(n_components, random_state=0).fit_transform(points)
