@@ -158,15 +158,6 @@ def set_entries(indptr, indices, costs, other_indptr, other_indices, other_costs
 
 
 @njit
-def group(keys, values, cursor, out):
-    """Counting sort; ``cursor`` holds the next free position of each key."""
-    for p in range(len(keys)):
-        key = keys[p]
-        out[cursor[key]] = values[p]
-        cursor[key] += 1
-
-
-@njit
 def collect_rows(block, rows, upper, i_out, j_out, c_out, first_row):
     """Append the pairs of some rows with upper_i + upper_j > c_ij; see `collect_block`."""
     n_rows, n_columns = block.shape
