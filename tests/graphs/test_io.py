@@ -261,6 +261,7 @@ MADE = {
     "mass zero": (_set("mass", 0, 0.0), "masses are not all positive"),
     "eps negative": (_certificate(eps=-1.0), "eps of its certificate must be positive"),
     "eps infinite": (_certificate(eps={"float": "inf"}), "eps of its certificate must be"),
+    "share of 400 digits": (_certificate(dropped_share=10**400), "a number in its header is too"),
     "eps a word": (_certificate(eps="1"), "eps of its certificate is not a number"),
     "eps of thousands of digits": (_certificate(eps=10**4000), "do not describe a graph"),
     "steps a fraction": (_certificate(n_steps=1.5), "n_steps of its certificate is not a whole"),

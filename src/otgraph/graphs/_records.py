@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -71,6 +72,8 @@ def decoded(values: Record) -> Record:
 def _decoded_value(value: object) -> Any:
     if isinstance(value, list):
         return tuple(_decoded_value(item) for item in value)
+    if isinstance(value, int) and abs(value) > sys.maxsize:
+        refuse("a number in its header is too large")  # it may have thousands of digits
     return float(value["float"]) if isinstance(value, dict) else value
 
 
