@@ -27,7 +27,7 @@ class Records:
         self._entries: dict[str, dict[str, Any]] = {}
         self._new: set[str] = set()
         if self._path.exists():
-            self._entries = dict(json.loads(self._path.read_text())["entries"])
+            self._entries = dict(json.loads(self._path.read_text()).get("entries", {}))
 
     def done(self, key: str) -> dict[str, Any] | None:
         """The entry of the present commit, if there is one that counts."""
