@@ -45,9 +45,9 @@ SAMPLE_ROWS = 8
 # of the pairs are then replaced by nearer points.
 TRIED_POINTS = 32
 IMPROVEMENTS = 2
-# Peak bytes per pair in one process. Sorting the list into both rows takes 16 + 2·12; candidates,
-# active pairs and plan together take 2·12 + 2·4 + 2·20.
-BYTES_PER_PAIR = 80
+# Peak bytes per pair in one process. Sorting the list into both rows takes 16 + 2·12; candidates
+# and plan together take 2·12 + 2·20, because active pairs are forgotten before a plan is made.
+BYTES_PER_PAIR = 64
 MEMORY_SHARE = 0.7  # share of the free memory that pairs may use
 # Costs that are in memory at once while partners are looked for: 64 MB.
 PARTNER_ENTRIES = 1 << 23
