@@ -56,10 +56,10 @@ def possible_degrees(X, values, graph, **options):
     except InfeasibleError:  # there is no room for the flows at every eps
         path = otgraph.eps_path(X, values, min_degree=0, **options)
     faint = FAINT * graph.mass.mean()
-    return np.array([_degree(other, faint) for other in path])
+    return np.array([degree_without_faint(other, faint) for other in path])
 
 
-def _degree(graph, faint):
+def degree_without_faint(graph, faint):
     if graph.certificate.status == "not_converged":
         return np.inf
     return 2.0 * np.sum(graph.edges().weight > faint) / graph.n

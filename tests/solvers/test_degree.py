@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import otgraph
 import problems
 from otgraph.solvers import Goal, Screener, Wish, solve_for_degree
 from otgraph.solvers.degree import DegreeSearch, row_excess, row_law
@@ -59,6 +60,24 @@ def test_proposals_stay_within_what_is_known():
         eps = search.propose(eps, degree)
         if eps is None:
             break
+
+
+def test_of_equal_degrees_the_largest_eps_is_taken():
+    """Below some eps the degree no longer falls, and smaller ones are only harder to solve."""
+    search = DegreeSearch(1.0, scan=True)
+    for eps in (1e-3, 1e-2, 1e-1, 1.0):
+        search.propose(eps, 3.0 if eps == 1.0 else 2.0)
+    assert search.best_eps == 1e-1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_degree_below_all_others_still_gives_a_proved_graph(seed):
+    """Plans with fewer edges need eps that double precision does not allow."""
+    X = np.random.default_rng(seed).normal(size=(20, 3))
+    X[0] = 100.0
+    with pytest.warns(otgraph.exceptions.ConvergenceWarning, match="No `eps` was found"):
+        graph = otgraph.quadratic_ot_graph(X, mean_degree=1.07, tol=1e-6, outlier_cost=35.0)
+    assert graph.certificate.status == "exact"
 
 
 def test_row_excess():

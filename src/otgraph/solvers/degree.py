@@ -121,6 +121,7 @@ def solve_for_degree(
             search = DegreeSearch(degree, slope, limits, scan=few)
             level, last = replace(goal, tol=tol), Effort()
             eps, state = _search_among_all(screener, level, eps, state, counted, search, effort)
+            state = search.start(state, eps)
             found = search.best_miss <= DEGREE_TOL
             here = level.at(eps)
             rough = found and tol > goal.tol and state.solved(here)
@@ -131,7 +132,7 @@ def solve_for_degree(
                 state = approach(screener, goal.at(eps), state, last)
             while search.correct(eps, reached := expected_degree(state, counted)):
                 eps = search.best_eps or eps
-                state = approach(screener, goal.at(eps), state, last)
+                state = approach(screener, goal.at(eps), search.start(state, eps), last)
             effort.add(last)
             if search.miss(reached) <= DEGREE_TOL or not found or tol == goal.tol:
                 break
@@ -286,6 +287,8 @@ def _search_among_all(
 ) -> tuple[float, State]:
     """The best eps found, and the last candidates and potentials."""
     trial: float | None = eps
+    # Among few points there is no later solve that could still reach the tolerance.
+    allowed = goal.tol if search.scans else LOOSE_TOL
     while trial is not None and search.n_trials < MAX_TRIALS:
         level, effort = goal.at(trial), Effort()
         # After the first trial, the state is needed again if a larger eps does not fit into memory.
@@ -299,8 +302,11 @@ def _search_among_all(
             reached = np.inf  # more neighbors than fit into memory: eps is too large
         total.add(effort)
         logger.debug("eps %.4g: mean degree %.2f", trial, reached)
-        failed = np.isfinite(reached) and state.error(level) > LOOSE_TOL
-        trial = search.skip() if failed else search.propose(trial, reached)
+        if np.isfinite(reached) and state.error(level) > allowed:
+            trial = search.skip()
+            continue
+        search.keep(state, trial)
+        trial = search.propose(trial, reached)
     return search.best_eps or eps, state
 
 
@@ -335,20 +341,24 @@ class DegreeSearch:
         self.n_trials = 0
         self.last_eps: float | None = None  # of the last trial, None if that failed
         self._misses: dict[float, float] = {}  # of the trials, by eps
+        self._potentials: dict[float, FloatArray] = {}  # the same
         self._confirmed: set[float] = set()
         self._last_miss, self._equal = np.inf, 0
         self._limits = _log(limits[0]), _log(limits[1])
         self._below = -np.inf  # largest log eps so far whose degree is too small
         self._above = np.inf
         self._last: tuple[float, float] | None = None
-        self._scan = scan
+        self.scans = scan
         self._center: float | None = None  # of the ratios, once the search has ended at a jump
         self._ratios = list(SCANNED_RATIOS if scan else RATIOS_BESIDE)
 
     @property
     def best_eps(self) -> float | None:
-        """The trial that came nearest to the goal, None before the first."""
-        return min(self._misses, key=lambda eps: self._misses[eps], default=None)
+        """The trial that came nearest to the goal, None before the first.
+
+        Of equal degrees the largest eps counts: it is the easiest to solve accurately.
+        """
+        return min(self._misses, key=lambda eps: (self._misses[eps], -eps), default=None)
 
     @property
     def best_miss(self) -> float:
@@ -370,7 +380,7 @@ class DegreeSearch:
         if miss <= DEGREE_TOL:
             return None
         if self._center is not None:
-            ended = self._scan and self._equal >= PLATEAU and eps < self._center
+            ended = self.scans and self._equal >= PLATEAU and eps < self._center
             return None if ended else self._beside_the_best()
         x, y = float(np.log(eps)), _log_degree(degree)
         last_step, nearer = 0.0, False
@@ -398,12 +408,24 @@ class DegreeSearch:
         """
         self._misses[eps] = self.miss(degree)
         self._confirmed.add(eps)
-        return self._scan and self.best_eps not in self._confirmed
+        return self.scans and self.best_eps not in self._confirmed
+
+    def keep(self, state: State, eps: float) -> None:
+        """Remember the potentials of a trial, if there are few points."""
+        if self.scans:
+            self._potentials[eps] = state.u
+
+    def start(self, state: State, eps: float) -> State:
+        """The state with the potentials that are remembered for an eps.
+
+        At a tiny eps, Newton may not find them again from those of another eps.
+        """
+        return replace(state, u=self._potentials.get(eps, state.u))
 
     def skip(self) -> float | None:
         """The next value after one that could not be solved; smaller ones cannot be either."""
         scanning, self.last_eps = self._center is not None, None
-        return None if scanning or not self._scan else self._beside_the_best()
+        return None if scanning or not self.scans else self._beside_the_best()
 
     def _beside_the_best(self) -> float | None:
         """Values around the best one, for a goal that no eps reaches.
@@ -414,9 +436,9 @@ class DegreeSearch:
         if self.best_eps is None or not self._ratios:
             return None
         bracketed = np.isfinite(self._below) and np.isfinite(self._above)
-        if bracketed and not self._scan:
+        if bracketed and not self.scans:
             return None
-        if self._center is None or not self._scan:
+        if self._center is None or not self.scans:
             self._center = self.best_eps
         return self._center * self._ratios.pop(0)
 
