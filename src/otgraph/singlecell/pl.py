@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["degrees", "graph"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 BOX_HEIGHT = 0.32  # inches per group, so that names do not overlap
 BOX_WIDTH = 5.5
 

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["neighbors"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 METHODS = tuple(CONSTRUCTIONS)
 
 

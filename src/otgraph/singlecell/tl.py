@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["cluster", "denoise", "eigenmaps", "metacells", "spread_labels", "transfer"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def eigenmaps(
     adata: AnnData,
     n_components: int = 10,
