@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 UNIT = np.finfo(np.float64).eps / 2
 SUM_UNITS = 128  # the mean cost that all costs are divided by is a sum in another order
 RIDGE = 1e-3  # relative to the Hessian's diagonal and to the misplaced mass
+LEVEL_TOL = 1e-3  # relative error of row sums at larger eps, which only give a start
 CONTINUATION = 4.0  # ratio of successive eps when a direct attempt fails
 
 
@@ -107,8 +108,9 @@ def solve(C, eps, mass, *, highest=np.inf, tol=1e-9, max_iter=400):
         top = max(float(finite.max()) * 10, eps)
         steps = int(np.ceil(np.log(top / eps) / np.log(CONTINUATION)))
         v = np.minimum(_rowwise(C, top * mass), highest)
-        for level in np.geomspace(top, eps, steps + 1):
-            v, v_error = _newton(C, level * mass, v, tol, max_iter, highest)
+        for level in np.geomspace(top, eps, steps + 1)[:-1]:
+            v, _ = _newton(C, level * mass, v, max(tol, LEVEL_TOL), max_iter, highest)
+        v, v_error = _newton(C, eps * mass, v, tol, max_iter, highest)
         if v_error < error:
             u, error = v, v_error
     return Dense(u, excess(C, u) / eps, error)
