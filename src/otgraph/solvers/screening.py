@@ -50,7 +50,7 @@ class Screener:
 
         Where eps changes by a few percent, the groups are often the same.
         """
-        known = k, *(blake2b(np.ascontiguousarray(x)).digest() for x in (rows, labels))
+        known = k, *(blake2b(np.ascontiguousarray(x).data).digest() for x in (rows, labels))
         if known not in self._shortest:
             self._shortest[known] = self.cost.shortest_pairs(rows, labels, k)
         return self._shortest[known]
