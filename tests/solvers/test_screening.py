@@ -120,3 +120,28 @@ def test_memory_is_asked_for_before_it_is_taken(cost, monkeypatch):
     with pytest.raises(MemoryLimitError, match=r"199 candidates per point.*Lower `eps`"):
         screener.screen(np.full(N, 1e3), np.zeros(N))
     assert cost.calls == [None]
+
+
+def test_shortest_pairs_of_the_same_groups_are_looked_up_once(cost, rng, monkeypatch):
+    asked = []
+    shortest_pairs = cost._cost.shortest_pairs
+
+    def counted(rows, labels, k):
+        asked.append(k)
+        return shortest_pairs(rows, labels, k)
+
+    monkeypatch.setattr(cost._cost, "shortest_pairs", counted)
+    screener = Screener(cost)
+    labels = rng.integers(0, 4, size=N)
+    rows = np.flatnonzero(labels > 0)
+    first = screener.shortest(rows, labels, 3)
+    for again, expected in zip(screener.shortest(rows, labels.copy(), 3), first, strict=True):
+        np.testing.assert_array_equal(again, expected)
+    assert asked == [3]
+    others = np.where(labels == 1, 2, labels)
+    for found, expected in zip(
+        screener.shortest(rows, others, 3), shortest_pairs(rows, others, 3), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    screener.shortest(rows, labels, 2)
+    assert asked == [3, 3, 2]

@@ -359,7 +359,7 @@ def _missing_floors(
         rows = np.flatnonzero(apart[labels])
         if not len(rows):
             return floors
-        found = cost.shortest_pairs(rows, labels, wish.min_degree or LINKS)
+        found = screener.shortest(rows, labels, wish.min_degree or LINKS)
         if wish.connect and len(np.unique(labels[found[0]])) < apart.sum():
             raise InfeasibleError(_apart_message(len(apart)))
         if not len(found[0]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from otgraph.costs import Cost, Screen
     from otgraph.typing import FloatArray, LongArray
+
+    _Listed = tuple[LongArray, LongArray, FloatArray]  # both ends of pairs, and their costs
 
 # Above this share of points a full pass is cheaper than one over some points. Where it looks at all
 # pairs, each once, it takes half as long as one over all points.
@@ -29,17 +32,28 @@ class Screener:
         self.n_passes = 0
         self._known: Screen | None = None
         self._nearest: dict[int, _Nearest] = {}
+        self._shortest: dict[tuple[object, ...], _Listed] = {}
 
     def is_cheap(self, known: Screen, u: FloatArray) -> bool:
         """Whether so few points are above the bound of a screen that only theirs are repeated."""
         share = PARTIAL_SHARE_OF_ALL if self.cost.compares_all else PARTIAL_SHARE
         return int(np.count_nonzero(u > known.upper)) <= share * len(u)
 
-    def nearest(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+    def nearest(self, rows: LongArray, k: int) -> _Listed:
         """The k cheapest pairs of some points, with both ends; they are remembered."""
         if k not in self._nearest:
             self._nearest[k] = _Nearest(self.cost, k)
         return self._nearest[k].of(rows)
+
+    def shortest(self, rows: LongArray, labels: LongArray, k: int) -> _Listed:
+        """The k cheapest pairs from each group of some points to others; they are remembered.
+
+        Where eps changes by a few percent, the groups are often the same.
+        """
+        known = k, *(blake2b(np.ascontiguousarray(x).data).digest() for x in (rows, labels))
+        if known not in self._shortest:
+            self._shortest[known] = self.cost.shortest_pairs(rows, labels, k)
+        return self._shortest[known]
 
     def of(self, cost: Cost) -> Screener:
         """A screener of a cost with the same or higher costs; it knows the same pairs."""
@@ -114,6 +128,7 @@ class Screener:
         """Free the last screen and all that is remembered."""
         self._known = None
         self._nearest.clear()
+        self._shortest.clear()
 
     def widen(self) -> bool:
         """Widen the approximate search, if possible, and drop the last screen."""
@@ -132,7 +147,7 @@ class _Nearest:
         self.partners = np.empty((0, k), dtype=np.int64)  # of the known points
         self.costs = np.empty((0, k))
 
-    def of(self, rows: LongArray) -> tuple[LongArray, LongArray, FloatArray]:
+    def of(self, rows: LongArray) -> _Listed:
         new = np.setdiff1d(rows, self.known)
         if len(new):
             self._add(new)
