@@ -167,11 +167,13 @@ def both() -> None:
 # Speed and size ------------------------------------------------------------------------------
 
 
-def two_samples(n: int, d: int, kind: str) -> tuple[FloatArray, FloatArray]:
+def two_samples(n: int, d: int, kind: str, seed: int = 0) -> tuple[FloatArray, FloatArray]:
     """Two clouds: of different shape, or two samples of a manifold of which one is moved."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     if kind == "normal":
         return rng.normal(size=(n, d)), 1.2 * rng.normal(size=(n, d)) + 1.0
+    if kind == "same":
+        return rng.normal(size=(n, d)), rng.normal(size=(n, d))
     if kind == "uniform":
         return rng.normal(size=(n, d)), rng.uniform(-3.0, 3.0, size=(n, d))
     if kind == "curved":  # of dimension 3, with different densities
@@ -184,13 +186,19 @@ def two_samples(n: int, d: int, kind: str) -> tuple[FloatArray, FloatArray]:
     return X[:n], X[n:] + 0.3
 
 
-def otgraph_run(X: Any, Y: Any, **goal: Any) -> dict[str, Any]:
-    """The plan of this package."""
+def otgraph_run(X: Any, Y: Any, *, unequal: bool = False, **goal: Any) -> dict[str, Any]:
+    """The plan of this package; unequal masses differ by factors up to ten."""
+    if unequal:
+        goal["mass_x"], goal["mass_y"] = (
+            10.0 ** np.random.default_rng(seed).uniform(size=len(points))
+            for seed, points in enumerate((X, Y))
+        )
     plan = otgraph.transport_graph(X, Y, **goal)
     certificate = plan.certificate
     return {
         "status": str(certificate.status), "error": certificate.marginal_error, "eps": plan.eps,
         "degree": plan.mean_degree, "gap": certificate.duality_gap, "steps": certificate.n_steps,
+        "dropped": [int(np.count_nonzero(each)) for each in plan.dropped],
     }  # fmt: skip
 
 
