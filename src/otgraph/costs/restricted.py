@@ -55,8 +55,8 @@ class RestrictedProblem(Restricted):
     ----------
     bipartite
         Whether all pairs are between two clouds. Then the Hessian is a Laplacian up to signs, and
-        its systems may need a `Multilevel`. Within one cloud the smallest eigenvalue of a Hessian
-        hardly depends on the number of points.
+        its systems may need a `Multilevel`. Those of one cloud need few products, and a cluster,
+        which has no `Multilevel`, must give the same bits.
     """
 
     bipartite = False
