@@ -167,11 +167,13 @@ def both() -> None:
 # Speed and size ------------------------------------------------------------------------------
 
 
-def two_samples(n: int, d: int, kind: str) -> tuple[FloatArray, FloatArray]:
+def two_samples(n: int, d: int, kind: str, seed: int = 0) -> tuple[FloatArray, FloatArray]:
     """Two clouds: of different shape, or two samples of a manifold of which one is moved."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     if kind == "normal":
         return rng.normal(size=(n, d)), 1.2 * rng.normal(size=(n, d)) + 1.0
+    if kind == "same":
+        return rng.normal(size=(n, d)), rng.normal(size=(n, d))
     if kind == "uniform":
         return rng.normal(size=(n, d)), rng.uniform(-3.0, 3.0, size=(n, d))
     if kind == "curved":  # of dimension 3, with different densities
@@ -184,13 +186,19 @@ def two_samples(n: int, d: int, kind: str) -> tuple[FloatArray, FloatArray]:
     return X[:n], X[n:] + 0.3
 
 
-def otgraph_run(X: Any, Y: Any, **goal: Any) -> dict[str, Any]:
-    """The plan of this package."""
+def otgraph_run(X: Any, Y: Any, *, unequal: bool = False, **goal: Any) -> dict[str, Any]:
+    """The plan of this package; unequal masses differ by factors up to ten."""
+    if unequal:
+        goal["mass_x"], goal["mass_y"] = (
+            10.0 ** np.random.default_rng(seed).uniform(size=len(points))
+            for seed, points in enumerate((X, Y))
+        )
     plan = otgraph.transport_graph(X, Y, **goal)
     certificate = plan.certificate
     return {
         "status": str(certificate.status), "error": certificate.marginal_error, "eps": plan.eps,
         "degree": plan.mean_degree, "gap": certificate.duality_gap, "steps": certificate.n_steps,
+        "dropped": [int(np.count_nonzero(each)) for each in plan.dropped],
     }  # fmt: skip
 
 
@@ -230,10 +238,10 @@ RUNS = {"otgraph": otgraph_run, "POT": pot_run, "RegOT": regot_run}
 
 
 def measured(
-    who: str, n: int, d: int, kind: str, *, limit: int = SECONDS, **goal: Any
+    who: str, n: int, d: int, kind: str, *, seed: int = 0, limit: int = SECONDS, **goal: Any
 ) -> dict[str, Any]:
     """One run in a process of its own."""
-    job = json.dumps({"who": who, "n": n, "d": d, "kind": kind, "goal": goal})
+    job = json.dumps({"who": who, "n": n, "d": d, "kind": kind, "seed": seed, "goal": goal})
     try:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.clouds", "run", job],
@@ -254,7 +262,7 @@ def run_job(job: str) -> None:
     small = two_samples(4000 if given["who"] == "otgraph" else 200, given["d"], given["kind"])
     goal = given["goal"]
     run(*small, **({"mean_degree": 5} if given["who"] == "otgraph" else goal))
-    X, Y = two_samples(given["n"], given["d"], given["kind"])
+    X, Y = two_samples(given["n"], given["d"], given["kind"], given.get("seed", 0))
     began, cpu = time.perf_counter(), time.process_time()
     result = run(X, Y, **goal)
     result.setdefault("seconds", time.perf_counter() - began)
@@ -264,26 +272,37 @@ def run_job(job: str) -> None:
 
 
 def speed(sizes: Any = (1000, 2000, 5000)) -> None:
-    """Time of one plan, beside dense solvers."""
+    """Time of one plan over the seeds, beside dense solvers."""
     print("| n = m | " + " | ".join(f"{who}: s, GB, error" for who in RUNS) + " |")
     print("|---" * (1 + len(RUNS)) + "|")
     for n in sizes:
-        ours = measured("otgraph", n, 10, "normal", mean_degree=15)
+        ours = [measured("otgraph", n, 10, "normal", seed=s, mean_degree=15) for s in SEEDS]
         cells = [_cell(ours)]
         for who in ("POT", "RegOT"):
-            cells.append(_cell(measured(who, n, 10, "normal", eps=ours["eps"])))
+            theirs = [
+                measured(who, n, 10, "normal", seed=s, eps=own["eps"])
+                for s, own in zip(SEEDS, ours, strict=True)
+            ]
+            cells.append(_cell(theirs))
         print(f"| {n} | " + " | ".join(cells) + " |", flush=True)
 
 
-def _cell(result: dict[str, Any]) -> str:
-    if "failed" in result:
-        return result["failed"]
-    return f"{result['seconds']:.2f}, {result['memory']:.2f}, {result['error']:.0e}"
+def _cell(results: list[dict[str, Any]]) -> str:
+    """Mean and standard deviation of the seconds, most memory, largest error."""
+    failed = [result["failed"] for result in results if "failed" in result]
+    if failed:
+        return str(failed[0])
+    seconds, memory, error = (
+        [result[key] for result in results] for key in ("seconds", "memory", "error")
+    )
+    spread = f"{np.mean(seconds):.2f} ± {np.std(seconds):.2f}"
+    return f"{spread}, {max(memory):.2f}, {max(error):.0e}"
 
 
 LARGE = (
-    ("uniform", 100_000, 3), ("uniform", 1_000_000, 3), ("normal", 100_000, 10),
-    ("curved", 100_000, 10), ("curved", 1_000_000, 10), ("manifold", 100_000, 50),
+    ("same", 100_000, 2), ("uniform", 100_000, 3), ("uniform", 1_000_000, 3),
+    ("same", 100_000, 10), ("normal", 100_000, 10), ("curved", 100_000, 10),
+    ("curved", 1_000_000, 10), ("manifold", 100_000, 50),
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from tests.clouds import dense_plan
 import otgraph
 from otgraph._parallel import Workers
 from otgraph.costs.clouds import check_clouds, cross_cost, scaled_clouds
+from otgraph.costs.coarse import Multilevel
 from otgraph.costs.sizes import SearchSizes
 
 TOL = 1e-6
@@ -219,6 +220,20 @@ def test_clouds_of_different_shape(rng, d):
     plan = otgraph.transport_graph(X, Y, mean_degree=10)
     assert plan.certificate.status == "exact"
     assert plan.certificate.verify(X, Y)
+
+
+@pytest.mark.parametrize("outlier_cost", [None, 0.05])
+def test_long_thin_clouds_use_groups_of_points(rng, monkeypatch, outlier_cost):
+    X, Y = (np.column_stack((np.linspace(0.0, 1.0, 400), rng.normal(0.0, 1e-3, 400)))
+            for _ in range(2))  # fmt: skip
+    Y[:, 0] = np.square(Y[:, 0])
+    calls = []
+    plain = Multilevel.__call__
+    monkeypatch.setattr(Multilevel, "__call__", lambda *args: calls.append(1) or plain(*args))
+    plan = otgraph.transport_graph(X, Y, mean_degree=4, outlier_cost=outlier_cost)
+    assert plan.certificate.status == "exact"
+    assert plan.certificate.verify(X, Y)
+    assert calls  # otherwise this tests nothing
 
 
 def test_potentials_are_balanced_before_the_plan_is_computed(rng):

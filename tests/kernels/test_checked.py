@@ -18,10 +18,12 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 import otgraph, otgraph._kernels, problems
+from otgraph._kernels.aggregates import add_from_groups
 from otgraph._kernels.blocks import pack_columns
 from otgraph._parallel import Workers
 from otgraph.costs import between_points
 from otgraph.costs.clouds import check_clouds, cross_cost
+from otgraph.costs.coarse import Coarsening
 from otgraph.costs.near import NearSearch
 from otgraph.costs.sizes import SearchSizes
 from otgraph.distributed._blocks import by_block, forest, sorted_rows
@@ -85,6 +87,14 @@ A = C + np.diag(1.0 + C.sum(axis=1))
 found["conjugate gradients"] = conjugate_gradients(
     A.dot, A.diagonal(), rng.random(40), rtol=1e-8, max_products=60
 )[0].tolist()
+both = pairs.maximum(pairs.T).tocsr()
+begins = both.indptr.astype(np.int64)
+groups = Coarsening.of(
+    begins[:-1], begins[1:], both.indices, 1.0 + np.diff(begins)
+)
+changes = groups.solve(rng.random(40))
+add_from_groups(groups.codes, changes, moved := np.zeros(40))
+found["groups"] = changes.tolist() + moved.tolist()
 found["forest"] = [ends.tolist() for ends in forest(20, entries[0], entries[1])]
 found["products"] = (Threaded(graphs["cells"].weights) @ X).tolist()
 for name, few_points, error in (("dense", X[:50], None), ("cut off", X, 1e-4)):

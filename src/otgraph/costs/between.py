@@ -21,10 +21,12 @@ from otgraph._kernels import clouds as cloud_kernels
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import SAMPLE_ROWS, Cost
 from otgraph.costs.blocks import BlockCost, MetricPowers, SparsePowers
+from otgraph.costs.restricted import RestrictedProblem
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
 
 if TYPE_CHECKING:
     from otgraph.costs.between_points import ScaledClouds
+    from otgraph.costs.interface import PairSet, Restricted
     from otgraph.typing import FloatArray, IntArray, LongArray, Metric, Points
 
 LIFTED_ROWS = 512  # points whose costs to all chosen points are in memory at once
@@ -108,6 +110,13 @@ class BetweenClouds(Cost):
         left = rows < self.n_left
         both = (rows[left], (self.n_left, self.n)), (rows[~left], (0, self.n_left))
         return [(some, range_) for some, range_ in both if len(some)]
+
+    def restrict(self, pairs: PairSet, diagonal: FloatArray) -> Restricted:
+        """The transport problem on some pairs."""
+        problem = super().restrict(pairs, diagonal)
+        assert isinstance(problem, RestrictedProblem)  # no cluster has clouds
+        problem.bipartite = True
+        return problem
 
     def imbalance(self, u: FloatArray) -> FloatArray:
         """What to move from one cloud to the other so that both have the same mean.

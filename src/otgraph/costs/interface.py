@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from otgraph._parallel import Workers
+    from otgraph.costs.coarse import Multilevel
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 
@@ -153,6 +154,10 @@ class Curvature(ABC):
 
         None where this cannot be done in one call; callers then do it step by step.
         """
+        return None
+
+    def multilevel(self, shift: FloatArray) -> Multilevel | None:
+        """A preconditioner for the Hessian plus a shift of its diagonal, if there is one."""
         return None
 
 

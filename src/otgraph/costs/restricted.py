@@ -16,6 +16,7 @@ from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.components import component_labels
 from otgraph._memory import return_free_memory
 from otgraph._parallel import Workers, row_blocks
+from otgraph.costs.coarse import Multilevel
 from otgraph.costs.interface import Curvature, Evaluation, Restricted, TransportPlan
 
 if TYPE_CHECKING:
@@ -49,7 +50,16 @@ class RestrictedProblem(Restricted):
         unplaced mass, which keeps a problem on too few pairs feasible.
     workers
         Threads that share the rows.
+
+    Attributes
+    ----------
+    bipartite
+        Whether all pairs are between two clouds. Then the Hessian is a Laplacian up to signs, and
+        its systems may need a `Multilevel`. Those of one cloud need few products, and a cluster,
+        which has no `Multilevel`, must give the same bits.
     """
+
+    bipartite = False
 
     def __init__(self, pairs: Pairs, diagonal: FloatArray, workers: Workers) -> None:
         self._candidates = _Candidates(pairs)
@@ -138,8 +148,9 @@ class RestrictedProblem(Restricted):
             degrees = np.subtract(latest.ends, starts, dtype=np.float64) + loops
             assert self._candidates.active is not None  # computed together with the sums
             latest.hessian = Hessian(
-                starts, latest.ends, self._candidates.active, degrees, degrees + loops, self._rows
-            )
+                starts, latest.ends, self._candidates.active, degrees, degrees + loops, self._rows,
+                self.bipartite,
+            )  # fmt: skip
         return latest.hessian
 
     def _at(self, u: FloatArray) -> _Latest:
@@ -246,6 +257,7 @@ class Hessian(Curvature):
     degrees: FloatArray
     diagonal: FloatArray
     rows: SharedRows
+    bipartite: bool = False
 
     @property
     def n_active(self) -> int:
@@ -279,6 +291,10 @@ class Hessian(Curvature):
         source = (self.starts, self.ends, self.indices, self.diagonal)
         count = solve_cg(*source, shift, rhs, weights, rtol, most, x, residual, z, p, q)
         return x, count
+
+    def multilevel(self, shift: FloatArray) -> Multilevel | None:
+        """A preconditioner for the Hessian plus a shift of its diagonal, between two clouds."""
+        return Multilevel(self, self.diagonal + shift) if self.bipartite else None
 
 
 @dataclass(frozen=True)

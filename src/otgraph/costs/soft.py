@@ -15,6 +15,7 @@ import numpy as np
 from otgraph.costs.interface import Curvature, Evaluation, Restricted
 
 if TYPE_CHECKING:
+    from otgraph.costs.coarse import Multilevel
     from otgraph.costs.interface import TransportPlan
     from otgraph.typing import FloatArray, IntArray, LongArray
 
@@ -117,3 +118,7 @@ class _SoftCurvature(Curvature):
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
         return self.hard.product(v) + self.added * v
+
+    def multilevel(self, shift: FloatArray) -> Multilevel | None:
+        """A preconditioner for the Hessian plus a shift of its diagonal."""
+        return self.hard.multilevel(self.added + shift)

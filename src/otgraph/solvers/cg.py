@@ -11,6 +11,7 @@ from otgraph._kernels import cg as kernels
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from otgraph.costs.coarse import Multilevel
     from otgraph.typing import FloatArray
 
 
@@ -52,6 +53,40 @@ def conjugate_gradients(
         )
         kernels.next_direction(rz / previous, z, p)
     return x, max_products
+
+
+def flexible_gradients(
+    product: Callable[[FloatArray], FloatArray],
+    precondition: Multilevel,
+    rhs: FloatArray,
+    x: FloatArray,
+    *,
+    rtol: float,
+    max_products: int,
+    weights: FloatArray,
+) -> tuple[FloatArray, int]:
+    """Go on from ``x`` with another preconditioner, which need not be quite linear.
+
+    Directions are made conjugate to the last one by a formula that does not assume the same of the
+    preconditioner. Returns the solution and the number of products, those of the preconditioner
+    included.
+    """
+    goal = rtol * rtol * float((weights * rhs * rhs).sum())
+    residual = rhs - product(x)
+    count = 1
+    p, q, rz, step = np.zeros_like(rhs), np.zeros_like(rhs), 1.0, 0.0
+    while count < max_products and float((weights * residual * residual).sum()) > goal:
+        z = precondition(residual)
+        kernels.next_direction(-step * kernels.dot(z, q) / rz, z, p)
+        q = product(p)
+        count += 1 + precondition.n_products
+        rz, curvature = kernels.dot(z, residual), kernels.dot(p, q)
+        if curvature <= 0.0 or rz <= 0.0:
+            break
+        step = rz / curvature
+        x = x + step * p
+        residual -= step * q
+    return x, count
 
 
 def residual_weights(units: FloatArray) -> FloatArray:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph.solvers.certificate import Reason
-from otgraph.solvers.cg import conjugate_gradients, residual_weights
+from otgraph.solvers.cg import conjugate_gradients, flexible_gradients, residual_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.costs.interface import Evaluation, Marginals
+    from otgraph.costs.interface import Curvature, Evaluation, Marginals
     from otgraph.typing import FloatArray
 
 # Line search.
@@ -37,6 +37,9 @@ CG_SHARE = 0.1
 LOOSEST_CG = 0.1
 TIGHTEST_CG = 1e-8
 MAX_PRODUCTS = 500  # limit of products per linear system
+# Products after which a preconditioner is made, where there is one. Making it takes as long as some
+# twenty products, and most systems need fewer than these. The systems that follow are alike.
+PLAIN_PRODUCTS = 40
 # The diagonal of the Hessian is increased by RIDGE times the share of misplaced mass. This limits
 # the step if the Hessian is singular (a component of the active pairs is bipartite). The shift
 # vanishes at the solution, fast enough for quadratic convergence.
@@ -96,20 +99,25 @@ def newton(
     errors = [error]
     best, best_error, least_misplaced, since_best = u, error, np.inf, 0
     reason = Reason.NONE
+    plain = PLAIN_PRODUCTS
     while error > tol:
         if steps >= max_iter:
             reason = Reason.OUT_OF_STEPS
             break
         ridge = max(SMALLEST_RIDGE, RIDGE * min(_misplaced(now, target), 1.0))
         cg_tol = min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error))
-        direction, count = _direction(problem, target, weights, u, now, ridge=ridge, cg_tol=cg_tol)
+        direction, count = _direction(
+            problem, target, weights, u, now, ridge=ridge, cg_tol=cg_tol, plain=plain
+        )
         products += count
+        plain = 0 if count > plain else plain
         advanced = _line_search(problem, target, u, now, direction)
         if advanced is not None and advanced.step > 1.0:
             # F is linear along a part of the direction, and the ridge has shortened that part.
             direction, count = _direction(
-                problem, target, weights, u, now, ridge=SMALLEST_RIDGE, cg_tol=TIGHTEST_CG
-            )
+                problem, target, weights, u, now,
+                ridge=SMALLEST_RIDGE, cg_tol=TIGHTEST_CG, plain=plain,
+            )  # fmt: skip
             products += count
             longer = _line_search(problem, target, u, now, direction)
             if longer is not None and longer.value < advanced.value:
@@ -148,25 +156,47 @@ def _direction(
     *,
     ridge: float,
     cg_tol: float,
+    plain: int,
 ) -> tuple[FloatArray, int]:
     hessian = problem.hessian(u)
     rhs = target - now.row_sums
     empty = (hessian.degrees == 0).nonzero()[0]
     shift = ridge * np.maximum(hessian.diagonal, 1.0)
     rhs[empty] = 0.0  # these rows have no active pair; they are solved one by one below
-    direction, count = hessian.solve(
-        shift, rhs, weights, cg_tol, MAX_PRODUCTS
-    ) or conjugate_gradients(
-        lambda v: hessian.product(v) + shift * v,
-        hessian.diagonal + shift,
-        rhs,
-        rtol=cg_tol,
-        max_products=MAX_PRODUCTS,
-        units=target,
-    )
+    direction, count = _solved(hessian, shift, rhs, weights, target, cg_tol, plain)
     if len(empty):
         direction[empty] = problem.lift(u, empty, target) - u[empty]
     return direction, count
+
+
+def _solved(
+    hessian: Curvature,
+    shift: FloatArray,
+    rhs: FloatArray,
+    weights: FloatArray,
+    target: FloatArray,
+    rtol: float,
+    plain: int,
+) -> tuple[FloatArray, int]:
+    """The solution of a Newton system and the number of products it took.
+
+    Where there is a better preconditioner than the diagonal, it is used after ``plain`` products.
+    """
+
+    def product(v: FloatArray) -> FloatArray:
+        return hessian.product(v) + shift * v
+
+    multilevel = hessian.multilevel(shift)
+    most = MAX_PRODUCTS if multilevel is None else plain
+    x, count = hessian.solve(shift, rhs, weights, rtol, most) or conjugate_gradients(
+        product, hessian.diagonal + shift, rhs, rtol=rtol, max_products=most, units=target
+    )
+    if count < most or multilevel is None:
+        return x, count
+    x, more = flexible_gradients(
+        product, multilevel, rhs, x, rtol=rtol, max_products=MAX_PRODUCTS, weights=weights
+    )  # fmt: skip
+    return x, count + more
 
 
 @dataclass(frozen=True)
