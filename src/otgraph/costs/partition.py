@@ -16,7 +16,7 @@ from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks
 
 if TYPE_CHECKING:
-    from otgraph.typing import Float32Array, FloatArray, IntArray, LongArray
+    from otgraph.typing import BoolArray, Float32Array, FloatArray, IntArray, LongArray
 
 # Sample size per cell and number of rounds of k-means. More of either changes the share of
 # excluded pairs by less than a tenth.
@@ -26,6 +26,14 @@ ASSIGN_ROWS = 2048  # points per task
 # Cells that are not sorted further: they share a few pages of memory anyway.
 LEAF_CELLS = 8
 AXIS_ROUNDS = 8  # of power iteration: the direction need not be exact
+# With more centers, points are compared with groups of centers first, and then with the centers of
+# the nearest groups. Eight groups find the nearest center of 99 % of the points (manifold, 50-d).
+MANY_CENTERS = 2000
+GROUP_CENTERS = 64
+VISITED_GROUPS = 8
+NEAR_BLOCK_CELLS = 64  # cells whose nearest cells are found at once
+# Relative error of distances between centers, amply.
+DISTANCE_MARGIN = 1.0 + 1e-9
 # Factor on radii, to cover their rounding errors.
 RADIUS_MARGIN = 1.0 + 1e-12
 
@@ -126,15 +134,37 @@ class Partition:
         sorted_part = max(4 * count, 64)
         if np.sort(sizes)[:sorted_part].sum() < n_points:
             sorted_part = self.n_cells
-        for b in range(self.n_cells):
-            first, last = self.others(b)
-            distance = squares[first:last] - 2.0 * (self.centers[first:last] @ self.centers[b])
+        for a, b in self._near_blocks():
+            first, last = self.others(a)
             few = min(sorted_part, last - first)
-            near = np.argpartition(distance, few - 1)[:few]
-            near = near[np.lexsort((near, distance[near]))]
-            near += first
-            near_cells.append(near[: max(count, self._enough(near, n_points))])
+            cells = np.arange(first, last)
+            if lift is None:
+                cells = cells[self._may_be_near(a, b, few)]
+            products = self.centers[a:b] @ self.centers[cells].T
+            for distance in squares[cells] - 2.0 * products:
+                near = np.argpartition(distance, few - 1)[:few]
+                near = cells[near[np.lexsort((near, distance[near]))]]
+                near_cells.append(near[: max(count, self._enough(near, n_points))])
         return near_cells
+
+    def _near_blocks(self) -> list[tuple[int, int]]:
+        """Ranges of cells of one cloud; consecutive cells are near each other."""
+        middle = self.split or 0
+        blocks = row_blocks(middle, NEAR_BLOCK_CELLS)
+        rest = row_blocks(self.n_cells - middle, NEAR_BLOCK_CELLS)
+        return blocks + [(middle + a, middle + b) for a, b in rest]
+
+    def _may_be_near(self, a: int, b: int, few: int) -> BoolArray:
+        """The cells of which the nearest ones of every cell of a range are some.
+
+        If the cells of the range lie within r of their mean, and so many others within s, then
+        these are within r + s of each of them, and others beyond 2 r + s of the mean are farther.
+        """
+        first, last = self.others(a)
+        mean = self.centers[a:b].mean(axis=0)
+        own = np.sqrt(np.square(self.centers[a:b] - mean).sum(axis=1).max())
+        distance = np.sqrt(np.square(self.centers[first:last] - mean).sum(axis=1))
+        return distance <= (2.0 * own + np.partition(distance, few - 1)[few - 1]) * DISTANCE_MARGIN
 
 
 def consecutive_cells(X: FloatArray, size: int) -> Partition:
@@ -198,6 +228,8 @@ def sampled_rows(n: int, n_cells: int, seed: int) -> LongArray:
 def centers_of(sample: Float32Array, n_cells: int, workers: Workers) -> Float32Array:
     """Centers of compact cells of sampled points, in the order of `spatial_order`."""
     centers = sample[:n_cells].copy()
+    if n_cells > MANY_CENTERS:  # groups of consecutive centers are near each other
+        centers = centers[spatial_order(centers)]
     for _ in range(KMEANS_ROUNDS):
         labels = nearest_center(sample, centers, workers)
         counts = np.bincount(labels, minlength=n_cells)
@@ -245,21 +277,44 @@ def nearest_center(
 ) -> LongArray:
     """Number of the center nearest to each point.
 
-    Points are processed in blocks of ``ASSIGN_ROWS``. A part of X that begins at a multiple of it
-    gives bitwise the same results as the whole.
+    Of many centers, which are in the order of `spatial_order`, it is the nearest one in the nearest
+    groups. Points are processed in blocks of ``ASSIGN_ROWS``. A part of X that begins at a multiple
+    of it gives bitwise the same results as the whole.
     """
     labels = np.empty(len(X), dtype=np.int64)
-    # [x, 1]·[b, -|b|²/2] is largest for the nearest center.
-    table = np.empty((X.shape[1] + 1, len(centers)), dtype=np.float32)
-    table[:-1] = centers.T
-    table[-1] = -0.5 * np.square(centers).sum(axis=1)
+    many = len(centers) > MANY_CENTERS
+    bounds = halves(len(centers), GROUP_CENTERS) if many else np.arange(len(centers) + 1)
+    sizes = np.diff(bounds).astype(np.float32)
+    groups = np.add.reduceat(centers, bounds[:-1], axis=0) / sizes[:, None] if many else centers
+    table = np.ascontiguousarray(_dual(groups).T)
+    own = _dual(centers)
 
     def assign(block: tuple[int, int]) -> None:
         a, b = block
         rows = np.ones((b - a, X.shape[1] + 1), dtype=np.float32)
         rows[:, :-1] = X[a:b]
-        kernels.assign(rows @ table, labels[a:b])
+        if many:
+            kernels.assign_in_groups(rows, rows @ table, bounds, own, VISITED_GROUPS, labels[a:b])
+        else:
+            kernels.assign(rows @ table, labels[a:b])
 
     with single_threaded_blas():
         workers.run(assign, row_blocks(len(X), ASSIGN_ROWS))
     return labels
+
+
+def _dual(centers: Float32Array) -> Float32Array:
+    """Rows [b, -|b|²/2], whose product with [x, 1] is largest for the nearest center."""
+    table = np.empty((len(centers), centers.shape[1] + 1), dtype=np.float32)
+    table[:, :-1] = centers
+    table[:, -1] = -0.5 * np.square(centers).sum(axis=1)
+    return table
+
+
+def halves(n: int, size: int) -> LongArray:
+    """Bounds of groups that `spatial_order` makes by halving, until they have at most ``size``."""
+    bounds = np.array([0, n])
+    while np.diff(bounds).max() > size:
+        middles = bounds[:-1] + np.diff(bounds) // 2
+        bounds = np.sort(np.concatenate((bounds, middles)))
+    return bounds
