@@ -289,6 +289,8 @@ class EuclideanPowers(InCells, DistancePowers):
         batch: tuple[int, int],
     ) -> tuple[int, list[PairChunk]]:
         """The same for points that cells exclude one by one."""
+        if not way.meets(batch):
+            return 0, []
         shells = way.shells(batch).arguments
         checked, chunks = 0, []
         for rows, first_cells in way.row_blocks(batch):
