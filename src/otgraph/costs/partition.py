@@ -16,7 +16,7 @@ from otgraph._kernels import euclidean as kernels
 from otgraph._parallel import Workers, row_blocks
 
 if TYPE_CHECKING:
-    from otgraph.typing import BoolArray, Float32Array, FloatArray, IntArray, LongArray
+    from otgraph.typing import Float32Array, FloatArray, IntArray, LongArray
 
 # Sample size per cell and number of rounds of k-means. More of either changes the share of
 # excluded pairs by less than a tenth.
@@ -31,9 +31,9 @@ AXIS_ROUNDS = 8  # of power iteration: the direction need not be exact
 MANY_CENTERS = 2000
 GROUP_CENTERS = 64
 VISITED_GROUPS = 8
-NEAR_BLOCK_CELLS = 64  # cells whose nearest cells are found at once
-# Relative error of distances between centers, amply.
-DISTANCE_MARGIN = 1.0 + 1e-9
+NEAR_BLOCK_CELLS = 32  # cells whose nearest cells are found at once
+# Cells near the mean of such a block, relative to the wanted ones, that tell how far to look.
+TRIED_CELLS = 4
 # Factor on radii, to cover their rounding errors.
 RADIUS_MARGIN = 1.0 + 1e-12
 
@@ -137,13 +137,18 @@ class Partition:
         for a, b in self._near_blocks():
             first, last = self.others(a)
             few = min(sorted_part, last - first)
-            cells = np.arange(first, last)
-            if lift is None:
-                cells = cells[self._may_be_near(a, b, few)]
-            products = self.centers[a:b] @ self.centers[cells].T
-            for distance in squares[cells] - 2.0 * products:
-                near = np.argpartition(distance, few - 1)[:few]
-                near = cells[near[np.lexsort((near, distance[near]))]]
+            others = self.centers[first:last]
+            distances = self.centers[a:b] @ others.T
+            distances *= -2.0
+            distances += squares[first:last]
+            # The wanted cells are not farther than as many of those near the mean of the block.
+            from_mean = squares[first:last] - 2.0 * (others @ self.centers[a:b].mean(axis=0))
+            n_tried = min(TRIED_CELLS * few, last - first)
+            tried = np.argpartition(from_mean, n_tried - 1)[:n_tried]
+            limits = np.partition(distances[:, tried], few - 1, axis=1)[:, few - 1]
+            for distance, limit in zip(distances, limits, strict=True):
+                near = np.flatnonzero(distance <= limit)
+                near = first + near[np.lexsort((near, distance[near]))[:few]]
                 near_cells.append(near[: max(count, self._enough(near, n_points))])
         return near_cells
 
@@ -153,18 +158,6 @@ class Partition:
         blocks = row_blocks(middle, NEAR_BLOCK_CELLS)
         rest = row_blocks(self.n_cells - middle, NEAR_BLOCK_CELLS)
         return blocks + [(middle + a, middle + b) for a, b in rest]
-
-    def _may_be_near(self, a: int, b: int, few: int) -> BoolArray:
-        """The cells of which the nearest ones of every cell of a range are some.
-
-        If the cells of the range lie within r of their mean, and so many others within s, then
-        these are within r + s of each of them, and others beyond 2 r + s of the mean are farther.
-        """
-        first, last = self.others(a)
-        mean = self.centers[a:b].mean(axis=0)
-        own = np.sqrt(np.square(self.centers[a:b] - mean).sum(axis=1).max())
-        distance = np.sqrt(np.square(self.centers[first:last] - mean).sum(axis=1))
-        return distance <= (2.0 * own + np.partition(distance, few - 1)[few - 1]) * DISTANCE_MARGIN
 
 
 def consecutive_cells(X: FloatArray, size: int) -> Partition:
@@ -282,12 +275,9 @@ def nearest_center(
     of it gives bitwise the same results as the whole.
     """
     labels = np.empty(len(X), dtype=np.int64)
-    many = len(centers) > MANY_CENTERS
-    bounds = halves(len(centers), GROUP_CENTERS) if many else np.arange(len(centers) + 1)
-    sizes = np.diff(bounds).astype(np.float32)
-    groups = np.add.reduceat(centers, bounds[:-1], axis=0) / sizes[:, None] if many else centers
-    table = np.ascontiguousarray(_dual(groups).T)
-    own = _dual(centers)
+    many, own = len(centers) > MANY_CENTERS, _dual(centers)
+    bounds = halves(len(centers), GROUP_CENTERS)
+    table = np.ascontiguousarray((_dual(_means(centers, bounds)) if many else own).T)
 
     def assign(block: tuple[int, int]) -> None:
         a, b = block
@@ -301,6 +291,12 @@ def nearest_center(
     with single_threaded_blas():
         workers.run(assign, row_blocks(len(X), ASSIGN_ROWS))
     return labels
+
+
+def _means(centers: Float32Array, bounds: LongArray) -> Float32Array:
+    """Means of groups of consecutive centers."""
+    sums = np.add.reduceat(centers, bounds[:-1], axis=0)
+    return (sums / np.diff(bounds)[:, None]).astype(np.float32)
 
 
 def _dual(centers: Float32Array) -> Float32Array:
