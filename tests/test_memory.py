@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import otgraph
 from otgraph._memory import available_bytes
-from otgraph.costs import base
+from otgraph._parallel import Workers
+from otgraph.costs import as_cost, base
+from otgraph.costs.search import SearchedCost
 from otgraph.exceptions import MemoryLimitError
+from otgraph.graphs import transport
+from otgraph.solvers import room
+from otgraph.solvers.screening import Screener
 
 MB = 1 << 20
 FREE = 8000 * MB
@@ -143,6 +151,63 @@ def test_a_graph_that_fits_without_the_slack_of_a_screen_is_refused_before_any_s
     monkeypatch.setattr("otgraph.graphs.transport.near_pairs", search)
     with pytest.raises(MemoryLimitError, match="may be used"):
         otgraph.quadratic_ot_graph(X, 800.0)
+
+
+def test_first_neighbors_need_no_room_for_a_plan(monkeypatch, rng):
+    """A list and both rows of it; for the plan the screen asks, when it knows its pairs."""
+    cost, asked = as_cost(rng.normal(size=(3000, 5)), workers=Workers(1)), []
+    monkeypatch.setattr(room, "FEW_BYTES", 0)
+    monkeypatch.setattr(cost, "usable_bytes", lambda: 3000 * 20 * 40.0)
+    monkeypatch.setattr(cost, "neighbors", asked.append)
+    room.near_pairs(cost, 20)
+    assert asked == [20]
+    with pytest.raises(MemoryLimitError, match="42 candidates per point"):
+        room.near_pairs(cost, 21)
+
+
+def test_old_pairs_are_freed_before_room_for_new_ones_is_asked(monkeypatch, rng):
+    events = []
+    screener = Screener(as_cost(rng.normal(size=(300, 5)), workers=Workers(1)))
+    monkeypatch.setattr(
+        "otgraph.solvers.screening.require_room_for_screen", lambda *_: events.append("asked")
+    )
+    screener.screen(np.zeros(300), np.ones(300), free=lambda: events.append("freed"))
+    assert events == ["freed", "asked"]
+
+
+def test_pairs_are_freed_before_the_matrix_is_made(monkeypatch, rng):
+    """The plan and its matrix are beside no candidates: these would be a third of the memory."""
+    found, left = [], []
+    make = transport.plan_weights
+
+    def recorded(method):
+        def call(*args, **options):
+            result = method(*args, **options)
+            found.append(weakref.ref(getattr(result, "pairs", result)))
+            return result
+
+        return call
+
+    def counted(*args, **options):
+        gc.collect()
+        left.append(sum(pairs() is not None for pairs in found))
+        return make(*args, **options)
+
+    for name in ("neighbors", "screen"):
+        monkeypatch.setattr(SearchedCost, name, recorded(getattr(SearchedCost, name)))
+    monkeypatch.setattr(transport, "plan_weights", counted)
+    otgraph.quadratic_ot_graph(rng.normal(size=(10_000, 6)), mean_degree=10, search="exact")
+    assert len(found) > 1
+    assert left == [0]
+
+
+@pytest.mark.parametrize(("n", "rows"), [(1000, 8), (1 << 20, 8), (10_000_000, 1)])
+def test_sampled_rows_of_many_points_fit(n, rows):
+    """8 rows of ten million points would take 640 MB."""
+    cost = as_cost(np.zeros((2, 1)), normalize=False, workers=Workers(1))
+    cost.n = n
+    assert cost.sample_rows == rows
+    assert cost.partner_rows == max(1, base.SAMPLE_ENTRIES // n)
 
 
 # Refusals under real limits ---------------------------------------------------------------

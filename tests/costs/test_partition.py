@@ -7,13 +7,18 @@ import pytest
 
 import problems
 from otgraph._parallel import Workers
+from otgraph.costs import partition
 from otgraph.costs.partition import (
+    cell_centers,
     cluster_order,
     consecutive_cells,
     enclosing_cells,
+    halves,
+    nearest_center,
     one_cell,
     spatial_order,
 )
+from otgraph.costs.points import cell_count
 
 
 @pytest.mark.parametrize("cloud", problems.CLOUDS.values(), ids=problems.CLOUDS)
@@ -83,3 +88,84 @@ def test_blocks_of_whole_cells(rng):
     sizes = [cells.offsets[b] - cells.offsets[a] for a, b in blocks]
     assert min(sizes[:-1]) >= 20
     assert cells.blocks(1000) == [(0, cells.n_cells)]
+
+
+def test_cells_stop_growing():
+    """An approximate search looks into a fixed number of cells, and must stay linear in n."""
+    assert cell_count(10**6) == 3000
+    assert [round(n / cell_count(n)) for n in (10**6, 10**7, 10**8)] == [333, 334, 334]
+
+
+class TestManyCenters:
+    """Points are compared with groups of centers, then with the centers of the nearest groups."""
+
+    @pytest.fixture
+    def few_are_many(self, monkeypatch):
+        monkeypatch.setattr(partition, "MANY_CENTERS", 100)
+        monkeypatch.setattr(partition, "GROUP_CENTERS", 16)
+
+    @pytest.fixture
+    def X(self, rng):
+        return rng.normal(size=(3 * partition.ASSIGN_ROWS, 5))
+
+    def test_nearly_all_get_their_nearest_center(self, few_are_many, X, monkeypatch):
+        centers = cell_centers(X, 400, 0, Workers(1))
+        squares = np.square(X[:, None] - centers[None]).sum(axis=2)
+        found = nearest_center(X, centers, Workers(2))
+        assert np.mean(found == squares.argmin(axis=1)) > 0.9  # 8 of 32 groups
+        distance = np.sqrt(np.take_along_axis(squares, found[:, None], 1)[:, 0])
+        assert distance.mean() < 1.02 * np.sqrt(squares.min(axis=1)).mean()
+        monkeypatch.setattr(partition, "VISITED_GROUPS", 100)
+        np.testing.assert_array_equal(
+            nearest_center(X, centers, Workers(1)), squares.argmin(axis=1)
+        )
+
+    def test_cells_are_as_compact_as_before(self, X, request):
+        def radius():
+            order, offsets = cluster_order(X, 400, 0, Workers(1))
+            return enclosing_cells(X[order], offsets).radii.mean()
+
+        before = radius()
+        request.getfixturevalue("few_are_many")
+        assert radius() < 1.05 * before
+
+    def test_threads_and_blocks_do_not_matter(self, few_are_many, X):
+        one, two = (cell_centers(X, 400, 0, Workers(threads)) for threads in (1, 2))
+        np.testing.assert_array_equal(one, two)
+        whole = nearest_center(X, one, Workers(2))
+        part = nearest_center(X[partition.ASSIGN_ROWS :], one, Workers(1))
+        np.testing.assert_array_equal(whole[partition.ASSIGN_ROWS :], part)
+
+    def test_points_that_are_no_numbers_get_some_center(self, few_are_many, X):
+        centers = cell_centers(X, 400, 0, Workers(1))
+        found = nearest_center(np.full((3, 5), np.nan), centers, Workers(1))
+        assert np.all((found >= 0) & (found < 400))
+
+
+def test_groups_are_those_of_the_spatial_order():
+    np.testing.assert_array_equal(halves(10, 3), [0, 2, 5, 7, 10])
+    np.testing.assert_array_equal(halves(3, 3), [0, 3])
+
+
+@pytest.mark.parametrize("split", [None, 90])
+@pytest.mark.parametrize("n_points", [1, 400])
+def test_nearest_cells_are_those_of_all(rng, split, n_points):
+    """Cells that are excluded for a whole block are none of the nearest."""
+    centers = rng.normal(size=(300, 2)).cumsum(axis=0)  # consecutive ones are near each other
+    centers[120] += 1e6
+    cells = partition.Partition(np.arange(0, 3 * 301, 3), centers, np.ones(300), split)
+    squares = np.square(centers[:, None] - centers[None]).sum(axis=2)
+    for b, near in enumerate(cells.nearest(5, n_points)):
+        first, last = cells.others(b)
+        wanted = first + np.argsort(squares[b, first:last], kind="stable")
+        count = max(5, -(-n_points // 3))
+        np.testing.assert_array_equal(near, wanted[:count])
+
+
+def test_nearest_cells_with_lift(rng):
+    centers, lift = rng.normal(size=(300, 2)), rng.normal(size=300)
+    cells = partition.Partition(np.arange(301), centers, np.ones(300), 100)
+    squares = np.square(centers[:, None] - centers[None]).sum(axis=2) - lift
+    for b, near in enumerate(cells._nearest(4, 1, lift)):
+        first, last = cells.others(b)
+        np.testing.assert_array_equal(near, first + np.argsort(squares[b, first:last])[:4])

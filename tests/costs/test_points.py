@@ -7,6 +7,7 @@ import pytest
 
 import problems
 import reference
+from otgraph.costs import exclusion
 from otgraph.costs.exclusion import NotExcluded
 from otgraph.costs.scaling import EXACT_MEAN_POINTS, scaled_points
 from otgraph.costs.sizes import SearchSizes
@@ -251,3 +252,17 @@ def test_narrow_clusters_far_apart_have_products_of_their_own(rng):
     assert way.shells((0, cost._cells.n_cells)).alone.any()
     found = assert_screened(cost, C, upper, band=1e-7)
     assert found.sum() > len(X)
+
+
+def test_few_points_need_the_shells_of_near_cells_only(rng, monkeypatch):
+    monkeypatch.setattr(exclusion, "BATCH_CELLS", 4)
+    X = problems.clustered(rng, N)
+    cost, C = problems.cost_of(X, sizes=ROUTES["cells"]), reference.cost_matrix(X)
+    upper, made, make = 0.5 * np.sort(C, axis=1)[:, 12], [], NotExcluded.shells
+    monkeypatch.setattr(NotExcluded, "shells", lambda way, b: made.append(b) or make(way, b))
+    rows = np.sort(rng.permutation(N)[:5])  # in the order of the cost
+    found = problems.as_mask(cost.screen(upper[cost.order], rows=rows).pairs, cost.order)
+    own = cost.order[rows]
+    np.testing.assert_array_equal(found[own], reference.pairs_below(C, upper)[own])
+    assert found[own].any()
+    assert 0 < len(made) < cost._cells.n_cells / 4

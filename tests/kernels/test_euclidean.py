@@ -67,3 +67,21 @@ def test_assign(rng):
     out = np.empty(40, dtype=np.int64)
     kernels.assign(product, out)
     np.testing.assert_array_equal(out, product.argmax(axis=1))
+
+
+@pytest.mark.parametrize("n_visited", [1, 3, 100])
+def test_assign_in_groups(rng, n_visited):
+    """The largest product among those of the groups that are largest in the first product."""
+    rows, table = (rng.normal(size=(n, 5)).astype(np.float32) for n in (60, 90))
+    bounds = np.array([0, 1, 30, 64, 70, 90])
+    coarse = rng.normal(size=(60, 5)).astype(np.float32)
+    coarse[7] = np.nan
+    out = np.empty(60, dtype=np.int64)
+    kernels.assign_in_groups(rows, coarse, bounds, table, n_visited, out)
+    product = rows @ table.T
+    for r in np.delete(np.arange(60), 7):
+        visited = np.argsort(coarse[r])[::-1][:n_visited]
+        group = np.searchsorted(bounds, np.arange(90), side="right") - 1
+        allowed = np.flatnonzero(np.isin(group, visited))
+        assert out[r] == allowed[product[r, allowed].argmax()]
+    assert out[7] == 0  # no group, and the first row of all

@@ -306,6 +306,70 @@ def assign(product, out):
 
 
 @njit
+def assign_in_groups(rows, product, bounds, table, n_visited, out):
+    """Like `assign`, for the products of rows and ``table`` in a few groups of its rows.
+
+    These are, for each row, the groups with the largest entries of ``product``; group g begins at
+    ``bounds[g]``. All rows that look into a group are multiplied with it at once.
+    """
+    n_rows, n_groups = product.shape
+    n_visited = min(n_visited, n_groups)
+    values, groups = np.empty(n_visited, np.float32), np.empty((n_rows, n_visited), np.int64)
+    starts = np.zeros(n_groups + 1, np.int64)
+    for r in range(n_rows):
+        values[:] = -np.inf
+        visited, line = groups[r], product[r]
+        visited[:] = -1  # what is no number is in no group
+        for chunk in range(0, n_groups, CHUNK):
+            mask = _above(line, chunk, values[0])
+            while mask != 0:
+                bit, place = lowest(mask)
+                mask ^= bit
+                value = line[chunk + place]
+                if value > values[0]:  # the smallest that is kept
+                    q = 1
+                    while q < n_visited and values[q] < value:
+                        values[q - 1], visited[q - 1] = values[q], visited[q]
+                        q += 1
+                    values[q - 1], visited[q - 1] = value, chunk + place
+        for q in range(n_visited):
+            if visited[q] >= 0:
+                starts[visited[q] + 1] += 1
+    for g in range(n_groups):
+        starts[g + 1] += starts[g]
+    members, ends = np.empty(n_rows * n_visited, np.int64), starts[:-1].copy()
+    for r in range(n_rows):
+        for q in range(n_visited):
+            g = groups[r, q]
+            if g >= 0:
+                members[ends[g]] = r
+                ends[g] += 1
+    best = np.full(n_rows, -np.inf, np.float32)
+    some, buffer = np.empty_like(rows), np.empty(n_rows * np.diff(bounds).max(), np.float32)
+    out[:] = 0
+    for g in range(n_groups):
+        here = members[starts[g] : starts[g + 1]]
+        first, last = bounds[g], bounds[g + 1]
+        if len(here) == 0:
+            continue
+        for p in range(len(here)):
+            some[p] = rows[here[p]]
+        block = buffer[: len(here) * (last - first)].reshape((len(here), last - first))
+        np.dot(some[: len(here)], table[first:last].T, block)
+        for p in range(len(here)):
+            r, line = here[p], block[p]
+            largest = best[r]
+            for s in range(last - first):
+                largest = max(largest, line[s])
+            if largest > best[r]:
+                best[r] = largest
+                s = 0
+                while line[s] != largest:
+                    s += 1
+                out[r] = first + s
+
+
+@njit
 def surviving_cells(product, squares, center_squares, radii, reach, cell_reach, slack):
     """Number of combinations (row, cell) in which a pair is not excluded.
 

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import PairSet, Restricted
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
-# Sampled rows whose costs to all points are in memory at once: 64 MB for a million points. Where
+# Sampled rows whose costs to all points are in memory at once, and most costs of them: 64 MB. Where
 # more rows fit into the cache, sums over rows take more.
 SAMPLE_ROWS = 8
+SAMPLE_ENTRIES = 1 << 23
 # Points of a group from which short pairs to the rest are looked for first, and how often both ends
 # of the pairs are then replaced by nearer points.
 TRIED_POINTS = 32
@@ -49,8 +50,6 @@ IMPROVEMENTS = 2
 # and plan together take 2·12 + 2·20, because active pairs are forgotten before a plan is made.
 BYTES_PER_PAIR = 64
 MEMORY_SHARE = 0.7  # share of the free memory that pairs may use
-# Costs that are in memory at once while partners are looked for: 64 MB.
-PARTNER_ENTRIES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,12 @@ class Cost(ABC):
     @property
     def partner_rows(self) -> int:
         """Sampled rows whose partners are looked for at once."""
-        return max(SAMPLE_ROWS, PARTNER_ENTRIES // self.n)
+        return max(1, SAMPLE_ENTRIES // self.n)
+
+    @property
+    def sample_rows(self) -> int:
+        """Sampled rows whose costs are computed at once, if there are many points."""
+        return min(SAMPLE_ROWS, self.partner_rows)
 
     def pairs_of(self, rows: LongArray) -> int:
         """Number of pairs of some points, each counted once."""
@@ -231,7 +235,7 @@ class Cost(ABC):
 
     def among(self, rows: LongArray) -> FloatArray:
         """Costs of a few points with each other."""
-        blocks = row_blocks(len(rows), SAMPLE_ROWS)
+        blocks = row_blocks(len(rows), self.sample_rows)
         return np.vstack([self.sample(rows[a:b])[:, rows] for a, b in blocks])
 
     def few(self, count: int, mass: FloatArray) -> tuple[Cost, FloatArray, float]:
@@ -262,7 +266,7 @@ class Cost(ABC):
     ) -> FloatArray:
         """Sums over rows of u_i + u_j - c_ij, zero for a point with itself, of some points i."""
         totals = []
-        for a, b in row_blocks(len(rows), max(SAMPLE_ROWS, CACHE_ENTRIES // self.n)):
+        for a, b in row_blocks(len(rows), max(self.sample_rows, CACHE_ENTRIES // self.n)):
             some = rows[a:b]
             gap = u[some, None] + u - self.sample(some)
             gap[np.arange(len(some)), some] = 0.0

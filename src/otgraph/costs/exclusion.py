@@ -130,6 +130,14 @@ class NotExcluded:
         found = self._survivors(sample, self._columns, X)
         return found / (len(sample) * (self._columns[1] - self._columns[0]))
 
+    def meets(self, batch: Batch) -> bool:
+        """Whether some point may have a pair in the cells of a batch.
+
+        Few points are compared with the cells first: shells of all cells would take longer.
+        """
+        few = not self._ordered and len(self._rows) <= BATCH_ROWS
+        return not few or self._survivors(self._rows, batch, None) > 0
+
     def shells(self, batch: Batch) -> Shells:
         """The points of the cells of a batch."""
         return shells_of(self._X, self._cells, batch, self._reach)

@@ -45,13 +45,16 @@ if TYPE_CHECKING:
     Ways = AllPairs | NearCells | NotExcluded | Chained
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making and scanning them
+# From a million points on, cells do not grow any more: approximate searches look at a number of
+# pairs per point that is proportional to their size.
+MOST_CELL_POINTS = 334
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
 TINY = 1e-35  # added to error bounds, to cover underflow in float32
 
 
 def cell_count(n: int) -> int:
     """Number of cells for n points."""
-    return int(CELLS_PER_ROOT * np.sqrt(n))
+    return int(max(CELLS_PER_ROOT * np.sqrt(n), n / MOST_CELL_POINTS))
 
 
 class EuclideanPowers(InCells, DistancePowers):
@@ -286,6 +289,8 @@ class EuclideanPowers(InCells, DistancePowers):
         batch: tuple[int, int],
     ) -> tuple[int, list[PairChunk]]:
         """The same for points that cells exclude one by one."""
+        if not way.meets(batch):
+            return 0, []
         shells = way.shells(batch).arguments
         checked, chunks = 0, []
         for rows, first_cells in way.row_blocks(batch):

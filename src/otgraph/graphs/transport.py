@@ -313,7 +313,8 @@ class TransportProblem:
         has chosen eps, if it has.
         """
         solution, found = self.solve_goal(eps, mean_degree, u0, chosen=bool(choice))
-        return self.graph(self.freed(solution), **found, **choice)
+        solution = self.freed(solution)  # the old one has the pairs, also as long as it has a name
+        return self.graph(solution, **found, **choice)
 
     def freed(self, solution: Solution) -> Solution:
         """The last solution, without pairs and points; nothing else can be solved any more."""

@@ -26,12 +26,15 @@ FEW_POINTS = 256
 FEW_TOL = 0.05
 FEW_STEPS = 50
 FEWEST_NEIGHBORS = 16
+# Peak bytes per near point of a point: the list (16) and both rows (2·12). There will be a plan of
+# other pairs, for which the screen asks when it knows how many there are.
+BYTES_PER_NEIGHBOR = 40
 
 
 def near_pairs(cost: Cost, k: int) -> PairSet:
     """Pairs of near points, about k per point, if they fit into memory."""
     if cost.has_other_pairs:  # otherwise the caller has given the pairs
-        _require(cost, float(cost.n) * k)
+        _require(cost, float(cost.n) * k, min(BYTES_PER_NEIGHBOR, cost.bytes_per_pair))
     return cost.neighbors(k)
 
 
@@ -43,7 +46,7 @@ def most_neighbors(cost: Cost) -> int:
 def require_room_for_screen(cost: Cost, upper: np.ndarray) -> None:
     """Raise if the pairs with c_ij < upper_i + upper_j do not fit into memory."""
     if not _all_fit(cost):
-        _require(cost, cost.predict_pairs(upper))
+        _require(cost, cost.predict_pairs(upper), cost.bytes_per_pair)
 
 
 def require_room_for_solution(cost: Cost, goal: Goal) -> None:
@@ -68,25 +71,25 @@ def require_room_for_solution(cost: Cost, goal: Goal) -> None:
 
         degrees = state.problem.hessian(state.u).degrees
         upper = state.u + 0.5 * SLACK * small.target / np.maximum(degrees, 1.0)
-        _require(cost, few.predict_pairs(upper, few.n) / few.n_pairs * cost.n_pairs)
+        n_pairs = few.predict_pairs(upper, few.n) / few.n_pairs * cost.n_pairs
+        _require(cost, n_pairs, cost.bytes_per_pair)
 
 
 def _all_fit(cost: Cost) -> bool:
-    return _fit(cost, cost.n_pairs)
+    return _fits(cost, float(cost.n_pairs) * cost.bytes_per_pair)
 
 
-def _fit(cost: Cost, n_pairs: float) -> bool:
-    need = n_pairs * cost.bytes_per_pair
+def _fits(cost: Cost, need: float) -> bool:
     return need <= FEW_BYTES or need <= cost.usable_bytes()
 
 
-def _require(cost: Cost, n_pairs: float) -> None:
-    if _fit(cost, n_pairs):
+def _require(cost: Cost, n_pairs: float, bytes_per_pair: int) -> None:
+    need = n_pairs * bytes_per_pair
+    if _fits(cost, need):
         return
-    need, limit = n_pairs * cost.bytes_per_pair, cost.usable_bytes()
     msg = (
         f"The graph would have about {2.0 * n_pairs / cost.n:,.0f} candidates per point and need "
-        f"{format_bytes(need)}, but {format_bytes(limit)} may be used. Lower `eps`, or ask for a "
-        "smaller `mean_degree`."
+        f"{format_bytes(need)}, but {format_bytes(cost.usable_bytes())} may be used. Lower `eps`, "
+        "or ask for a smaller `mean_degree`."
     )
     raise MemoryLimitError(msg)

@@ -76,8 +76,8 @@ class Screener:
         If ``u`` is below the bound of the last screen, or of ``before``, no pass is needed. If
         only a few points are above it, only their pairs are screened again. With ``prune`` the
         bound is lowered to u + slack where it was higher, which drops idle pairs; before pairs are
-        added to the known ones only if these are more than ``many``. ``free`` is called once it is
-        certain that there will be other pairs than the present ones.
+        added to the known ones only if these are more than ``many``. ``free`` is called before
+        other pairs than the present ones are looked for.
         """
         wanted = u + slack
         known = self._known or before
@@ -104,9 +104,9 @@ class Screener:
         return replace(known, upper=upper, pairs=known.pairs.below(upper, self.cost.workers))
 
     def _full_pass(self, upper: FloatArray, free: Callable[[], None] | None = None) -> Screen:
-        require_room_for_screen(self.cost, upper)
-        if free is not None:
+        if free is not None:  # before the question, because what is freed is room for new pairs
             free()
+        require_room_for_screen(self.cost, upper)
         self._known = None
         self.n_passes += 1
         self.cost.decide(upper)
