@@ -16,7 +16,6 @@ import json
 import logging
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,37 +73,41 @@ def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]
     """Time and memory of driver and workers, and of the local function in another process."""
     stages = _Stages()
     logging.getLogger("otgraph").addHandler(stages)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "points.npy"
-        _in_another_process(f"np.save({str(path)!r}, data.make('manifold', {options.n}))")
-        graph_options = {"mean_degree": DEGREE, "search": options.search}
-        small = data.make("manifold", 10_000)
-        quadratic_ot_graph(small, client=client, **graph_options)  # compiles
-        before = peak_bytes()
-        with _counted() as asked:
-            began = time.perf_counter()
-            graph = quadratic_ot_graph(path, client=client, **graph_options)
-            seconds = time.perf_counter() - began
-        peaks = client.run(peak_bytes)
-        result = {
-            "n": options.n,
-            "search": options.search,
-            "memory_limit": options.memory,
-            "seconds": seconds,
-            "driver_peak_gb": _gigabytes(peak_bytes()),
-            "driver_peak_before_gb": _gigabytes(before),
-            "worker_peak_gb": [_gigabytes(peak) for peak in peaks.values()],
-            "status": str(graph.certificate.status),
-            "mean_degree": graph.mean_degree,
-            "n_blocks": graph.n_blocks,
-            "n_steps": graph.certificate.n_steps,
-            "n_rounds": asked["rounds"],
-            "n_products": asked["product"] // graph.n_blocks,
-            "n_evaluations": asked["evaluate"] // graph.n_blocks,
-        }
-        del graph
+    path = data.manifold_path(options.n)
+    graph_options = {"mean_degree": DEGREE, "search": options.search}
+    small = data.make("manifold", 10_000)
+    quadratic_ot_graph(small, client=client, **graph_options)  # compiles
+    before = peak_bytes()
+    used, own = client.run(time.process_time), time.process_time()
+    with _counted() as asked:
+        began = time.perf_counter()
+        graph = quadratic_ot_graph(path, client=client, **graph_options)
+        seconds = time.perf_counter() - began
+    own = time.process_time() - own
+    after, peaks = client.run(time.process_time), client.run(peak_bytes)
+    result = {
+        "n": options.n,
+        "search": options.search,
+        "memory_limit": options.memory,
+        "seconds": seconds,
+        "driver_cpu_seconds": own,  # with the scheduler, which is in the same process
+        # A worker that was lost took its count with it.
+        "worker_cpu_seconds": [after[name] - used.get(name, 0.0) for name in after],
+        "driver_peak_gb": _gigabytes(peak_bytes()),
+        "driver_peak_before_gb": _gigabytes(before),
+        "worker_peak_gb": [_gigabytes(peak) for peak in peaks.values()],
+        "status": str(graph.certificate.status),
+        "mean_degree": graph.mean_degree,
+        "n_blocks": graph.n_blocks,
+        "n_steps": graph.certificate.n_steps,
+        "n_rounds": asked["rounds"],
+        "n_tasks": sum(asked.values()) - asked["rounds"],
+        "n_products": asked["product"] // graph.n_blocks,
+        "n_evaluations": asked["evaluate"] // graph.n_blocks,
+    }
+    del graph
     if not options.skip_local:
-        spec = {"job": "otgraph", "data": "manifold", "n": options.n, "options": graph_options}
+        spec = {"job": "otgraph", "data": "manifold_file", "n": options.n, "options": graph_options}
         local = json.loads(_run([sys.executable, "-m", "benchmarks.jobs", json.dumps(spec)]))
         result |= {
             "local_seconds": local["seconds"],
@@ -209,11 +212,6 @@ def _first(timed: tuple[float, Any]) -> float:
 
 def _gigabytes(n_bytes: int | None) -> float | None:
     return None if n_bytes is None else round(n_bytes / 1e9, 3)
-
-
-def _in_another_process(statement: str) -> None:
-    """Run a statement that would leave its mark on the memory of this process."""
-    _run([sys.executable, "-c", f"import numpy as np; from benchmarks import data; {statement}"])
 
 
 def _run(command: list[str]) -> str:
