@@ -1,10 +1,10 @@
 """The same graph by a cluster of processes on this machine, and what its messages cost.
 
-    python -m benchmarks.distributed --n 1000000     graph against the local one, rounds, kernels
-    python -m benchmarks.distributed --n 0           rounds and kernels alone
+    python -m benchmarks.distributed --n 1000000     graph against the local one
+    python -m benchmarks.distributed --n 0           rounds and kernels
 
-Writes ``out/bench/distributed.json``. ``python -m benchmarks.cluster_model`` makes the tables of
-docs/distributed.md of it.
+Each adds to ``out/bench/distributed.json``. ``python -m benchmarks.cluster_model`` makes the
+tables of docs/distributed.md of it. ``--quiet`` says that nothing else runs on the machine.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", default="3GB", help="limit of each worker")
     parser.add_argument("--search", default="approximate")
+    parser.add_argument("--quiet", action="store_true", help="record that nothing else runs")
     parser.add_argument("--skip-local", action="store_true")
     options = parser.parse_args()
-    results: dict[str, Any] = {"n_workers": options.workers}
+    results: dict[str, Any] = json.loads(OUT.read_text()) if OUT.exists() else {"graphs": []}
     with (
         LocalCluster(
             n_workers=options.workers,
@@ -61,9 +62,13 @@ def main() -> None:
         Client(cluster) as client,
     ):
         if options.n:  # first: the peak of the driver is that of this process so far
-            results["graph"] = measure_graph(client, options)
-        results["rounds"] = measure_rounds(client)
-    results["kernels"] = measure_kernels()
+            graph = measure_graph(client, options)
+            others = [run for run in results["graphs"] if _name(run) != _name(graph)]
+            results["graphs"] = sorted([*others, graph], key=_name)
+        else:
+            results["rounds"] = measure_rounds(client)
+    if not options.n:
+        results["kernels"] = measure_kernels()
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(results, indent=2) + "\n")
     print(json.dumps(results, indent=2))
@@ -88,6 +93,8 @@ def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]
     result = {
         "n": options.n,
         "search": options.search,
+        "n_workers": options.workers,
+        "quiet": options.quiet,
         "memory_limit": options.memory,
         "seconds": seconds,
         "driver_cpu_seconds": own,  # with the scheduler, which is in the same process
@@ -198,6 +205,10 @@ def measure_kernels() -> dict[str, Any]:
         "evaluate_seconds_per_entry": evaluate / entries,
         "product_seconds_per_entry": product / hessian.n_active,
     }
+
+
+def _name(run: dict[str, Any]) -> tuple[Any, ...]:
+    return run["n"], run["search"], run["n_workers"], run["memory_limit"]
 
 
 def _timed(call: Any) -> tuple[float, Any]:
