@@ -3,7 +3,7 @@
     python -m benchmarks.cluster_events kill --n 100000
 
 Builds a graph without and with the event, with the same workers, and prints both times as JSON. The
-event comes with the tenth product of the solver, full memory in the first screen.
+event comes with the tenth evaluation of the solver, full memory in the first screen.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import numpy as np
 from distributed import Client, LocalCluster
+from distributed.deploy.subprocess import SubprocessCluster
 
 from benchmarks import data
 from otgraph.distributed import quadratic_ot_graph
@@ -31,7 +32,8 @@ from otgraph.exceptions import ClusterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PRODUCTS = 10  # rounds before the event
+EVALUATIONS = 10  # before the event
+N_BLOCKS = 4  # of rows, with two threads
 EATEN = 4_000_000  # numbers of 32 MB
 OPTIONS = {"mean_degree": 15, "search": "approximate"}
 
@@ -51,12 +53,12 @@ def eat_memory(marker: str, function: Any, *args: Any) -> Any:
 @contextlib.contextmanager
 def happening(event: Callable[[Cluster], None]) -> Iterator[None]:
     """Call a function once, in a round of the solver."""
-    submit, asked = Cluster.submit, {"product": 0, "events": 0}
+    submit, asked = Cluster.submit, {"evaluate": 0, "events": 0}
 
     def submit_and_happen(self: Cluster, name: str, *args: Any) -> Any:
         future = submit(self, name, *args)
-        asked["product"] += name == "product"
-        if asked["product"] >= 4 * PRODUCTS and not asked["events"]:
+        asked["evaluate"] += name == "evaluate"
+        if asked["evaluate"] >= N_BLOCKS * EVALUATIONS and not asked["events"]:
             asked["events"] = 1
             event(self)
         return future
@@ -91,8 +93,11 @@ def kill(cluster: Cluster) -> None:
     os.kill(min(cluster.client.run(os.getpid).values()), signal.SIGKILL)
 
 
-def started(n_workers: int) -> LocalCluster:
-    """Workers of one thread and 1 GB."""
+def started(n_workers: int, *, apart: bool = False) -> Any:
+    """Workers of one thread and 1 GB; the scheduler may have a process of its own."""
+    if apart:
+        limits = {"nthreads": 1, "memory_limit": "1GB"}
+        return SubprocessCluster(n_workers=n_workers, threads_per_worker=1, worker_kwargs=limits)
     return LocalCluster(
         n_workers=n_workers, threads_per_worker=1, memory_limit="1GB", dashboard_address=":0"
     )
@@ -107,8 +112,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         path = Path(folder) / "points.npy"
         np.save(path, data.make("manifold", options.n))
-        cluster = stack.enter_context(started(3 if options.event == "shrink" else 2))
-        client = stack.enter_context(Client(cluster))
+        lost = options.event == "scheduler"
+        cluster = started(3 if options.event == "shrink" else 2, apart=lost)
+        stack.callback(lambda: quietly(cluster.close))
+        client = Client(cluster)
+        stack.callback(lambda: quietly(client.close))
+        client.wait_for_workers(2)
         small = data.make("manifold", 10_000)
         quadratic_ot_graph(small, client=client, **OPTIONS)  # loads the kernels
         plain, W = timed(path, client)
@@ -121,9 +130,15 @@ def main() -> None:
             event = kill if options.event == "kill" else lambda _: cluster.scale(1)
             with happening(event):
                 seconds, other = timed(path, client)
-    same = "the same bits" if (other != W).nnz == 0 else f"{abs(W - other).max():.1e}"
-    result = {"event": options.event, "n": options.n, "without": plain, "with": seconds}
-    print(json.dumps(result | {"difference": same}))
+        same = "the same bits" if (other != W).nnz == 0 else f"{abs(W - other).max():.1e}"
+        result = {"event": options.event, "n": options.n, "without": plain, "with": seconds}
+        print(json.dumps(result | {"difference": same}))
+
+
+def quietly(close: Callable[[], object]) -> None:
+    """Close what may have lost its scheduler."""
+    with contextlib.suppress(Exception):
+        close()
 
 
 def timed(path: Path, client: Client, **options: Any) -> tuple[float, Any]:
@@ -135,11 +150,11 @@ def timed(path: Path, client: Client, **options: Any) -> tuple[float, Any]:
 
 
 def resumed(
-    path: Path, client: Client, cluster: LocalCluster, stack: contextlib.ExitStack, state: Path
+    path: Path, client: Client, cluster: Any, stack: contextlib.ExitStack, state: Path
 ) -> tuple[float, Any]:
     """Time until the scheduler is lost, and that of the rest on a new cluster, which is started."""
     began = time.perf_counter()
-    with happening(lambda _: cluster.close()), contextlib.suppress(ClusterError):
+    with happening(lambda _: cluster.scheduler.process.kill()), contextlib.suppress(ClusterError):
         quadratic_ot_graph(path, client=client, checkpoint=state, **OPTIONS)
     before = time.perf_counter() - began
     again = stack.enter_context(Client(stack.enter_context(started(2))))

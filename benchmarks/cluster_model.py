@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls
 
 from otgraph.distributed._checks import MOST_GROUP_BYTES, WorkerFacts, choose_block_rows
 from otgraph.distributed._cost import BYTES_PER_PAIR
+from otgraph.distributed._pairs import MOST_SOLVED
 from otgraph.distributed._points import FEWEST_GROUPS
 
 HERE = Path(__file__).parent
@@ -36,9 +38,11 @@ NEAR_GROUPS = 30  # the same for groups of points, which travel to each other on
 THREADS_PER_WORKER = 32  # of one machine, if there are so many
 MEMORY_PER_WORKER = 10**12  # so much that it does not limit the size of blocks
 # Bytes that workers hold per point: as given (float32), twice while points change hands, and 19
-# pairs of candidates, as a million points had.
+# pairs of candidates, as a million points had, with lists of the active ones.
 BYTES_PER_NUMBER = 2 * 4
-PAIR_BYTES = 19 * BYTES_PER_PAIR
+PAIR_BYTES = 19 * (BYTES_PER_PAIR + 8)
+DEGREE = 15
+PRODUCTS = 62  # of all linear systems for 200,000 points
 POINTS = (10**5, 10**6, 10**7, 10**8, 10**9)
 THREADS = (1, 2, 8, 32, 128, 512)
 
@@ -57,14 +61,17 @@ class Model:
     evaluation: float  # per point
     product: float  # per point
     n_rounds: int
-    n_products: int
     n_evaluations: int
     dim: int
-    factor: float = 1.0  # on everything, so that the measured run is met
+    factors: tuple[float, float] = (1.0, 1.0)  # on work and on messages, fitted to measured runs
 
     def seconds(self, n: int, threads: int) -> dict[str, float]:
         """Parts of the time of a graph on n points."""
-        return {name: self.factor * part for name, part in self._parts(n, threads).items()}
+        work, messages = self.factors
+        parts = self._parts(n, threads)
+        return {
+            name: (messages if name == "messages" else work) * part for name, part in parts.items()
+        }
 
     def _parts(self, n: int, threads: int) -> dict[str, float]:
         worker = WorkerFacts("", THREADS_PER_WORKER, MEMORY_PER_WORKER)
@@ -73,18 +80,23 @@ class Model:
             workers = [worker._replace(threads=threads)]
         blocks = -(-n // choose_block_rows(n, None, workers))
         busy = min(threads, blocks)
+        by_rounds = (
+            n * DEGREE > MOST_SOLVED * blocks
+        )  # products, which one worker takes alone otherwise
+        n_rounds = self.n_rounds + by_rounds * PRODUCTS
+        alone = 0 if by_rounds else PRODUCTS
         groups = max(FEWEST_GROUPS, -(-8 * self.dim * n // MOST_GROUP_BYTES))
         entries = SHUFFLES * groups * min(blocks, NEAR_BLOCKS)
         moved = 4.0 * n * self.dim * (1 + SHUFFLES * min(groups, NEAR_GROUPS)) / len(workers)
-        vectors = self.n_rounds * 8.0 * n / BANDWIDTH * (threads > 1)
+        vectors = n_rounds * 8.0 * n / BANDWIDTH * (threads > 1)
         return {
             "points": self.prepare * n / threads + moved / BANDWIDTH * (len(workers) > 1),
             "search": (self.cells + self.search + self.screen) * n**1.5 / min(threads, groups),
-            "solve": (self.n_products * self.product + self.n_evaluations * self.evaluation)
+            "solve": (by_rounds * PRODUCTS * self.product + self.n_evaluations * self.evaluation)
             * n
-            / busy,
-            "messages": self.n_rounds
-            * (self.latency + self.per_task * blocks + self.per_number * n)
+            / busy
+            + alone * self.product * n,
+            "messages": n_rounds * (self.latency + self.per_task * blocks + self.per_number * n)
             + self.per_task * entries
             + vectors,
         }
@@ -92,7 +104,7 @@ class Model:
 
 def model_of(measured: dict[str, Any]) -> Model:
     """Constants from measurements."""
-    kernels, graph = measured["kernels"], measured["graph"]
+    kernels, runs = measured["kernels"], fitted_runs(measured)
     n = kernels["n"]
     latency, per_task, per_number = _round_costs(measured["rounds"])
     few, all_ = kernels["prepare_seconds"]
@@ -108,14 +120,24 @@ def model_of(measured: dict[str, Any]) -> Model:
         search=kernels["search_seconds"] / n**1.5,
         screen=kernels["screen_seconds"] / n**1.5,
         evaluation=kernels["evaluate_seconds_per_entry"] * kernels["candidates_per_row"],
-        product=kernels["product_seconds_per_entry"] * graph["mean_degree"],
-        n_rounds=graph["n_rounds"],
-        n_products=graph["n_products"],
-        n_evaluations=graph["n_evaluations"],
+        product=kernels["product_seconds_per_entry"] * DEGREE,
+        n_rounds=max(run["n_rounds"] for run in runs),
+        n_evaluations=max(run["n_evaluations"] for run in runs),
         dim=kernels["dim"],
     )
-    predicted = sum(model.seconds(graph["n"], measured["n_workers"]).values())
-    return replace(model, factor=graph["seconds"] / predicted)
+    # Relative errors of all runs are least, and no factor is negative.
+    system, ones = [], np.ones(len(runs))
+    for run in runs:
+        parts = model.seconds(run["n"], run["n_workers"])
+        messages = parts.pop("messages")
+        system.append([sum(parts.values()) / run["seconds"], messages / run["seconds"]])
+    work, messages = nnls(np.array(system), ones)[0].tolist()
+    return replace(model, factors=(work, messages))
+
+
+def fitted_runs(measured: dict[str, Any]) -> list[dict[str, Any]]:
+    """The runs that the model is of: approximate, on a quiet machine."""
+    return [run for run in measured["graphs"] if run["search"] == "approximate" and run["quiet"]]
 
 
 def _round_costs(rounds: list[dict[str, Any]]) -> tuple[float, float, float]:
@@ -146,22 +168,32 @@ def rounds_table(measured: dict[str, Any]) -> str:
 
 
 def run_table(measured: dict[str, Any]) -> str:
-    """The measured graph beside the local one."""
-    graph = measured["graph"]
-    peaks = ", ".join(f"{peak:.2f}" for peak in graph["worker_peak_gb"])
-    rows = {
-        "points": f"{graph['n']:,} in 50 dimensions, {graph['search']}, mean degree 15",
-        "blocks, rounds, products": (
-            f"{graph['n_blocks']}, {graph['n_rounds']}, {graph['n_products']}"
-        ),
-        "cluster": f"{graph['seconds']:.1f} s ({measured['n_workers']} workers of one thread)",
-        "one process, two threads": f"{graph['local_seconds']:.1f} s",
-        "ratio": f"{graph['ratio']:.2f}",
-        "peak memory of the driver": f"{graph['driver_peak_gb']:.2f} GB",
-        "of the workers": f"{peaks} GB, limit {graph['memory_limit']}",
-        "of one process": f"{graph['local_peak_gb']:.2f} GB",
-    }
-    return "\n".join(["| | |", "|---|---|", *(f"| {k} | {v} |" for k, v in rows.items())])
+    """The measured graphs beside local ones, and what the model says."""
+    model = model_of(measured)
+    lines = [
+        "| points | cluster | one process | ratio | model | rounds | tasks | CPU of workers "
+        "| of the driver | peak of workers | of the driver | of one process |",
+        "|---" * 12 + "|",
+    ]
+    for run in fitted_runs(measured):
+        peaks = ", ".join(f"{peak:.2f}" for peak in run["worker_peak_gb"])
+        fitted = sum(model.seconds(run["n"], run["n_workers"]).values())
+        cells = [
+            f"{run['n']:,}",
+            f"{run['seconds']:.1f} s",
+            f"{run['local_seconds']:.1f} s",
+            f"{run['seconds'] / run['local_seconds']:.2f}",
+            f"{fitted:.1f} s",
+            f"{run['n_rounds']}",
+            f"{run['n_tasks']:,}",
+            f"{sum(run['worker_cpu_seconds']):.1f} s",
+            f"{run['driver_cpu_seconds']:.1f} s",
+            f"{peaks} GB",
+            f"{run['driver_peak_gb']:.2f} GB",
+            f"{run['local_peak_gb']:.2f} GB",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def time_table(measured: dict[str, Any]) -> str:
@@ -170,7 +202,7 @@ def time_table(measured: dict[str, Any]) -> str:
     threads = " | ".join(f"{w} threads" for w in THREADS)
     lines = [f"| points | {threads} | memory of all workers | of the driver |"]
     lines.append("|---" * (len(THREADS) + 3) + "|")
-    graph = measured["graph"]
+    graph = max(measured["graphs"], key=lambda run: run["n"])
     grown = graph["driver_peak_gb"] - graph["driver_peak_before_gb"]
     for n in POINTS:
         cells = [_duration(sum(model.seconds(n, w).values())) for w in THREADS]
@@ -191,11 +223,13 @@ def parts_table(measured: dict[str, Any]) -> str:
     for n in POINTS:
         parts = model.seconds(n, threads)
         lines.append(f"| {n:,} | " + " | ".join(_duration(s) for s in parts.values()) + " |")
-    lines += [
-        "",
-        f"All parts are multiplied by {model.factor:.2f}, so that the sum is the time of the run "
-        "above.",
-    ]
+    work, messages = model.factors
+    sizes = ", ".join(f"{run['n']:,}" for run in fitted_runs(measured))
+    fitted = (
+        f"Messages are multiplied by {messages:.2f} and everything else by {work:.2f}, so that the "
+        f"relative errors for the measured runs ({sizes} points) are least."
+    )
+    lines += ["", textwrap.fill(fitted, PAGE_WIDTH)]
     return "\n".join(lines)
 
 

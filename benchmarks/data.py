@@ -48,7 +48,12 @@ def clusters(n: int, dim: int | None) -> Any:
 
 
 def manifold_file(n: int, dim: int | None) -> Any:
-    """The noisy manifold from a file that is mapped into memory, as float32.
+    """The noisy manifold from a file that is mapped into memory, as float32."""
+    return np.load(manifold_path(n, dim), mmap_mode="r")
+
+
+def manifold_path(n: int, dim: int | None = None) -> Path:
+    """The file of the noisy manifold.
 
     It is made by a process of its own if it is missing, so that only reading it counts.
     """
@@ -57,7 +62,7 @@ def manifold_file(n: int, dim: int | None) -> Any:
         maker = multiprocessing.get_context("spawn").Process(target=_write, args=(path, n, dim))
         maker.start()
         maker.join()
-    return np.load(path, mmap_mode="r")
+    return path
 
 
 def _write(path: Path, n: int, dim: int | None) -> None:

@@ -1,10 +1,10 @@
 """The same graph by a cluster of processes on this machine, and what its messages cost.
 
-    python -m benchmarks.distributed --n 1000000     graph against the local one, rounds, kernels
-    python -m benchmarks.distributed --n 0           rounds and kernels alone
+    python -m benchmarks.distributed --n 1000000     graph against the local one
+    python -m benchmarks.distributed --n 0           rounds and kernels
 
-Writes ``out/bench/distributed.json``. ``python -m benchmarks.cluster_model`` makes the tables of
-docs/distributed.md of it.
+Each adds to ``out/bench/distributed.json``. ``python -m benchmarks.cluster_model`` makes the
+tables of docs/distributed.md of it. ``--quiet`` says that nothing else runs on the machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import json
 import logging
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,9 +48,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", default="3GB", help="limit of each worker")
     parser.add_argument("--search", default="approximate")
+    parser.add_argument("--quiet", action="store_true", help="record that nothing else runs")
     parser.add_argument("--skip-local", action="store_true")
     options = parser.parse_args()
-    results: dict[str, Any] = {"n_workers": options.workers}
+    results: dict[str, Any] = json.loads(OUT.read_text()) if OUT.exists() else {"graphs": []}
     with (
         LocalCluster(
             n_workers=options.workers,
@@ -62,9 +62,13 @@ def main() -> None:
         Client(cluster) as client,
     ):
         if options.n:  # first: the peak of the driver is that of this process so far
-            results["graph"] = measure_graph(client, options)
-        results["rounds"] = measure_rounds(client)
-    results["kernels"] = measure_kernels()
+            graph = measure_graph(client, options)
+            others = [run for run in results["graphs"] if _name(run) != _name(graph)]
+            results["graphs"] = sorted([*others, graph], key=_name)
+        else:
+            results["rounds"] = measure_rounds(client)
+    if not options.n:
+        results["kernels"] = measure_kernels()
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(results, indent=2) + "\n")
     print(json.dumps(results, indent=2))
@@ -74,37 +78,43 @@ def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]
     """Time and memory of driver and workers, and of the local function in another process."""
     stages = _Stages()
     logging.getLogger("otgraph").addHandler(stages)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "points.npy"
-        _in_another_process(f"np.save({str(path)!r}, data.make('manifold', {options.n}))")
-        graph_options = {"mean_degree": DEGREE, "search": options.search}
-        small = data.make("manifold", 10_000)
-        quadratic_ot_graph(small, client=client, **graph_options)  # compiles
-        before = peak_bytes()
-        with _counted() as asked:
-            began = time.perf_counter()
-            graph = quadratic_ot_graph(path, client=client, **graph_options)
-            seconds = time.perf_counter() - began
-        peaks = client.run(peak_bytes)
-        result = {
-            "n": options.n,
-            "search": options.search,
-            "memory_limit": options.memory,
-            "seconds": seconds,
-            "driver_peak_gb": _gigabytes(peak_bytes()),
-            "driver_peak_before_gb": _gigabytes(before),
-            "worker_peak_gb": [_gigabytes(peak) for peak in peaks.values()],
-            "status": str(graph.certificate.status),
-            "mean_degree": graph.mean_degree,
-            "n_blocks": graph.n_blocks,
-            "n_steps": graph.certificate.n_steps,
-            "n_rounds": asked["rounds"],
-            "n_products": asked["product"] // graph.n_blocks,
-            "n_evaluations": asked["evaluate"] // graph.n_blocks,
-        }
-        del graph
+    path = data.manifold_path(options.n)
+    graph_options = {"mean_degree": DEGREE, "search": options.search}
+    small = data.make("manifold", 10_000)
+    quadratic_ot_graph(small, client=client, **graph_options)  # compiles
+    before = peak_bytes()
+    used, own = client.run(time.process_time), time.process_time()
+    with _counted() as asked:
+        began = time.perf_counter()
+        graph = quadratic_ot_graph(path, client=client, **graph_options)
+        seconds = time.perf_counter() - began
+    own = time.process_time() - own
+    after, peaks = client.run(time.process_time), client.run(peak_bytes)
+    result = {
+        "n": options.n,
+        "search": options.search,
+        "n_workers": options.workers,
+        "quiet": options.quiet,
+        "memory_limit": options.memory,
+        "seconds": seconds,
+        "driver_cpu_seconds": own,  # with the scheduler, which is in the same process
+        # A worker that was lost took its count with it.
+        "worker_cpu_seconds": [after[name] - used.get(name, 0.0) for name in after],
+        "driver_peak_gb": _gigabytes(peak_bytes()),
+        "driver_peak_before_gb": _gigabytes(before),
+        "worker_peak_gb": [_gigabytes(peak) for peak in peaks.values()],
+        "status": str(graph.certificate.status),
+        "mean_degree": graph.mean_degree,
+        "n_blocks": graph.n_blocks,
+        "n_steps": graph.certificate.n_steps,
+        "n_rounds": asked["rounds"],
+        "n_tasks": sum(asked.values()) - asked["rounds"],
+        "n_products": asked["product"] // graph.n_blocks,
+        "n_evaluations": asked["evaluate"] // graph.n_blocks,
+    }
+    del graph
     if not options.skip_local:
-        spec = {"job": "otgraph", "data": "manifold", "n": options.n, "options": graph_options}
+        spec = {"job": "otgraph", "data": "manifold_file", "n": options.n, "options": graph_options}
         local = json.loads(_run([sys.executable, "-m", "benchmarks.jobs", json.dumps(spec)]))
         result |= {
             "local_seconds": local["seconds"],
@@ -197,6 +207,10 @@ def measure_kernels() -> dict[str, Any]:
     }
 
 
+def _name(run: dict[str, Any]) -> tuple[Any, ...]:
+    return run["n"], run["search"], run["n_workers"], run["memory_limit"]
+
+
 def _timed(call: Any) -> tuple[float, Any]:
     began = time.perf_counter()
     result = call()
@@ -209,11 +223,6 @@ def _first(timed: tuple[float, Any]) -> float:
 
 def _gigabytes(n_bytes: int | None) -> float | None:
     return None if n_bytes is None else round(n_bytes / 1e9, 3)
-
-
-def _in_another_process(statement: str) -> None:
-    """Run a statement that would leave its mark on the memory of this process."""
-    _run([sys.executable, "-c", f"import numpy as np; from benchmarks import data; {statement}"])
 
 
 def _run(command: list[str]) -> str:

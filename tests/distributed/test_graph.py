@@ -16,6 +16,7 @@ import zarr
 import otgraph
 from otgraph.cli.app import run
 from otgraph.exceptions import DisconnectedWarning, FormatError
+from otgraph.methods.clustering import _followed_edges
 
 N = 300
 
@@ -111,7 +112,23 @@ def test_number_of_steps(X, here, there):
 
 def test_methods_that_need_the_weights_say_how_to_get_them(there):
     with pytest.raises(TypeError, match=r"got DistributedGraph. Pass `graph.to_graph\(\)`"):
-        otgraph.cluster(there)
+        otgraph.methods.perplexity(there)
+
+
+@pytest.mark.parametrize("n_clusters", [None, 2, 4])
+def test_clusters(here, there, n_clusters):
+    mine, other = (otgraph.cluster(graph, n_clusters) for graph in (there, here))
+    np.testing.assert_array_equal(mine.labels, other.labels)
+    np.testing.assert_allclose(mine.eigenvalues, other.eigenvalues, atol=1e-9)
+
+
+def test_fragments_follow_their_edges(here, there):
+    labels = np.full(N, -1, dtype=np.int32)
+    labels[:100], labels[100:150] = 0, 1  # none in the second group
+    mine, other = (_followed_edges(graph, labels.copy()) for graph in (there, here))
+    np.testing.assert_array_equal(mine, other)
+    assert (mine[150:200] >= 0).any()
+    assert (mine[200:] == -1).all()
 
 
 def test_eigenmaps_of_several_components(here, there):

@@ -14,11 +14,12 @@ import pytest
 from distributed import Client, LocalCluster
 
 import otgraph
-from otgraph.distributed import _cluster, quadratic_ot_graph
+from otgraph.distributed import _cluster, _pairs, quadratic_ot_graph
 
 # So many tasks of these names have been asked for when a worker is killed.
 IN_THE_SEARCH = ("search", 2)
-IN_THE_SOLVE = ("product", 21)
+IN_THE_SOLVE = ("solve", 2)
+IN_THE_PRODUCTS = ("product", 21)
 
 
 @pytest.fixture
@@ -39,17 +40,19 @@ def test_a_worker_killed_in_the_search_and_another_in_the_solve(
     n = 20_000
     X = otgraph.datasets.noisy_manifold(n, dim=50, dtype=np.float32).X
     np.save(tmp_path / "points.npy", X)
-    assert_survives(processes, monkeypatch, caplog, tmp_path / "points.npy", X, mean_degree=15)
+    monkeypatch.setattr(_pairs, "MOST_SOLVED", 0)  # each product is a round, as for many points
+    source = tmp_path / "points.npy"
+    assert_survives(processes, monkeypatch, caplog, source, X, IN_THE_PRODUCTS, mean_degree=15)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_few_points_while_workers_die(processes, monkeypatch, caplog, rng):
     X = rng.normal(size=(800, 4))
-    assert_survives(processes, monkeypatch, caplog, X, X, eps=0.5)
+    assert_survives(processes, monkeypatch, caplog, X, X, IN_THE_SOLVE, eps=0.5)
 
 
-def assert_survives(client, monkeypatch, caplog, source, X, **options):
+def assert_survives(client, monkeypatch, caplog, source, X, in_the_solve, **options):
     options["search"] = "exact"
     here = otgraph.quadratic_ot_graph(X, **options)
     killed = []
@@ -59,7 +62,7 @@ def assert_survives(client, monkeypatch, caplog, source, X, **options):
     def submit_and_kill(self, name, *args, **kwargs):
         future = submit(self, name, *args, **kwargs)
         asked[name] = asked.get(name, 0) + 1
-        if (name, asked[name]) in (IN_THE_SEARCH, IN_THE_SOLVE):
+        if (name, asked[name]) in (IN_THE_SEARCH, in_the_solve):
             # Of two workers the second in the search, the first in the solve.
             pids = self.client.run(os.getpid)
             address = sorted(pids)[-1 if name == IN_THE_SEARCH[0] else 0]
@@ -89,7 +92,7 @@ def test_all_workers_killed_at_once(processes, monkeypatch, caplog, rng):
     def submit_and_kill(self, name, *args, **kwargs):
         future = submit(self, name, *args, **kwargs)
         asked.append(name)
-        if asked.count("product") == IN_THE_SOLVE[1] and name == "product":
+        if (name, asked.count(name)) == IN_THE_SOLVE:
             for pid in self.client.run(os.getpid).values():
                 os.kill(pid, signal.SIGKILL)
         return future
@@ -173,6 +176,7 @@ def test_a_cluster_that_shrinks(monkeypatch, tmp_path):
     X = otgraph.datasets.noisy_manifold(9000, dim=20, dtype=np.float32).X
     np.save(tmp_path / "points.npy", X)
     here = otgraph.quadratic_ot_graph(X, mean_degree=10)
+    monkeypatch.setattr(_pairs, "MOST_SOLVED", 0)
     submit, asked = _cluster.Cluster.submit, []
     with (
         LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=":0") as cluster,

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import otgraph
 from otgraph.costs import scaling
+from otgraph.distributed import _cluster, _pairs
 from otgraph.distributed._cluster import Cluster
 
 N = 600
@@ -152,3 +153,26 @@ def test_other_graphs_in_the_thread_of_a_worker(client):
     with threadpool_limits(2, "blas"):
         for there, here in zip(client.submit(results).result(), results(), strict=True):
             np.testing.assert_array_equal(there, here)
+
+
+@pytest.mark.parametrize("most", [0, 1 << 21])
+def test_linear_systems_product_by_product_or_by_one_worker(
+    assert_same, build, X, monkeypatch, most
+):
+    submit, asked = _cluster.Cluster.submit, set()
+
+    def seen(self, name, *args):
+        asked.add(name)
+        return submit(self, name, *args)
+
+    monkeypatch.setattr(_cluster.Cluster, "submit", seen)
+    monkeypatch.setattr(_pairs, "MOST_SOLVED", most)
+    assert_same(build(X, 0.1, block_rows=30), otgraph.quadratic_ot_graph(X, 0.1))
+    assert ("solve" in asked) == (most > 0)
+
+
+@pytest.mark.parametrize(("tasks", "n_bytes"), [(1, 1 << 30), (64, 100)])
+def test_messages_of_few_tasks_and_of_few_bytes(assert_same, build, X, monkeypatch, tasks, n_bytes):
+    monkeypatch.setattr(_cluster, "MOST_WAITING", tasks)
+    monkeypatch.setattr(_cluster, "MESSAGE_BYTES", n_bytes)
+    assert_same(build(X, 0.1, block_rows=30), otgraph.quadratic_ot_graph(X, 0.1))

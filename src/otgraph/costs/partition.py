@@ -220,17 +220,27 @@ def sampled_rows(n: int, n_cells: int, seed: int) -> LongArray:
 
 def centers_of(sample: Float32Array, n_cells: int, workers: Workers) -> Float32Array:
     """Centers of compact cells of sampled points, in the order of `spatial_order`."""
-    centers = sample[:n_cells].copy()
-    if n_cells > MANY_CENTERS:  # groups of consecutive centers are near each other
-        centers = centers[spatial_order(centers)]
+    centers = first_centers(sample, n_cells)
     for _ in range(KMEANS_ROUNDS):
-        labels = nearest_center(sample, centers, workers)
-        counts = np.bincount(labels, minlength=n_cells)
-        order = np.argsort(labels, kind="stable")
-        filled = np.flatnonzero(counts)
-        starts = np.concatenate(([0], np.cumsum(counts)))[filled]
-        centers[filled] = np.add.reduceat(sample[order], starts, axis=0) / counts[filled, None]
+        centers = moved_centers(sample, centers, nearest_center(sample, centers, workers))
     return centers[spatial_order(centers)]
+
+
+def first_centers(sample: Float32Array, n_cells: int) -> Float32Array:
+    """The first points of a sample; many are sorted, so that groups of centers are compact."""
+    centers = sample[:n_cells].copy()
+    return centers[spatial_order(centers)] if n_cells > MANY_CENTERS else centers
+
+
+def moved_centers(sample: Float32Array, centers: Float32Array, labels: LongArray) -> Float32Array:
+    """The means of the points of each cell; a cell without points keeps its center."""
+    counts = np.bincount(labels, minlength=len(centers))
+    order = np.argsort(labels, kind="stable")
+    filled = np.flatnonzero(counts)
+    starts = np.concatenate(([0], np.cumsum(counts)))[filled]
+    moved = centers.copy()
+    moved[filled] = np.add.reduceat(sample[order], starts, axis=0) / counts[filled, None]
+    return moved
 
 
 def spatial_order(centers: Float32Array) -> LongArray:

@@ -22,6 +22,10 @@ BLOCKS_PER_THREAD = 2  # so that threads end at about the same time; each block 
 BLOCK_SHARE = 0.5  # of the memory of a thread, at most, that rows of a block may need on their way
 MANY_BLOCKS = 128  # with more blocks the exchange of entries dominates; blocks get longer instead
 MOST_BLOCKS = 1024  # limit; more tasks would overload the scheduler
+# Share of the memory of a thread that one task may take for the active pairs of all blocks. Its
+# worker holds its own pairs meanwhile.
+TASK_SHARE = 0.25
+TASKS_AHEAD = 2  # tasks of a search for each thread: one that runs, one whose groups come meanwhile
 USABLE_SHARE = 0.8  # usable share of a worker's memory; above it Dask pauses the worker
 # Copies of the points as float64 while a worker prepares them: given, centered, sorted by cell.
 COPIES_OF_POINTS = 3
@@ -140,10 +144,16 @@ def choose_block_rows(
 
 
 class Room(NamedTuple):
-    """Bytes that pairs may take on all workers together, and the size of a group of points."""
+    """Bytes that pairs may take on all workers together, and one task for those of all blocks.
+
+    ``group`` is the size of a group of points, ``tasks_ahead`` how many tasks of a search may be
+    under way.
+    """
 
     pairs: int
     group: int
+    task: int
+    tasks_ahead: int
 
 
 def check_memory(
@@ -178,7 +188,10 @@ def check_memory(
             raise MemoryLimitError(msg)
     # Shared points are idle while the solver works on pairs, and can be written to disk.
     kept = 0 if shared else held
-    return Room(int(sum(fact.usable - KERNEL_BYTES - kept for fact in facts.values())), group)
+    left = [fact.usable - KERNEL_BYTES - kept for fact in facts.values()]
+    tasks = [room / fact.threads for room, fact in zip(left, facts.values(), strict=True)]
+    ahead = TASKS_AHEAD * sum(fact.threads for fact in facts.values())
+    return Room(int(sum(left)), group, int(TASK_SHARE * min(tasks)), ahead)
 
 
 def _room_for_copies(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[int, int]:

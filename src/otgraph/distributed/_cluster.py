@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm.auto import tqdm
 
-from otgraph._memory import format_bytes, keep_freed_memory
+from otgraph._memory import LARGE_BYTES, format_bytes, keep_freed_memory, return_free_memory
 from otgraph._optional import require
 from otgraph._text import listed
 from otgraph.exceptions import ClusterError, MemoryLimitError
@@ -38,6 +38,14 @@ logger = logging.getLogger("otgraph.distributed")
 
 # Entries that one task sends to the cluster: 8 MB. Dask warns about larger tasks.
 PIECE_ENTRIES = 1 << 20
+# Tasks that are sent together: not so many that workers would wait for the last one to be made, and
+# few enough bytes that Dask does not warn.
+MOST_WAITING = 64
+MESSAGE_BYTES = 9_000_000
+# Share of the memory of a worker above which it returns what it has freed after every task, which
+# takes milliseconds. Dask spills above 0.7 and pauses above 0.8 of the memory of the process, and
+# half of that was free: small arrays that were spilled leave holes.
+SHORT_SHARE = 0.5
 # A computation ends if all workers were paused and idle in this many checks in a row. Dask lets a
 # paused worker go on as soon as its memory is below the limit, which it looks at every 0.1 s.
 PAUSE_SECONDS = 2.0
@@ -77,9 +85,13 @@ class Cluster:
         self.client = client
         self.progress = progress
         self.piece_entries = piece_entries
+        self.n_ahead = 0  # tasks of a search that may be under way; 0: all
+        self.task_bytes = 0  # memory that one task may take for what all blocks hold together
         self._pause_seconds = pause_seconds
         self._run = secrets.token_hex(4)
         self._numbers = itertools.count()
+        self._waiting: list[tuple[Future, tuple[object, ...]]] = []
+        self._waiting_bytes = 0
         self._live: weakref.WeakSet[Future] = weakref.WeakSet()
         self._watched: set[str] = set()
         self._departures = 0
@@ -99,10 +111,29 @@ class Cluster:
         return self._submit(name, _call, function, *args)
 
     def _submit(self, name: str, *task: object) -> Future:
+        """The future of a task that waits to be sent with others; see `flush`."""
+        size = _array_bytes(task)
+        if len(self._waiting) >= MOST_WAITING or self._waiting_bytes + size > MESSAGE_BYTES:
+            self.flush()
         with self.errors():
-            future = self.client.submit(*task, key=self.key(name), pure=False)
+            future = require("distributed", "distributed").Future(self.key(name), self.client)
+        self._waiting.append((future, task))
+        self._waiting_bytes += size
         self._live.add(future)
         return future
+
+    def flush(self) -> None:
+        """Send the tasks that are waiting, in one message.
+
+        A message for each would take the scheduler longer than the tasks of a round, and Dask
+        sends none within 10 ms of another.
+        """
+        if not self._waiting:
+            return
+        futures, tasks = zip(*self._waiting, strict=True)
+        self._waiting, self._waiting_bytes = [], 0
+        with self.errors():
+            self.client.map(_run, tasks, key=[future.key for future in futures], pure=False)
 
     def notes(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """The notes of `Kept` results, in order."""
@@ -112,6 +143,7 @@ class Cluster:
 
     def gather(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
+        self.flush()
         if self._departures:  # new workers may have replaced them
             self.watch()
         with self.errors():
@@ -122,6 +154,16 @@ class Cluster:
                 for _ in tqdm(done, desc=label, total=len(futures), leave=False):
                     pass
             return list(self.client.gather(list(futures)))
+
+    def pace(self, tasks: Sequence[Future]) -> None:
+        """Wait until only the last ones of some tasks, a few for each thread, may be unfinished.
+
+        What they need is made for them and kept until then.
+        """
+        if self.n_ahead and len(tasks) > self.n_ahead:
+            self.flush()
+            with self.errors(), self.client.as_current():
+                require("distributed", "distributed").wait([tasks[-self.n_ahead - 1]])
 
     def result(self, future: Future) -> Any:
         """One result."""
@@ -145,6 +187,7 @@ class Cluster:
         """
         distributed = require("distributed", "distributed")
         departures = self._departures
+        self.flush()
         with self.errors():
             touched = [
                 self.client.submit(
@@ -216,6 +259,7 @@ class Cluster:
         watcher.start()
         try:
             yield
+            self.flush()
         except BaseException:
             self.release()
             raise
@@ -262,6 +306,7 @@ class Cluster:
         ``Client.cancel`` is not used. For a released result that others still depend on, it
         fails inside the scheduler, which then closes the connection.
         """
+        self._waiting.clear()
         futures = list(self._live)
         logger.info("giving up %d results", len(futures))
         for future in futures:
@@ -288,10 +333,28 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
     return worker["status"] == "paused" and not counts.get("executing", 0)
 
 
+def _run(task: tuple[Callable[..., T], Any]) -> T:
+    """Run a task that was sent with others."""
+    function, *args = task
+    return function(*args)
+
+
 def _call(function: Callable[..., T], *args: object) -> T:
     """Run a task; `Kept` arguments, also in lists, are replaced by their values."""
     keep_freed_memory()
-    return function(*map(_value, args))
+    result = function(*map(_value, args))
+    _return_memory_if_short()
+    return result
+
+
+def _return_memory_if_short() -> None:
+    """Return what was freed to the system before Dask takes it for memory in use."""
+    worker = require("distributed", "distributed").get_worker()
+    limit = worker.memory_manager.memory_limit
+    if not limit or worker.nanny is None:  # no limit, or a worker in the process of its client
+        return
+    if worker.monitor.get_process_memory() > SHORT_SHARE * limit:
+        return_free_memory(LARGE_BYTES)
 
 
 def _value(arg: object) -> object:
@@ -309,7 +372,7 @@ def _touch(values: object) -> None:
 
 
 def _array_bytes(value: object) -> int:
-    """Size of all arrays in a dataclass, a dictionary, a tuple or a sparse matrix."""
+    """Size of all arrays in a dataclass, a dictionary, a sequence or a sparse matrix."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     parts: Iterable[object] = ()
@@ -317,7 +380,7 @@ def _array_bytes(value: object) -> int:
         parts = (getattr(value, part.name) for part in fields(value))
     elif isinstance(value, dict):
         parts = value.values()
-    elif isinstance(value, tuple):
+    elif isinstance(value, tuple | list):
         parts = value
     elif isinstance(value, sp.csr_matrix):
         parts = (value.indptr, value.indices, value.data)

@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 # Least number of tasks of a search: a few per thread of a small cluster.
 SEARCH_TASKS = 32
 SAMPLES_PER_TASK = 2 * SAMPLE_ROWS  # rows that a task compares with all points
-# Bytes per pair that a step of the solver needs at one time: both rows of the candidates, and a
-# list of the active ones. While pairs travel, 16 bytes each, and when the plan is made, other
-# things are idle, and Dask writes these to disk where memory is short.
-BYTES_PER_PAIR = 2 * (12 + 4)
+# Bytes per pair that a step of the solver needs at one time: both rows of the candidates. Lists of
+# active pairs are made one block at a time, which has its own room (`_checks.ROW_BYTES`), and are
+# packed. While products use these, while pairs travel, 16 bytes each, and when the plan is made,
+# candidates are idle, and Dask writes them to disk where memory is short.
+BYTES_PER_PAIR = 2 * 12
 # Attributes that the driver reads from the cost on the workers.
 KNOWN = ("order", "scale", "largest", "identical", "exact", "compares_all")
 

@@ -19,8 +19,8 @@ from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import Workers
 from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted, TransportPlan
 from otgraph.costs.pairs import Pairs
-from otgraph.costs.restricted import RestrictedProblem
-from otgraph.distributed._blocks import Blocks, Columns, components, forest, sorted_rows
+from otgraph.costs.restricted import Hessian, RestrictedProblem, SharedRows
+from otgraph.distributed._blocks import Blocks, Columns, Vector, components, forest, sorted_rows
 from otgraph.distributed._cluster import Kept
 
 if TYPE_CHECKING:
@@ -28,11 +28,19 @@ if TYPE_CHECKING:
 
     from distributed import Future
 
-    from otgraph.costs.restricted import Hessian, Plan
+    from otgraph.costs.restricted import Plan
     from otgraph.distributed._blocks import Edges, Entries, Part
     from otgraph.typing import FloatArray, IntArray, LongArray
 
     Note = tuple[LongArray, int]  # segments that a block needs, and the number of its entries
+
+# Active entries per block up to which one worker takes all products of conjugate gradients. Each
+# takes 5 ms for every block then, about as long as a round with its messages.
+MOST_SOLVED = 1 << 21
+# Memory of conjugate gradients in one task: active pairs as received and with global columns; for
+# each row its place, its diagonal, the three vectors that come, twice, and five that are made.
+SOLVE_BYTES_PER_ENTRY = 2 * 4
+SOLVE_BYTES = 8 * (3 + 1 + 2 * 3 + 5)
 
 
 @dataclass(frozen=True)
@@ -200,6 +208,23 @@ class DistributedHessian(Curvature):
         """Hessian times ``v``."""
         return self.blocks.answers("product", _hessian_product, vector=v)
 
+    def solve(
+        self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
+    ) -> tuple[FloatArray, int] | None:
+        """Conjugate gradients in one round, if there are few active pairs and one worker has room.
+
+        It has one thread for the products, and saves the messages of each.
+        """
+        cluster = self.blocks.cluster
+        need = self.n_active * SOLVE_BYTES_PER_ENTRY + len(rhs) * SOLVE_BYTES
+        many = self.n_active > MOST_SOLVED * len(self.blocks.futures)
+        if many or need > cluster.task_bytes:
+            return None
+        vectors = Vector.send(cluster, np.stack((shift, rhs, weights), axis=1)).pieces
+        task = ("solve", _solve, list(self.blocks.futures), vectors, rtol, most)
+        found: tuple[FloatArray, int] = cluster.result(cluster.submit(*task))
+        return found
+
 
 @dataclass(frozen=True)
 class DistributedPlan(TransportPlan):
@@ -357,6 +382,26 @@ def _evaluate(block: PairBlock, diagonal: FloatArray, u: Part) -> Kept[HessianBl
 
 def _hessian_product(block: HessianBlock, v: Part) -> FloatArray:
     return block.hessian.product(block.columns.take(v))
+
+
+def _solve(
+    blocks: Sequence[HessianBlock], vectors: Sequence[FloatArray], rtol: float, most: int
+) -> tuple[FloatArray, int]:
+    """Conjugate gradients for the active pairs of all blocks: solution and number of products."""
+    shift, rhs, weights = np.ascontiguousarray(np.concatenate(vectors).T)
+    counts = np.concatenate([block.hessian.ends - block.hessian.starts for block in blocks])
+    bounds = np.concatenate(([0], np.cumsum(counts)))
+    indices, place = np.empty(bounds[-1], dtype=np.int32), 0
+    for block in blocks:
+        own = block.columns.to_global(block.hessian.indices)
+        indices[place : place + len(own)] = own
+        place += len(own)
+    diagonal = np.concatenate([block.hessian.diagonal for block in blocks])
+    rows = SharedRows([(0, len(rhs))], Workers(1))
+    hessian = Hessian(bounds[:-1], bounds[1:], indices, diagonal, diagonal, rows)
+    found = hessian.solve(shift, rhs, weights, rtol, most)
+    assert found is not None  # the rows are one block
+    return found
 
 
 def _plan(

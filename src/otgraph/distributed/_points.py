@@ -18,11 +18,15 @@ import numpy as np
 from otgraph._blas import single_threaded_blas
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.partition import (
+    ASSIGN_ROWS,
+    KMEANS_ROUNDS,
     Partition,
-    centers_of,
     enclosing_cells,
+    first_centers,
+    moved_centers,
     nearest_center,
     sampled_rows,
+    spatial_order,
 )
 from otgraph.costs.points import cell_count
 from otgraph.costs.scaling import (
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
     Pieces = dict[int, tuple[Array, IntArray]]
 
 LISTED_PAIRS = 1 << 18  # pairs that are sent to a task: 2 MB
+SAMPLE_PARTS = 8  # in which the cells of sampled points are found
 FEWEST_GROUPS = 8  # so that a few workers share the work
 
 
@@ -124,7 +129,7 @@ def share_points(
         for block, place, (first, _) in zip(blocks, places, ranges, strict=True)
     ]
     norms = np.concatenate(cluster.notes(samples))
-    centers = cluster.submit("cells", _centers, samples, places, n_cells)
+    centers = _centers(cluster, samples, places, n_cells)
     del samples
     mean_square, largest_square = float(norms.mean()), float(norms.max(initial=0.0))
     del norms
@@ -140,9 +145,24 @@ def share_points(
     frame = Frame(placement, *numbers, identical, DEFAULT_SIZES, single)
     largest = frame.factor * (4.0 * largest_square) ** frame.half_power
     labels = [
-        cluster.submit("cells", _labels, block, placement, single, centers) for block in blocks
+        cluster.submit("labels", _labels, block, placement, single, centers) for block in blocks
     ]
     return _grouped(cluster, blocks, labels, frame, largest, n_cells, group_bytes // (8 * d))
+
+
+def _centers(
+    cluster: Cluster, samples: list[Future], places: list[LongArray], n_cells: int
+) -> Future:
+    """Centers of the cells, as `partition.centers_of` finds them; workers share the points."""
+    whole = cluster.submit("joined", _joined_sample, samples, places)
+    centers = cluster.submit("part", first_centers, whole, n_cells)
+    size = sum(map(len, places))
+    rows = -(-size // (SAMPLE_PARTS * ASSIGN_ROWS)) * ASSIGN_ROWS
+    parts = [cluster.submit("part", _rows, whole, a, b) for a, b in row_blocks(size, rows)]
+    for _ in range(KMEANS_ROUNDS):
+        labels = [cluster.submit("nearest", _nearest, part, centers) for part in parts]
+        centers = cluster.submit("centers", _moved, whole, centers, labels)
+    return cluster.submit("order", _in_order, centers)
 
 
 def _place(
@@ -296,14 +316,30 @@ def _sample(
     return Kept(points[rows].astype(np.float32), row_squares(points))
 
 
-def _centers(
-    samples: Sequence[Float32Array], places: Sequence[LongArray], n_cells: int
-) -> Float32Array:
-    """Centers of the cells."""
+def _joined_sample(samples: Sequence[Float32Array], places: Sequence[LongArray]) -> Float32Array:
+    """All points of the sample, in its order."""
     sample = np.empty((sum(map(len, places)), samples[0].shape[1]), dtype=np.float32)
     for found, place in zip(samples, places, strict=True):
         sample[place] = found
-    return centers_of(sample, n_cells, Workers(1))
+    return sample
+
+
+def _rows(sample: Float32Array, first: int, last: int) -> Float32Array:
+    return sample[first:last].copy()
+
+
+def _nearest(points: Float32Array, centers: Float32Array) -> LongArray:
+    return nearest_center(points, centers, Workers(1))
+
+
+def _moved(
+    sample: Float32Array, centers: Float32Array, labels: Sequence[LongArray]
+) -> Float32Array:
+    return moved_centers(sample, centers, np.concatenate(labels))
+
+
+def _in_order(centers: Float32Array) -> Float32Array:
+    return centers[spatial_order(centers)]
 
 
 def _labels(block: Array, placement: Placement, single: bool, centers: Float32Array) -> IntArray:

@@ -138,6 +138,7 @@ class SharedCost(InCells, DistributedCost):
                 if len(part)
             ]
             tasks.append(self.cluster.submit(label, function, pieces, near_cells, *own, *arguments))
+            self.cluster.pace(tasks)
         return tasks
 
     def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:

@@ -34,12 +34,20 @@ from otgraph._validation import check_count, check_positive, check_seed
 from otgraph.exceptions import ConvergenceWarning, DisconnectedWarning, invalid
 from otgraph.graphs import Graph
 from otgraph.graphs._canonical import row_sums
-from otgraph.methods._graphs import as_graph
+from otgraph.methods._graphs import as_product_graph
 from otgraph.methods.spectral import components_of, walk_modes
 from otgraph.methods.spreading import spread_labels
 
 if TYPE_CHECKING:
-    from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray, RandomState, SparseMatrix
+    from otgraph.typing import (
+        BoolArray,
+        FloatArray,
+        IntArray,
+        LongArray,
+        ProductGraph,
+        RandomState,
+        SparseMatrix,
+    )
 
 # A mode that lives on fewer points than this share of a mean cluster describes a fragment. Between
 # 0.05 and 0.2 the mean NMI of the table above changes by 0.01. Above, rare cell types are lost.
@@ -84,7 +92,7 @@ class Clustering:
 
 
 def cluster(
-    graph: Graph | SparseMatrix,
+    graph: Graph | SparseMatrix | ProductGraph,
     n_clusters: int | None = None,
     *,
     max_clusters: int = 20,
@@ -106,7 +114,7 @@ def cluster(
     Parameters
     ----------
     graph
-        A Graph or any symmetric scipy sparse matrix of weights.
+        A Graph, a graph on a cluster, or any symmetric scipy sparse matrix of weights.
     n_clusters
         Number of clusters. If the graph has more components of sufficient size, the largest are
         the clusters and the others have the label -1. None, the default, takes a number from 2 on
@@ -132,7 +140,7 @@ def cluster(
     >>> found.n_clusters, np.bincount(found.labels)
     (2, array([30, 30]))
     """
-    whole = as_graph(graph)
+    whole = as_product_graph(graph)
     graph, kept = _without_dropped(whole)
     k = None if n_clusters is None else _checked_number(n_clusters, "n_clusters", graph.n)
     most = min(check_count(max_clusters, "max_clusters"), graph.n) if k is None else k
@@ -154,11 +162,14 @@ def cluster(
     return Clustering(every_label, k, values, every_row)
 
 
-def _without_dropped(graph: Graph) -> tuple[Graph, LongArray]:
+def _without_dropped(graph: Graph | ProductGraph) -> tuple[Graph | ProductGraph, LongArray]:
     """The graph without outliers that were let go, and the points that are left."""
     kept = np.flatnonzero(~graph.dropped)
     if len(kept) == graph.n:
         return graph, kept
+    if not isinstance(graph, Graph):
+        msg = "has dropped points, and is on a cluster. Pass `graph.to_graph()`, if it fits."
+        raise invalid("graph", msg)
     if not len(kept):
         msg = "has no edge: all points were dropped. Build it with a larger `outlier_cost`."
         raise invalid("graph", msg)
@@ -199,7 +210,7 @@ def _checked_number(n_clusters: int, name: str, n: int) -> int:
     return k
 
 
-def _enough_modes(graph: Graph, most: int, tol: float, max_restarts: int) -> _Modes:
+def _enough_modes(graph: Graph | ProductGraph, most: int, tol: float, max_restarts: int) -> _Modes:
     """So many modes that enough are left without fragments."""
     for spare in SPARE_MODES:
         modes = _leading_modes(graph, most + 1 + spare, most, tol, max_restarts)
@@ -208,7 +219,9 @@ def _enough_modes(graph: Graph, most: int, tol: float, max_restarts: int) -> _Mo
     return modes
 
 
-def _leading_modes(graph: Graph, wanted: int, most: int, tol: float, max_restarts: int) -> _Modes:
+def _leading_modes(
+    graph: Graph | ProductGraph, wanted: int, most: int, tol: float, max_restarts: int
+) -> _Modes:
     found, missing = [], 0
     sizes = np.bincount(graph.component_labels)
     # A component has no mode on more points than it has. The largest ones are always there, in
@@ -301,15 +314,20 @@ def _grouped_rows(rows: FloatArray, chosen: BoolArray, k: int, seed: int) -> Int
     return labels
 
 
-def _followed_edges(graph: Graph, labels: IntArray) -> IntArray:
+def _followed_edges(graph: Graph | ProductGraph, labels: IntArray) -> IntArray:
     """Labels of fragments from the clusters to which their edges lead."""
     clustered = np.zeros(graph.n_connected, dtype=bool)
     clustered[graph.component_labels[labels >= 0]] = True
     reached = np.flatnonzero(clustered[graph.component_labels])
     if labels[reached].min() >= 0:
         return labels
-    part = Graph(graph.weights[reached][:, reached])
-    spread = spread_labels(part, labels[reached]).labels
+    if isinstance(graph, Graph):
+        part = Graph(graph.weights[reached][:, reached])
+        spread = spread_labels(part, labels[reached]).labels
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DisconnectedWarning)  # of components without a cluster
+            spread = spread_labels(graph, labels).labels[reached]
     labels[reached] = np.where(labels[reached] < 0, spread, labels[reached])
     return labels
 
@@ -324,7 +342,7 @@ def _numbered(labels: IntArray) -> IntArray:
     return rank[labels]
 
 
-def _warn(graph: Graph, k: int, labels: IntArray) -> None:
+def _warn(graph: Graph | ProductGraph, k: int, labels: IntArray) -> None:
     outside = labels < 0
     if not outside.any():
         return
