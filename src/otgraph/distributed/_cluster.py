@@ -128,10 +128,10 @@ class Cluster:
         A message for each would take the scheduler longer than the tasks of a round, and Dask
         sends none within 10 ms of another.
         """
-        if not self._waiting:
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if not waiting:  # or given up by the thread that watches for paused workers
             return
-        futures, tasks = zip(*self._waiting, strict=True)
-        self._waiting, self._waiting_bytes = [], 0
+        futures, tasks = zip(*waiting, strict=True)
         with self.errors():
             self.client.map(_run, tasks, key=[future.key for future in futures], pure=False)
 
@@ -306,7 +306,7 @@ class Cluster:
         ``Client.cancel`` is not used. For a released result that others still depend on, it
         fails inside the scheduler, which then closes the connection.
         """
-        self._waiting.clear()
+        self._waiting = []
         futures = list(self._live)
         logger.info("giving up %d results", len(futures))
         for future in futures:
