@@ -354,11 +354,8 @@ class DegreeSearch:
 
     @property
     def best_eps(self) -> float | None:
-        """The trial that came nearest to the goal, None before the first.
-
-        Of equal degrees the largest eps counts: it is the easiest to solve accurately.
-        """
-        return min(self._misses, key=lambda eps: (self._misses[eps], -eps), default=None)
+        """The trial that came nearest to the goal, None before the first."""
+        return min(self._misses, key=lambda eps: self._misses[eps], default=None)
 
     @property
     def best_miss(self) -> float:
