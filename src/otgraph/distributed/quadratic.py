@@ -130,7 +130,8 @@ def quadratic_ot_graph(
         solution, found = problem.solve_goal(
             value, mean_degree, u0, chosen=bool(choice), reached=reached
         )
-        return _graph(problem, problem.freed(solution), points, **found, **choice)
+        solution = problem.freed(solution)  # as in `TransportProblem.only_graph`
+        return _graph(problem, solution, points, **found, **choice)
 
 
 def _resolved(

@@ -175,7 +175,8 @@ class CrossProblem(TransportProblem):
     def only_plan(self, eps: float | None, mean_degree: float | None) -> CrossGraph:
         """The plan for an eps or a mean degree, as the last that is made of this problem."""
         solution, found = self.solve_goal(eps, mean_degree)
-        return self.plan(self.freed(solution), **found)
+        solution = self.freed(solution)  # the old one has the pairs, also as long as it has a name
+        return self.plan(solution, **found)
 
     def plan(self, solution: Solution, **found: Any) -> CrossGraph:
         """The plan in the order of the input, with its certificate."""
