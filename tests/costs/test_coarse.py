@@ -77,6 +77,12 @@ def solved(hessian, rhs, rtol=1e-8, ridge=1e-9):
     )  # fmt: skip
 
 
+def test_without_any_active_pair_the_diagonal_is_left(rng):
+    hessian, rhs = hessian_of(sp.csr_matrix((5, 5))), rng.normal(size=5)
+    x, _ = solved(hessian, rhs, ridge=0.5)
+    np.testing.assert_allclose(x, rhs / 0.5)
+
+
 @pytest.fixture
 def rhs(rng):
     values = rng.normal(size=SIDE * SIDE)

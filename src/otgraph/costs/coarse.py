@@ -49,8 +49,8 @@ class Coarsening:
     @classmethod
     def of(
         cls, starts: LongArray, ends: LongArray, indices: IntArray, diagonal: FloatArray
-    ) -> Coarsening:
-        """Groups for a matrix with ones beside its diagonal."""
+    ) -> Coarsening | None:
+        """Groups for a matrix with ones beside its diagonal; None if there are no ones."""
         values = np.empty(0)
         first = n_entries = 0
         firsts, parts = [0], []
@@ -69,6 +69,8 @@ class Coarsening:
             firsts.append(first)
             count = kernels.group_rows(starts, ends, indices, values, codes)
             parts.append((codes + np.sign(codes) * np.int32(first), *entries))
+        if not parts:
+            return None
         group_codes, begins, indices, values, diagonal = map(
             np.concatenate, zip(*parts, strict=True)
         )
@@ -102,6 +104,8 @@ class Multilevel:
 
     def __call__(self, residual: FloatArray) -> FloatArray:
         """An approximate solution for a right-hand side."""
+        if self._coarsening is None:
+            return residual / self._diagonal
         jacobi = kernels.DAMPING / self._diagonal
         z = jacobi * residual
         x = self._coarsening.solve(residual - self._product(z))
@@ -113,6 +117,6 @@ class Multilevel:
         return self._hessian.product(v) + self._added * v
 
     @cached_property
-    def _coarsening(self) -> Coarsening:
+    def _coarsening(self) -> Coarsening | None:
         active = self._hessian
         return Coarsening.of(active.starts, active.ends, active.indices, self._diagonal)
