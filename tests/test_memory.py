@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import otgraph
-from otgraph._memory import available_bytes
+from otgraph._memory import available_bytes, give_back_pages
 from otgraph._parallel import Workers
 from otgraph.costs import as_cost, base
 from otgraph.costs.search import SearchedCost
@@ -120,7 +120,7 @@ def test_address_space_of_the_process(system):
     code = f"""
 import resource
 import otgraph
-from otgraph._memory import available_bytes
+from otgraph._memory import available_bytes, give_back_pages
 from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers import room
 resource.setrlimit(resource.RLIMIT_AS, ({6000 * MB}, {6000 * MB}))
@@ -315,3 +315,28 @@ def test_a_process_of_dask_keeps_what_it_frees():
         )  # fmt: skip
         pages[kept] = int(done.stdout)
     assert pages[True] < 1000 < 10_000 < pages[False]
+
+
+def resident_file_bytes():
+    fields = (line.split() for line in Path("/proc/self/status").read_text().splitlines())
+    return next(1024 * int(field[1]) for field in fields if field and field[0] == "RssFile:")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_pages_of_a_mapped_file_are_given_back(tmp_path):
+    np.save(tmp_path / "X.npy", np.ones((8192, 1024)))  # 64 MB
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert X.sum() == X.size
+    before = resident_file_bytes()
+    give_back_pages(X[100:])
+    assert before - resident_file_bytes() > 60 * MB
+    assert X.sum() == X.size
+
+
+def test_changes_of_a_mapped_file_are_not_lost(tmp_path):
+    np.save(tmp_path / "X.npy", np.ones((600, 3)))
+    X = np.load(tmp_path / "X.npy", mmap_mode="c")  # changes stay in memory
+    X[:] = np.random.default_rng(0).normal(size=X.shape)
+    expected = np.array(X)
+    otgraph.quadratic_ot_graph(X)
+    np.testing.assert_array_equal(X, expected)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 try:
     import resource
@@ -40,6 +43,20 @@ def return_free_memory(soon: int) -> None:
     """
     if soon >= LARGE_BYTES and (trim := _libc("malloc_trim")) is not None:
         trim(0)
+
+
+def give_back_pages(X: object) -> None:
+    """Give back the pages of points that are read from a mapped file, until they are read again.
+
+    They count as memory of the process. Only pages that cannot have been written to are given
+    back: others might be lost.
+    """
+    if isinstance(X, np.memmap) and X.mode == "r":
+        base = X.base
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            base.madvise(mmap.MADV_DONTNEED)
 
 
 @cache

@@ -9,7 +9,7 @@ import problems
 import reference
 from otgraph.costs import base
 from otgraph.exceptions import MemoryLimitError
-from otgraph.solvers import Screener, room
+from otgraph.solvers import Screener, room, screening
 
 N = 200
 
@@ -145,3 +145,19 @@ def test_shortest_pairs_of_the_same_groups_are_looked_up_once(cost, rng, monkeyp
         np.testing.assert_array_equal(found, expected)
     screener.shortest(rows, labels, 2)
     assert asked == [3, 3, 2]
+
+
+def test_many_pairs_are_not_kept_beside_those_left_after_pruning(cost, C, monkeypatch):
+    """A bound above what is left needs another pass; the answer is the same."""
+    monkeypatch.setattr(screening, "MANY_PAIRS", 10)
+    screener, none = Screener(cost), np.zeros(N)
+    high = np.full(N, np.quantile(C, 0.2) / 2.0)
+    screener.screen(high, none)
+    left = screener.screen(0.5 * high, none)
+    assert left.pairs.n_pairs < np.count_nonzero(2.0 * high[0] > C) // 2
+    assert cost.calls == [None]
+    again = screener.screen(high, none)
+    assert cost.calls == [None, None]
+    np.testing.assert_array_equal(
+        problems.as_mask(again.pairs), (2.0 * high[0] > C) & ~np.eye(N, dtype=bool)
+    )

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from otgraph import exceptions
 from otgraph._kernels import restricted as plan_kernels
+from otgraph._memory import give_back_pages
 from otgraph._parallel import Workers
 from otgraph._validation import (
     LARGEST,
@@ -124,6 +125,7 @@ class TransportProblem:
         )
         self._refuse_huge_costs()
         self._given = given, checked
+        give_back_pages(given)
         del X
         self.mass = mass[self.cost.order]
         self.screener = Screener(self.cost)

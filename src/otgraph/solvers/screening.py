@@ -24,6 +24,11 @@ PARTIAL_SHARE = 0.1
 PARTIAL_SHARE_OF_ALL = 0.3
 
 
+# More pairs than this are not kept beside the ones that are left after pruning: they take 2.4 GB. A
+# larger eps needs another pass then. Fewer points than four million never have so many.
+MANY_PAIRS = 10**8
+
+
 class Screener:
     """Answers which pairs a solution below a bound could use."""
 
@@ -97,7 +102,10 @@ class Screener:
         self._known = known
         if not prune or not np.any(wanted < known.upper):
             return known
-        return self._pruned(known, wanted)
+        pruned = self._pruned(known, wanted)
+        if known.pairs.n_pairs > MANY_PAIRS:
+            self._known = pruned
+        return pruned
 
     def _pruned(self, known: Screen, wanted: FloatArray) -> Screen:
         upper = np.minimum(wanted, known.upper)
