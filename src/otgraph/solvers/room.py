@@ -29,6 +29,10 @@ FEWEST_NEIGHBORS = 16
 # Peak bytes per near point of a point: the list (16) and both rows (2·12). There will be a plan of
 # other pairs, for which the screen asks when it knows how many there are.
 BYTES_PER_NEIGHBOR = 40
+# The same for pairs that a screen collects: both rows 2·12 bytes, and a plan of 2·20 for those that
+# are active. The slack of the screen leaves a fifth idle at least (usually 40 to 60 %).
+BYTES_PER_SCREENED = 56
+SURE_ROWS = 256  # rows that tell the number of pairs within a few percent
 
 
 def near_pairs(cost: Cost, k: int) -> PairSet:
@@ -45,8 +49,11 @@ def most_neighbors(cost: Cost) -> int:
 
 def require_room_for_screen(cost: Cost, upper: np.ndarray) -> None:
     """Raise if the pairs with c_ij < upper_i + upper_j do not fit into memory."""
-    if not _all_fit(cost):
-        _require(cost, cost.predict_pairs(upper), cost.bytes_per_pair)
+    size = min(BYTES_PER_SCREENED, cost.bytes_per_pair)
+    if _all_fit(cost) or _fits(cost, cost.predict_pairs(upper) * size):
+        return
+    # A few rows tell the number of pairs within a quarter. Before a refusal more are worth it.
+    _require(cost, cost.predict_pairs(upper, SURE_ROWS), size)
 
 
 def require_room_for_solution(cost: Cost, goal: Goal) -> None:
