@@ -18,6 +18,8 @@ import otgraph
 from soak import calls, laws, races
 from soak.__main__ import FAULTS
 from soak.patience import waited
+from soak.problems import random_problem
+from soak.solving import judge
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the soak forks")
 
@@ -54,6 +56,21 @@ def test_sample_of_the_laws(seed):
 
 def is_fault(verdict):
     return any(word in verdict for word in FAULTS)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(9640821, id="the certified plan lacks faint edges of the trial"),
+        pytest.param(9672441, id="the same, nine points"),
+        pytest.param(9632110, id="the degree is lower at large eps"),
+        pytest.param(9635063, id="the same, five points"),
+        pytest.param(9504230, id="the nearest trial needs eps that cannot be solved"),
+    ],
+)
+def test_degrees_that_were_missed(seed):
+    verdicts = [verdict for verdict, _ in judge(random_problem(seed))]
+    assert not [v for v in verdicts if any(word in v for word in FAULTS)], verdicts
 
 
 def test_a_law_that_does_not_hold_is_found(monkeypatch):

@@ -62,6 +62,17 @@ def test_proposals_stay_within_what_is_known():
             break
 
 
+def test_a_plateau_at_large_eps_does_not_end_the_scan():
+    """Uneven masses limit the degree at large eps; the largest degree may be at smaller ones."""
+    search, eps = DegreeSearch(3.0, limits=(1e-9, 1e9), scan=True), 10.0
+    for _ in range(120):
+        degree = 2.8 if eps > 1.0 else 3.0 if eps > 0.5 else 2.6
+        eps = search.propose(eps, degree)
+        if eps is None:
+            break
+    assert 0.5 < search.best_eps <= 1.0
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_degree_below_all_others_still_gives_a_proved_graph(seed):
     """Plans with fewer edges need eps that double precision does not allow."""

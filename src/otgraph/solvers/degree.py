@@ -110,13 +110,14 @@ def solve_for_degree(
         k = more_neighbors(cost, k)
 
     rough = False  # whether there will be floors, so that a plain solution is not needed
+    trial_miss = np.inf  # distance of the last trial from the wanted degree
 
     def reached_by(state: State, counted: Wish, effort: Effort) -> State:
         """Search among all pairs, counting the edges of some wish.
 
         The last solve goes to the tolerance, unless floors will change its solution anyway.
         """
-        nonlocal eps, rough
+        nonlocal eps, rough, trial_miss
         for tol in (goal.tol,) if few else (max(goal.tol, TRIAL_TOL), goal.tol):
             search = DegreeSearch(degree, slope, limits, scan=few)
             level, last = replace(goal, tol=tol), Effort()
@@ -134,7 +135,8 @@ def solve_for_degree(
                 eps = search.best_eps or eps
                 state = approach(screener, goal.at(eps), search.start(state, eps), last)
             effort.add(last)
-            if search.miss(reached) <= DEGREE_TOL or not found or tol == goal.tol:
+            trial_miss = search.miss(reached)
+            if trial_miss <= DEGREE_TOL or not found or tol == goal.tol:
                 break
         return state
 
@@ -158,7 +160,9 @@ def solve_for_degree(
         return completed(effort)
 
     best = solution = looking_further(screener, goal, attempt)
-    if solution.floors is None:
+    # The certified plan is more accurate than a trial, and may lack its faintest edges.
+    lost = few and DegreeSearch(degree).miss(solution.mean_degree) > max(DEGREE_TOL, trial_miss)
+    if solution.floors is None and not lost:
         return solution
     limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
     search = DegreeSearch(degree, slope, limits, scan=few)
@@ -321,7 +325,7 @@ JUMP_WIDTH = 1e-5  # a bracket of log eps narrower than this encloses a jump of 
 RATIOS_BESIDE = tuple(s for r in (600.0, 30.0, 8.0, 3.0, 1.5) for s in (1.0 / r, r))
 # The same for few points, from the largest: decreasing eps starts each solve near its solution.
 SCANNED_RATIOS = tuple(10.0 ** np.linspace(3.0, -3.0, 61))
-PLATEAU = 8  # equal degrees in a row after which smaller eps are not tried
+PLATEAU = 16  # equal degrees in a row below the center after which smaller eps are not tried
 LEAST_DEGREE = 1e-3  # used in logarithms instead of zero
 
 
@@ -372,12 +376,13 @@ class DegreeSearch:
         self.last_eps = eps
         miss = self.miss(degree)
         self._misses[eps] = min(miss, self._misses.get(eps, np.inf))
-        self._equal = self._equal + 1 if miss == self._last_miss else 0
+        below = self._center is not None and eps < self._center
+        self._equal = self._equal + 1 if below and miss == self._last_miss else 0
         self._last_miss = miss
         if miss <= DEGREE_TOL:
             return None
         if self._center is not None:
-            ended = self.scans and self._equal >= PLATEAU and eps < self._center
+            ended = self.scans and self._equal >= PLATEAU
             return None if ended else self._beside_the_best()
         x, y = float(np.log(eps)), _log_degree(degree)
         last_step, nearer = 0.0, False
