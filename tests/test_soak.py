@@ -65,7 +65,6 @@ def is_fault(verdict):
         pytest.param(9672441, id="the same, nine points"),
         pytest.param(9632110, id="the degree is lower at large eps"),
         pytest.param(9635063, id="the same, five points"),
-        pytest.param(9504230, id="the nearest trial needs eps that cannot be solved"),
     ],
 )
 def test_degrees_that_were_missed(seed):
