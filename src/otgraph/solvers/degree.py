@@ -345,7 +345,7 @@ class DegreeSearch:
         self.n_trials = 0
         self.last_eps: float | None = None  # of the last trial, None if that failed
         self._misses: dict[float, float] = {}  # of the trials, by eps
-        self._potentials: dict[float, FloatArray] = {}  # the same
+        self._potentials: dict[float, FloatArray] = {}  # of the trials with few points, by eps
         self._confirmed: set[float] = set()
         self._last_miss, self._equal = np.inf, 0
         self._limits = _log(limits[0]), _log(limits[1])

@@ -25,7 +25,7 @@ PARTIAL_SHARE_OF_ALL = 0.3
 
 
 # More pairs than this are not kept beside the ones that are left after pruning: they take 2.4 GB. A
-# larger eps needs another pass then. Fewer points than four million never have so many.
+# larger eps needs another pass then. At a mean degree of 15 four million points have so many.
 MANY_PAIRS = 10**8
 
 
