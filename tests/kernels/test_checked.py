@@ -20,6 +20,7 @@ import scipy.sparse as sp
 import otgraph, otgraph._kernels, problems
 from otgraph._kernels.aggregates import add_from_groups
 from otgraph._kernels.blocks import pack_columns
+from otgraph._kernels.euclidean import assign_in_groups
 from otgraph._parallel import Workers
 from otgraph.costs import between_points
 from otgraph.costs.clouds import check_clouds, cross_cost
@@ -95,6 +96,11 @@ groups = Coarsening.of(
 changes = groups.solve(rng.random(40))
 add_from_groups(groups.codes, changes, moved := np.zeros(40))
 found["groups"] = changes.tolist() + moved.tolist()
+near = np.empty(60, dtype=np.int64)
+table, rough = (rng.normal(size=(n, 5)).astype(np.float32) for n in (90, 60))
+rows = rng.normal(size=(60, 5)).astype(np.float32)
+assign_in_groups(rows, rough, np.array([0, 1, 30, 64, 70, 90]), table, 2, near)
+found["centers in groups"] = near.tolist()
 found["forest"] = [ends.tolist() for ends in forest(20, entries[0], entries[1])]
 found["products"] = (Threaded(graphs["cells"].weights) @ X).tolist()
 for name, few_points, error in (("dense", X[:50], None), ("cut off", X, 1e-4)):
