@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+from interrupting import interrupted
 from otgraph import _atomic
 from otgraph._atomic import PREFIX, SUFFIX, replacing
 
@@ -239,3 +240,19 @@ with replacing(sys.argv[1]) as file:
         write(tmp_path / "file")
         assert swept
         assert (tmp_path / "file").read_bytes() == CONTENT
+
+    # What an interrupt leaves open is closed by the interpreter, which warns.
+    @pytest.mark.filterwarnings("ignore::ResourceWarning")
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+    def test_of_an_interrupt_at_any_moment_are_removed(self, tmp_path):
+        (tmp_path / "old").write_bytes(b"old")
+
+        def work():
+            write(tmp_path / "old")
+
+        interrupted(sys.maxsize, work, _atomic)  # Python 3.12 traces from the second time on
+        at = 0
+        while interrupted(at, work, _atomic):
+            assert os.listdir(tmp_path) == ["old"], at
+            at += 1
+        assert at > 50

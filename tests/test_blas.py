@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dis
 import os
 import random
 import subprocess
 import sys
 import threading
 from contextlib import ExitStack, nullcontext
-from functools import cache, partial
+from functools import partial
 
 import pytest
 import scipy.linalg  # noqa: F401  (loads its own BLAS, which is limited too)
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from interrupting import interrupted
 from otgraph import _blas
 from otgraph._blas import single_threaded_blas
 
@@ -99,54 +99,19 @@ def test_a_limit_of_the_caller_stays():
 # Interrupts -----------------------------------------------------------------------------
 
 
-@cache
-def moments(code):
-    """Offsets of the instructions before which the interpreter handles signals."""
-    found, asked = set(), False
-    for instruction in dis.get_instructions(code):
-        if asked:
-            found.add(instruction.offset)
-        asked = instruction.opname.startswith(("RESUME", "CALL", "JUMP_BACKWARD"))
-    return found
-
-
-def interrupted(at, work):
-    """Raise KeyboardInterrupt at the moment number ``at``; false if there is none."""
-    left = at
-
-    def trace(frame, event, _):
-        nonlocal left
-        if frame.f_code.co_filename != _blas.__file__ and frame.f_code is not work.__code__:
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode" and frame.f_lasti in moments(frame.f_code):
-            left -= 1
-            if left < 0:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
-
-    sys.settrace(trace)
-    try:
-        work()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(None)
-    return False
-
-
 @pytest.mark.parametrize("already_inside", [False, True])
 def test_an_interrupt_at_any_moment_leaves_nothing_behind(already_inside):
     def inside_twice():
         with single_threaded_blas(), single_threaded_blas():
             pass
 
-    interrupted(sys.maxsize, inside_twice)  # Python 3.12 traces opcodes from the second time on
+    interrupted(
+        sys.maxsize, inside_twice, _blas
+    )  # Python 3.12 traces opcodes from the second time on
     at = 0
     while True:
         with single_threaded_blas() if already_inside else nullcontext():
-            came = interrupted(at, inside_twice)
+            came = interrupted(at, inside_twice, _blas)
             assert set(blas_threads()) == {1 if already_inside else 2}, at
         assert set(blas_threads()) == {2}, at
         if not came:

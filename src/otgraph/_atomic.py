@@ -45,13 +45,10 @@ def replacing(path: str, *, overwrite: bool = True) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)
     directory = os.path.dirname(target)
     remove_leftovers(directory)
+    # The name is known before the file exists, so that an interrupt at any moment can remove it.
+    temporary = os.path.join(directory, f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
     try:
-        descriptor, temporary = _new_file(directory)
-    except OSError as error:
-        msg = f"cannot write into the directory {directory}: {error.strerror}"
-        raise type(error)(error.errno, msg, path) from error
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+        with _new_file(temporary, path) as file:
             _take_over_permissions(file.fileno(), target)
             yield file
             file.flush()
@@ -104,32 +101,34 @@ def remove_leftovers(directory: str) -> None:
 
 
 def _remove_if_unlocked(path: str) -> None:
-    # A name of ours that is a link or a pipe is not ours.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_name_of(descriptor, path):
+    with open(path, "rb", buffering=0, opener=_open_safely) as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_name_of(file.fileno(), path):
                 os.unlink(path)
-    finally:
-        os.close(descriptor)
 
 
-def _new_file(directory: str) -> tuple[int, str]:
+def _open_safely(path: str, flags: int) -> int:
+    """Neither follow a link nor wait for a pipe: a name of ours that is one is not ours."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _new_file(temporary: str, path: str) -> BinaryIO:
     """A new, empty, locked file with the permissions that any new file gets."""
     while True:
-        temporary = os.path.join(directory, f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
-        descriptor = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666
-        )
+        try:
+            file = open(temporary, "xb")  # noqa: SIM115  (the caller closes it)
+        except OSError as error:
+            msg = f"cannot write into the directory {os.path.dirname(temporary)}: {error.strerror}"
+            raise type(error)(error.errno, msg, path) from error
         if fcntl is None:
-            return descriptor, temporary
+            return file
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX)
         # Another writer may have taken it for a leftover before it was locked.
-        if _is_name_of(descriptor, temporary):
-            return descriptor, temporary
-        os.close(descriptor)
+        if _is_name_of(file.fileno(), temporary):
+            return file
+        file.close()
 
 
 def _is_name_of(descriptor: int, path: str) -> bool:

@@ -20,7 +20,7 @@ import psutil
 from otgraph._atomic import PREFIX
 
 from .calls import CALLS, blas_threads, call, limited_blas, quietly
-from .patience import watched
+from .patience import LOOK, watched
 
 ROUNDS = 4  # interrupts of one process
 SIZE = 3000  # points: most calls take a tenth of a second to a second
@@ -117,7 +117,7 @@ def _compute(name, n_jobs, folder, orders, answers):
             print("begun", file=answers)
             call(name, SIZE, n_jobs, folder)
             inside = False
-            time.sleep(SECONDS)  # the interrupt comes after the call
+            _wait()  # the interrupt comes after the call
             came = False
         except KeyboardInterrupt:
             spent = sum(os.times()[:2])
@@ -132,3 +132,10 @@ def _compute(name, n_jobs, folder, orders, answers):
         }
         print(json.dumps(found), file=answers)
     os._exit(0)
+
+
+def _wait():
+    """Short sleeps: a signal just before a sleep is seen only after it."""
+    begin = time.monotonic()
+    while time.monotonic() - begin < SECONDS:
+        time.sleep(LOOK)
