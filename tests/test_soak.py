@@ -67,6 +67,10 @@ def is_fault(verdict):
         pytest.param(9635063, id="the same, five points"),
         pytest.param(9635816, id="mass held back at a high price"),
         pytest.param(9645489, id="the same, from a poor start"),
+        pytest.param(9814351, id="two sets of active pairs take turns"),
+        pytest.param(9654262, id="the same, clouds far apart"),
+        pytest.param(9656442, id="the same, one heavy point"),
+        pytest.param(9820260, id="the same, mass held back"),
     ],
 )
 def test_problems_that_were_faults(seed):

@@ -31,6 +31,10 @@ MAX_TRIALS = 20  # steps tried before the line search fails
 # misplaced mass. Neither changes while a bipartite component moves toward distant partners, and
 # with very uneven masses it moves in many small steps.
 PATIENCE = 200
+# After this many steps that do not halve the largest error, Newton also goes on along the sum of
+# its last two steps. Where two sets of active pairs take turns, each step undoes most of the step
+# before it; a thousand of them led nowhere where a few along the sum arrive.
+ZIGZAG = 8
 # Relative residual of the linear system: a share of the marginal error, within bounds. Far from
 # the solution an accurate direction is a waste of time.
 CG_SHARE = 0.1
@@ -98,6 +102,8 @@ def newton(
     steps = products = 0
     errors = [error]
     best, best_error, least_misplaced, since_best = u, error, np.inf, 0
+    earlier = previous = u
+    half, since_half = error, 0
     reason = Reason.NONE
     plain = PLAIN_PRODUCTS
     while error > tol:
@@ -124,15 +130,20 @@ def newton(
                 advanced = longer
         steps += 1
         since_best += 1
+        since_half += 1
         if advanced is None or since_best > PATIENCE:
             reason = Reason.NO_PROGRESS
             break
-        u, now = advanced.u, advanced.now
+        earlier, previous, u, now = previous, u, advanced.u, advanced.now
+        if since_half > ZIGZAG:
+            u, now = _common_step(problem, target, u, now, u - earlier)
         error = marginal_error(now.row_sums, target)
         errors.append(error)
         misplaced = _misplaced(now, target)
         if error < best_error:
             best, best_error, since_best = u, error, 0
+        if error < 0.5 * half:
+            half, since_half = error, 0
         if misplaced < least_misplaced:
             least_misplaced, since_best = misplaced, 0
         if on_step is not None:
@@ -250,6 +261,16 @@ def _line_search(
         share = -low_slope / rise if 0.0 < rise < np.inf else 0.5  # bisection beyond the range
         step = low + min(0.9, max(0.1, share)) * (high - low)
     return best
+
+
+def _common_step(
+    problem: Marginals, target: FloatArray, u: FloatArray, now: Evaluation, direction: FloatArray
+) -> tuple[FloatArray, Evaluation]:
+    """Go on along what the last two steps have in common, if F decreases there."""
+    if float(((now.row_sums - target) * direction).sum()) >= 0.0:
+        return u, now
+    advanced = _line_search(problem, target, u, now, direction)
+    return (u, now) if advanced is None else (advanced.u, advanced.now)
 
 
 def _objective(at: Evaluation, u: FloatArray, target: FloatArray) -> float:
