@@ -46,6 +46,8 @@ FILES = {
     "ragged.csv": (b"1,2\n3,4,5\n6,7\n", r"Expected 2 fields in line 2, saw 3"),
     "short.csv": (b"a,b\n1,2\n3\n5,6\n", r"NaN at row 1, column 'b'"),
     "words.csv": (b"a,b\n1,x\n2,x\n", r"column 'b' is not numeric"),
+    "only_words.csv": (b"a\nx\ny\n", r"no column holds numbers only: column 'a' is not"),
+    "thousands.csv": (b'a\n"1,000"\n"2,000"\n', r"numbers only: .*without thousands separators"),
     "nan.csv": (b"1,2\n3,nan\n", r"NaN at row 1, column '1'"),
     "inf.csv": (b"1,2\n3,inf\n4,5\n", r"inf\.csv: contains infinity: 1 value.* in row 1"),
     "damaged.npy": (b"\x93NUMPY\x01", r"damaged\.npy: cannot be read"),

@@ -288,6 +288,12 @@ class TestWholeMessage:
 
 
 class TestColumns:
+    def test_info_shows_a_table_of_words(self, cli):
+        Path("t.csv").write_text("a\nx\ny\n")
+        done = cli("info", "t.csv")
+        assert done.code == 0
+        assert "no column holds numbers only" in done.out
+
     def test_info_shows_them(self, cli):
         Path("t.csv").write_text(
             "id,a,b,when,sure,kind\n1,0.5,2,2024-01-02,True,x\n2,1.5,,2024-01-03,False,x\n"

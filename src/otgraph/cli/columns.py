@@ -186,7 +186,7 @@ def _is_whole(numbers: Array) -> bool:
 def _spreads(values: Array) -> Array:
     """Standard deviations of the columns without their missing values, from a sample of rows."""
     n, d = values.shape
-    rows = max(FEWEST_ROWS, SAMPLE_ENTRIES // d)
+    rows = max(FEWEST_ROWS, SAMPLE_ENTRIES // max(d, 1))
     sample = np.asarray(values[:: -(-n // rows)], dtype=np.float64)
     present = ~np.isnan(sample)
     count = np.maximum(present.sum(axis=0), 1)

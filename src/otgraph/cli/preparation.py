@@ -155,6 +155,10 @@ def _all_problems(
 ) -> str:
     """One message with the complete options for the next attempt."""
     problems = [str(column) for column in points.words]
+    thousands = any(column.thousands for column in points.words)
+    if not points.values.size:
+        way_out = " Write numbers without thousands separators." if thousands else ""
+        return f"{points.source}: no column holds numbers only: {'; '.join(problems)}.{way_out}"
     drop = [column.handle for column in points.words]
     add, instead = [], []
     if missing is not None:
@@ -168,7 +172,7 @@ def _all_problems(
     if drop:
         add.insert(0, drop_option(options, drop))
         instead.insert(0, "--columns chooses columns instead")
-    if any(column.thousands for column in points.words):
+    if thousands:
         instead.insert(0, "write numbers without thousands separators to keep their columns")
     if "spread" in doubts:
         add.append("--standardize")
