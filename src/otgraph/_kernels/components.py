@@ -12,8 +12,14 @@ def component_labels(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
     scipy would transpose the matrix, which takes ten times as long as this pass.
     """
-    labels = np.empty(len(indptr) - 1, dtype=np.int64)
-    _label(indptr.astype(np.int64, copy=False), indices, labels)  # one type, compiled once
+    indptr = indptr.astype(np.int64, copy=False)  # one type, compiled once
+    return labels_of_rows(indptr[:-1], indptr[1:], indices)
+
+
+def labels_of_rows(starts: np.ndarray, ends: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """The same for rows with gaps between them. Columns beyond the rows connect nothing."""
+    labels = np.empty(len(starts), dtype=np.int64)
+    _label(starts, ends, indices, labels)
     return labels
 
 
@@ -33,11 +39,11 @@ def component_roots(n, rows, columns):
 
 
 @njit
-def _label(indptr, indices, labels):
+def _label(starts, ends, indices, labels):
     """Union of the ends of every edge; the root of a component is its first row."""
     for i in range(len(labels)):
         labels[i] = i
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(starts[i], ends[i]):
             j = np.int64(indices[p])  # one type of `_root`
             if j >= i:
                 continue  # the edge comes again in the later row

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from otgraph._parallel import Workers
     from otgraph.costs.coarse import Multilevel
-    from otgraph.typing import FloatArray, IntArray, LongArray
+    from otgraph.costs.parts import Move
+    from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
 
 
 class PairSet(ABC):
@@ -94,6 +95,10 @@ class Marginals(ABC):
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
 
+    @abstractmethod
+    def moved(self, move: Move, chosen: BoolArray) -> FloatArray:
+        """Potentials after a full step, and after one of its own length for every chosen part."""
+
 
 class Restricted(Marginals):
     """The transport problem on some pairs."""
@@ -131,6 +136,10 @@ class Restricted(Marginals):
     def plan(self, u: FloatArray, eps: float) -> TransportPlan:
         """The transport plan of ``u`` on the stored pairs."""
 
+    def moved(self, move: Move, chosen: BoolArray) -> FloatArray:
+        """Potentials after a full step, and after one of its own length for every chosen part."""
+        return move.taken(chosen, self.entries_of, self.diagonal, np.empty(0))
+
 
 class Curvature(ABC):
     """diag(sigma 1) + sigma on the active pairs; a signless Laplacian."""
@@ -154,6 +163,10 @@ class Curvature(ABC):
 
         None where this cannot be done in one call; callers then do it step by step.
         """
+        return None
+
+    def parts(self) -> LongArray | None:
+        """The part of every point, where no active pair connects two parts, if that is known."""
         return None
 
     def multilevel(self, shift: FloatArray) -> Multilevel | None:

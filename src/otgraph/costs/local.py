@@ -15,8 +15,9 @@ from otgraph.costs.restricted import RestrictedProblem
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
     from otgraph.costs.interface import Restricted
+    from otgraph.costs.parts import Move
     from otgraph.costs.restricted import Hessian
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import BoolArray, FloatArray, LongArray
 
 
 class LocalProblem(Marginals):
@@ -75,6 +76,10 @@ class LocalProblem(Marginals):
         """Potentials of some rows that meet their targets while all others stay fixed."""
         return self._rows.lift(self._everyone(u), rows, target)
 
+    def moved(self, move: Move, chosen: BoolArray) -> FloatArray:
+        """Potentials after a full step, and after one of its own length for every chosen part."""
+        return move.taken(chosen, self._rows.entries_of, self._rows.diagonal, self._fixed)
+
     def _everyone(self, u: FloatArray) -> FloatArray:
         """Own potentials, then the fixed ones; the same array for the same ``u``."""
         if self._last[0] is not u:
@@ -99,6 +104,10 @@ class _OwnCurvature(Curvature):
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
         return self.whole.product(np.concatenate((v, self.rest)))
+
+    def parts(self) -> LongArray:
+        """The part of every own point; fixed points connect nothing."""
+        return self.whole.parts()
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int

@@ -85,20 +85,33 @@ class NearSearch:
         Threads.
     sizes
         Thresholds between the searches.
+    offsets
+        Those of the cells by which points and queries are sorted already, if they are.
     """
 
     def __init__(
-        self, points: FloatArray, workers: Workers, sizes: SearchSizes = DEFAULT_SIZES
+        self,
+        points: FloatArray,
+        workers: Workers,
+        sizes: SearchSizes = DEFAULT_SIZES,
+        offsets: LongArray | None = None,
     ) -> None:
         self.n, self.d = points.shape
         self.workers = workers
         self._given = points
         self._sizes = sizes
+        self._offsets = offsets
 
     def nearest(
-        self, k: int, queries: FloatArray | None = None, own: LongArray | None = None
+        self,
+        k: int,
+        queries: FloatArray | None = None,
+        own: LongArray | None = None,
+        *,
+        factor: float = 1.0,
+        half_power: float = 1.0,
     ) -> tuple[LongArray, FloatArray]:
-        """The k nearest points of every query and their squared distances, nearest first.
+        """The k nearest points of every query and factor · |q - x|^p, nearest first.
 
         Without queries these are the points themselves. ``own`` are the points that queries leave
         out.
@@ -106,13 +119,13 @@ class NearSearch:
         m = self.n if queries is None else len(queries)
         if k == 0:
             return np.empty((m, 0), dtype=np.int64), np.empty((m, 0))
-        indices, squares = np.empty((m, k), dtype=np.int64), np.empty((m, k))
+        indices, values = np.empty((m, k), dtype=np.int64), np.empty((m, k))
 
         def keep(rows: LongArray, lists: Lists) -> None:
-            indices[rows], squares[rows] = lists.columns[:, :k], lists.values[:, :k]
+            indices[rows], values[rows] = lists.columns[:, :k], lists.values[:, :k]
 
-        self._run(nearest_points(k), None, 1.0, 1.0, queries, own, keep)
-        return indices, squares
+        self._run(nearest_points(k), None, factor, half_power, queries, own, keep)
+        return indices, values
 
     def lists(
         self,
@@ -196,6 +209,8 @@ class NearSearch:
         sizes = self._sizes
         if self.d <= sizes.most_tree_dimensions and self.n >= sizes.fewest_tree_points:
             return self._tree
+        if self._offsets is not None:
+            return SortedByCells(self._given, self.workers, compact=False, offsets=self._offsets)
         many = self.n >= sizes.fewest_cell_points and n_queries >= cell_count(self.n)
         return self._cells if many else self._blocks
 

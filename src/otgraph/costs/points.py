@@ -18,6 +18,7 @@ from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import AllPairs, Chained, NearCells, NotExcluded
+from otgraph.costs.near import NearSearch
 from otgraph.costs.pairs import drain, empty_chunk
 from otgraph.costs.partition import (
     cluster_order,
@@ -49,6 +50,8 @@ CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making an
 # pairs per point that is proportional to their size.
 MOST_CELL_POINTS = 334
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
+# Share of all points from which their nearest points are looked for in common.
+MANY_QUERIES = 0.05
 TINY = 1e-35  # added to error bounds, to cover underflow in float32
 
 
@@ -358,11 +361,25 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         An approximate search looks only where first candidates come from.
         """
         if self.exact is not False or self._cells.n_cells == 1:
-            return super().nearest_pairs(rows, k)
+            many = self._cells.n_cells > 1 and len(rows) > MANY_QUERIES * self.n and k < self.n
+            return self._nearest_of_many(rows, k) if many else super().nearest_pairs(rows, k)
         partners, costs = self._partners_in_near_cells(rows, k)
         return cheapest_of_each(
             np.repeat(rows, k), np.repeat(rows, k), partners.ravel(), costs.ravel(), k
         )
+
+    def _nearest_of_many(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The same by lists whose bounds fall, for so many points that some are near each other.
+
+        Points of wide clusters have their nearest points in all cells of these. A bound from near
+        cells would let a screen find hundreds of pairs for each.
+        """
+        search = NearSearch(self._values, self.workers, self.sizes, self._cells.offsets)
+        partners, costs = search.nearest(
+            k, self._values[rows].astype(np.float64, copy=False), rows,
+            factor=self.factor, half_power=self._half_power,
+        )  # fmt: skip
+        return np.repeat(rows, k), partners.ravel(), costs.ravel()
 
     def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
         """A cost that at least k partners of each point do not exceed, from near cells."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from otgraph._kernels import restricted as kernels
 from otgraph._kernels.cg import solve_cg
-from otgraph._kernels.components import component_labels
+from otgraph._kernels.components import component_labels, labels_of_rows
 from otgraph._memory import return_free_memory
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.coarse import Multilevel
@@ -291,6 +291,10 @@ class Hessian(Curvature):
         source = (self.starts, self.ends, self.indices, self.diagonal)
         count = solve_cg(*source, shift, rhs, weights, rtol, most, x, residual, z, p, q)
         return x, count
+
+    def parts(self) -> LongArray:
+        """The part of every row; no active pair connects two parts."""
+        return labels_of_rows(self.starts, self.ends, self.indices)
 
     def multilevel(self, shift: FloatArray) -> Multilevel | None:
         """A preconditioner for the Hessian plus a shift of its diagonal, between two clouds."""

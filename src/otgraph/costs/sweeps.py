@@ -120,13 +120,26 @@ def cell_count(n: int) -> int:
 
 
 class SortedByCells(Sorted):
-    """Points sorted by compact cells; without ``compact``, blocks of points as they come."""
+    """Points sorted by compact cells; without ``compact``, blocks of points as they come.
 
-    def __init__(self, points: FloatArray, workers: Workers, *, compact: bool) -> None:
-        if not compact:
+    ``offsets`` are those of cells by which the points are sorted already.
+    """
+
+    def __init__(
+        self,
+        points: FloatArray,
+        workers: Workers,
+        *,
+        compact: bool,
+        offsets: LongArray | None = None,
+    ) -> None:
+        if offsets is not None or not compact:
             self._centers = np.zeros((1, points.shape[1]), dtype=np.float32)
             self.order, self.points = np.arange(len(points)), points
-            self._cells = consecutive_cells(points, MOST_COLUMNS)
+            if offsets is None:
+                self._cells = consecutive_cells(points, MOST_COLUMNS)
+            else:
+                self._cells = enclosing_cells(points, _divided(offsets, MOST_COLUMNS))
             return
         centers = cell_centers(points, cell_count(len(points)), 0, workers)
         # Cells that are next to each other in memory are near each other in space.

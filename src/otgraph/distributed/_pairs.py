@@ -225,6 +225,11 @@ class DistributedHessian(Curvature):
         found: tuple[FloatArray, int] = cluster.result(cluster.submit(*task))
         return found
 
+    def parts(self) -> LongArray:
+        """The part of every point; no active pair connects two parts."""
+        forests = self.blocks.each("forest", _active_forest)
+        return components(self.blocks.cluster, len(self.degrees), forests)[1].astype(np.int64)
+
 
 @dataclass(frozen=True)
 class DistributedPlan(TransportPlan):
@@ -430,6 +435,14 @@ def _forest(block: PlanBlock) -> Edges:
     rows = np.arange(block.columns.first, block.columns.last, dtype=np.int32)
     columns = block.columns.to_global(block.plan.indices)
     return forest(block.columns.n, np.repeat(rows, block.plan.degrees), columns)
+
+
+def _active_forest(block: HessianBlock) -> Edges:
+    columns, hessian = block.columns, block.hessian
+    counts = hessian.ends - hessian.starts
+    rows = np.repeat(np.arange(columns.first, columns.last, dtype=np.int32), counts)
+    places = np.arange(len(rows)) + np.repeat(hessian.starts - np.cumsum(counts) + counts, counts)
+    return forest(columns.n, rows, columns.to_global(hessian.indices[places]))
 
 
 def _plan_product(block: PlanBlock, diagonal: FloatArray, v: Part) -> FloatArray:

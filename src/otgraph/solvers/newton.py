@@ -15,6 +15,7 @@ import numpy as np
 
 from otgraph.solvers.certificate import Reason
 from otgraph.solvers.cg import conjugate_gradients, flexible_gradients, residual_weights
+from otgraph.solvers.steps import common_step, line_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import Curvature, Evaluation, Marginals
     from otgraph.typing import FloatArray
 
-# Line search.
-ARMIJO = 1e-4  # share of the predicted decrease that a step must achieve
-CURVATURE = 0.9  # share of the slope that may be left at the end of a step
-EXPANSION = 8.0  # factor by which a step that is too short grows
-MAX_TRIALS = 20  # steps tried before the line search fails
 # Newton gives up after this many steps without a new minimum of the largest error or of the
 # misplaced mass. Neither changes while a bipartite component moves toward distant partners, and
 # with very uneven masses it moves in many small steps.
@@ -49,8 +45,6 @@ PLAIN_PRODUCTS = 40
 # vanishes at the solution, fast enough for quadratic convergence.
 RIDGE = 0.03
 SMALLEST_RIDGE = 1e-9
-# A decrease of F smaller than this multiple of its terms may be rounding error.
-ROUNDING = 1e-13
 # Relative rounding error of one term u_i + u_j - c_ij in a row sum.
 ROW_SUM_ROUNDING = 4.0 * np.finfo(np.float64).eps
 
@@ -117,15 +111,15 @@ def newton(
         )
         products += count
         plain = 0 if count > plain else plain
-        advanced = _line_search(problem, target, u, now, direction)
-        if advanced is not None and advanced.step > 1.0:
+        advanced = line_search(problem, target, u, now, direction)
+        if advanced is not None and advanced.length > 1.0:
             # F is linear along a part of the direction, and the ridge has shortened that part.
             direction, count = _direction(
                 problem, target, weights, u, now,
                 ridge=SMALLEST_RIDGE, cg_tol=TIGHTEST_CG, plain=plain,
             )  # fmt: skip
             products += count
-            longer = _line_search(problem, target, u, now, direction)
+            longer = line_search(problem, target, u, now, direction)
             if longer is not None and longer.value < advanced.value:
                 advanced = longer
         steps += 1
@@ -136,7 +130,7 @@ def newton(
             break
         earlier, previous, u, now = previous, u, advanced.u, advanced.now
         if since_half > ZIGZAG:
-            u, now = _common_step(problem, target, u, now, u - earlier)
+            u, now = common_step(problem, target, u, now, u - earlier)
         error = marginal_error(now.row_sums, target)
         errors.append(error)
         misplaced = _misplaced(now, target)
@@ -208,70 +202,3 @@ def _solved(
         product, multilevel, rhs, x, rtol=rtol, max_products=MAX_PRODUCTS, weights=weights
     )  # fmt: skip
     return x, count + more
-
-
-@dataclass(frozen=True)
-class _Step:
-    """Where a step leads: the potentials, the problem there, the step's length, the value of F."""
-
-    u: FloatArray
-    now: Evaluation
-    step: float
-    value: float
-
-
-def _line_search(
-    problem: Marginals,
-    target: FloatArray,
-    u: FloatArray,
-    now: Evaluation,
-    direction: FloatArray,
-) -> _Step | None:
-    """A step that decreases F enough and reduces the slope; the full step is tried first.
-
-    F is convex. A slope <= 0 at the end of a step therefore proves a decrease, without comparing
-    values of F that agree to the last digit. Steps longer than 1 occur where F is linear: in a
-    bipartite component whose two sides have different total mass.
-    """
-    slope = float(((now.row_sums - target) * direction).sum())
-    low, low_slope, high, high_slope = 0.0, slope, np.inf, np.inf
-    step = 1.0
-    best: _Step | None = None
-    for _ in range(MAX_TRIALS):
-        trial = u + step * direction
-        after = problem.evaluate(trial)
-        end_slope = float(((after.row_sums - target) * direction).sum())
-        if end_slope <= 0.0:
-            best = _Step(trial, after, step, _objective(after, trial, target))
-            if end_slope >= CURVATURE * slope:
-                return best
-            low, low_slope = step, end_slope
-            if high == np.inf:
-                step *= EXPANSION
-                continue
-        else:
-            end_value = _objective(after, trial, target)
-            noise = ROUNDING * (0.25 * now.square_sum + float((np.abs(u) * target).sum()))
-            decrease = _objective(now, u, target) - end_value
-            if decrease >= -ARMIJO * step * slope - noise:
-                return _Step(trial, after, step, end_value)
-            high, high_slope = step, end_slope
-        # The zero of the slope by linear interpolation, kept away from the ends.
-        rise = high_slope - low_slope
-        share = -low_slope / rise if 0.0 < rise < np.inf else 0.5  # bisection beyond the range
-        step = low + min(0.9, max(0.1, share)) * (high - low)
-    return best
-
-
-def _common_step(
-    problem: Marginals, target: FloatArray, u: FloatArray, now: Evaluation, direction: FloatArray
-) -> tuple[FloatArray, Evaluation]:
-    """Go on along what the last two steps have in common, if F decreases there."""
-    if float(((now.row_sums - target) * direction).sum()) >= 0.0:
-        return u, now
-    advanced = _line_search(problem, target, u, now, direction)
-    return (u, now) if advanced is None else (advanced.u, advanced.now)
-
-
-def _objective(at: Evaluation, u: FloatArray, target: FloatArray) -> float:
-    return 0.25 * at.square_sum - float((u * target).sum())
