@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -77,6 +77,21 @@ class Evaluation:
         return float(self.square_sums.sum())
 
 
+class FullSteps(NamedTuple):
+    """Newton steps that were taken in one call.
+
+    ``now`` is the evaluation at ``u``, the last potentials; ``errors`` are those at the start and
+    after each step. ``counts`` are the numbers of steps and of products, the smallest error, which
+    is that of ``best``, the least misplaced mass, and the steps since either was found.
+    """
+
+    u: FloatArray
+    now: Evaluation
+    best: FloatArray
+    errors: list[float]
+    counts: tuple[int, int, float, float, int]
+
+
 class Marginals(ABC):
     """Row sums of (u_i + u_j - c_ij)_+ as functions of potentials: all that Newton needs."""
 
@@ -93,6 +108,21 @@ class Marginals(ABC):
     @abstractmethod
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
+
+    def full_steps(
+        self,
+        u: FloatArray,
+        target: FloatArray,
+        weights: FloatArray,
+        tol: float,
+        error: float,
+        most: int,
+    ) -> FullSteps | None:
+        """The first Newton steps from ``u``, whose error is given, while full steps do.
+
+        None where they cannot be taken in one call; callers then take them one by one.
+        """
+        return None
 
 
 class Restricted(Marginals):
