@@ -26,7 +26,7 @@ class PairSet(ABC):
     """Pairs with their costs. Solvers pass them on and never look inside.
 
     ``workers`` are the threads of this process. Pairs on a cluster ignore them. ``reach`` is a cost
-    for every point, below which none of its pairs is missing, if that is known.
+    for every point, if that is known: no pair is missing below the mean of those of its ends.
     """
 
     reach: FloatArray | None = None

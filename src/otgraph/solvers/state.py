@@ -258,7 +258,7 @@ def first_state(
 def _screen_of(cost: Cost, pairs: PairSet) -> Screen | None:
     """A search for nearest points as a screen, if it has compared all points.
 
-    A pair that it has not found costs at least the reach of either end, and so their mean.
+    A pair that it has not found costs at least the mean of the reaches of its ends.
     """
     if pairs.reach is None:
         return None
