@@ -120,6 +120,34 @@ def _fit_tilt(X, reach, first, last, tilt):
 
 
 @njit
+def near_costs(
+    X, coordinates, offsets, first, last, width, rank, factor, half_power, out
+):  # fmt: skip
+    """Cost of the neighbor of some rank of every point of the leaves ``first:last``.
+
+    It is looked for in the group of ``width`` leaves that the point is in; ``first`` begins one.
+    """
+    squares = np.empty(width * np.max(offsets[1:] - offsets[:-1]))
+    nearest = np.empty(rank + 1)
+    for b in range(first, last, width):
+        begin, end = offsets[b], offsets[min(b + width, last)]
+        size = end - begin
+        for i in range(begin, end):
+            _leaf_squares(X, coordinates, i, begin, size, squares)
+            nearest[:] = np.inf
+            for t in range(size):
+                value = squares[t]
+                if value < nearest[rank]:
+                    q = rank
+                    while q > 0 and nearest[q - 1] > value:
+                        nearest[q] = nearest[q - 1]
+                        q -= 1
+                    nearest[q] = value
+            # The nearest of all is the point itself or a copy.
+            out[i] = power(nearest[min(rank, size - 1)], factor, half_power)
+
+
+@njit
 def collect_near(
     X, coordinates, leaf_of, leaf_lower, leaf_upper, leaf_reach, leaf_tilts, offsets, lower, upper,
     reach, node_reach, tilts, bound, factor, half_power, rows, counts, j_out, c_out, first,

@@ -94,7 +94,8 @@ class Cost(ABC):
     # Whether nearest points are good first candidates. Between two clouds they are not, and the
     # solver begins with fewer points (`solvers/scales.py`).
     nearest_are_partners: bool = True
-    # Whether the search for neighbors compares all points, and screens all pairs that way.
+    # Whether the search for neighbors compares all points, or excludes them by bounds, and so is a
+    # screen of all pairs.
     compares_all: bool = False
     bytes_per_pair: int = BYTES_PER_PAIR
     # Told eps and potentials whenever the solver has improved them; for checkpoints.

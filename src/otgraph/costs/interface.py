@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class PairSet(ABC):
     """Pairs with their costs. Solvers pass them on and never look inside.
 
     ``workers`` are the threads of this process. Pairs on a cluster ignore them. ``reach`` is a cost
-    for every point, below which none of its pairs is missing, if that is known.
+    for every point, if that is known: no pair is missing below the mean of those of its ends.
     """
 
     reach: FloatArray | None = None
@@ -78,6 +78,21 @@ class Evaluation:
         return float(self.square_sums.sum())
 
 
+class FullSteps(NamedTuple):
+    """Newton steps that were taken in one call.
+
+    ``now`` is the evaluation at ``u``, the last potentials; ``errors`` are those at the start and
+    after each step. ``counts`` are the numbers of steps and of products, the smallest error, which
+    is that of ``best``, the least misplaced mass, and the steps since either was found.
+    """
+
+    u: FloatArray
+    now: Evaluation
+    best: FloatArray
+    errors: list[float]
+    counts: tuple[int, int, float, float, int]
+
+
 class Marginals(ABC):
     """Row sums of (u_i + u_j - c_ij)_+ as functions of potentials: all that Newton needs."""
 
@@ -98,6 +113,21 @@ class Marginals(ABC):
     @abstractmethod
     def moved(self, move: Move, chosen: BoolArray) -> FloatArray:
         """Potentials after a full step, and after one of its own length for every chosen part."""
+
+    def full_steps(
+        self,
+        u: FloatArray,
+        target: FloatArray,
+        weights: FloatArray,
+        tol: float,
+        error: float,
+        most: int,
+    ) -> FullSteps | None:
+        """The first Newton steps from ``u``, whose error is given, while full steps do.
+
+        None where they cannot be taken in one call; callers then take them one by one.
+        """
+        return None
 
 
 class Restricted(Marginals):

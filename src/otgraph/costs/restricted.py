@@ -14,10 +14,11 @@ import numpy as np
 from otgraph._kernels import restricted as kernels
 from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.components import component_labels, labels_of_rows
+from otgraph._kernels.newton import full_steps
 from otgraph._memory import return_free_memory
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.coarse import Multilevel
-from otgraph.costs.interface import Curvature, Evaluation, Restricted, TransportPlan
+from otgraph.costs.interface import Curvature, Evaluation, FullSteps, Restricted, TransportPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,9 @@ MOST_BLOCKS = 64  # with more points, blocks have more rows
 PLAN_ROOM = 1.05
 MANY_ENTRIES = 1 << 20  # from here on, active pairs are not kept beside a plan
 FEW_ROWS = 4096  # up to so many, one thread is as fast as two
+# Up to so many, a Newton step from Python takes as long as its sums: 0.1 ms.
+FEWEST_ROWS = 512
+MOST_STEPS = 32  # taken in one call; five are usual
 
 
 class RestrictedProblem(Restricted):
@@ -176,6 +180,34 @@ class RestrictedProblem(Restricted):
         sums = Evaluation(row_sums, square_sums)
         shared.latest = _Latest(u, self.diagonal, pairs.indptr, sums, ends)
         return shared.latest
+
+    def full_steps(
+        self,
+        u: FloatArray,
+        target: FloatArray,
+        weights: FloatArray,
+        tol: float,
+        error: float,
+        most: int,
+    ) -> FullSteps | None:
+        """The first Newton steps in one call, if there are few points."""
+        if self.n > FEWEST_ROWS or len(u) > self.n or self.bipartite:
+            return None
+        sums, pairs = self.evaluate(u), self.pairs
+        shared, latest = self._candidates, self._at(u)
+        shared.latest = None
+        u, best = u.copy(), u
+        now, ends = Evaluation(sums.row_sums.copy(), sums.square_sums.copy()), latest.ends.copy()
+        improved, errors = u.copy(), np.empty(1 + min(most, MOST_STEPS))
+        errors[0] = error
+        counts = full_steps(
+            pairs.indptr, pairs.indices, pairs.costs, self.diagonal, target, weights, tol,
+            u, now.row_sums, now.square_sums, ends, shared.active, improved, errors,
+        )  # fmt: skip
+        shared.latest = _Latest(u, self.diagonal, pairs.indptr, now, ends)
+        if counts[2] < error:
+            best = u if counts[2] == errors[counts[0]] else improved
+        return FullSteps(u, now, best, errors[: counts[0] + 1].tolist(), counts)
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""

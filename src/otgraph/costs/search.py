@@ -41,8 +41,8 @@ class Work:
     sizes
         Shares of the parts in the work, if they differ much; for progress bars.
     reach
-        For neighbors among all points: filled by the parts with a cost for every point, below
-        which none of its pairs is missing.
+        For neighbors among all points: a cost for every point, filled by the parts unless they are
+        ``complete``. No pair is missing that costs less than the mean of those of its ends.
     """
 
     parts: Sequence[Any]

@@ -6,7 +6,7 @@ computes a few hundred pairs per point, for any number of points.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,10 +31,17 @@ if TYPE_CHECKING:
 LEAF_POINTS = 16
 BLOCK_ROWS = 8192  # rows per task
 BUFFER_PAIRS = 1 << 19  # size of the buffer for the pairs of a block
-FEWEST_NEIGHBORS = 3  # least rank of the near neighbor that sets a bound
-# Factor on the number of first candidates. They are cheap here, and more of them save Newton
-# steps.
-MORE_PAIRS = 1.5
+# First candidates of a point, for every neighbor asked for. At a mean degree of 15 that makes 28,
+# and 95 to 99 of 100 points find all their partners among them.
+PAIRS_PER_NEIGHBOR = 0.95
+# The scale of a point is the cost of its neighbor of this rank among so many leaves around it.
+NEAR_RANK, NEAR_LEAVES = 6, 4
+NEAR_BLOCK = 1024  # leaves per task
+FAR_SHARE = 0.5  # of that cost that far points need: 98 of 100 have smaller potentials
+SAMPLED_ROWS = 512  # rows that tell the number of pairs within a few percent
+FACTOR_GROWTH = 2.0  # of the bounds, while these rows find too few pairs
+MOST_FACTORS = 12
+FACTOR_DIGITS = 12  # binary ones
 TIE_MARGIN = 1.0 - 1e-9  # factor that excludes pairs exactly at the bound
 # Relative increase of reaches, to cover rounding errors of their sums.
 REACH_MARGIN = 1e-12
@@ -67,9 +74,14 @@ class BoxTree:
         """Number of leaves."""
         return len(self.offsets) - 1
 
+    @property
+    def sizes(self) -> LongArray:
+        """Number of points of every leaf."""
+        return np.diff(self.offsets)
+
     def leaf_numbers(self) -> LongArray:
         """The leaf of every point of the tree."""
-        return np.repeat(np.arange(self.n_leaves), np.diff(self.offsets))
+        return np.repeat(np.arange(self.n_leaves), self.sizes)
 
     def reaches(self, reach: FloatArray) -> NodeReaches:
         """The largest reach of every node."""
@@ -105,31 +117,62 @@ class TreePowers(DistancePowers):
         return (BoxTree.around(self.own, 0, self.n),)
 
     def neighbor_work(self, k: int) -> Work:
-        """The search for pairs with c_ij < a_i + a_j, for costs a_i of near neighbors.
+        """The search for pairs with c_ij < b_i + b_j, for bounds b_i that resemble potentials.
 
-        Unlike lists of nearest neighbors, these pairs are symmetric. For evenly spread points
-        they are 2^(d/2) times as many as the neighbors nearer than a_i. Ties are excluded;
-        otherwise duplicates would add all pairs among themselves. A point without any pair here
-        gets its pairs from the first screen.
+        It is a screen, which need not be repeated for potentials below these bounds. Where a point
+        has (c / a)^(d/p) neighbors of cost less than c, the equation of its row gives a potential
+        in proportion to a^(d/(d + p)). So the bounds are this power of the cost of a near neighbor,
+        times a factor that gives as many pairs as wanted. Far points, whose partners are not
+        around them, need a share of that cost. Ties are excluded; otherwise duplicates would add
+        all pairs among themselves. A point without any pair here gets its pairs from the first
+        screen.
         """
-        rank = max(FEWEST_NEIGHBORS, round(k * MORE_PAIRS / 2.0 ** (self.own.shape[1] / 2.0)))
-        return self.screen_work(TIE_MARGIN * self._neighbor_costs(min(rank, self.n - 1)))
+        near, tree, d = self._near_costs(), self._trees[0], self.own.shape[1]
+        means = np.add.reduceat(near, tree.offsets[:-1]) / tree.sizes
+        # The mean of the leaf corrects those that have found too few neighbors in their leaves.
+        shape = (near * np.repeat(means, tree.sizes)) ** (0.5 * d / (d + 2.0 * self._half_power))
+        upper = TIE_MARGIN * self._bounds(shape, FAR_SHARE * near, k)
+        return replace(self.screen_work(upper), reach=2.0 * upper)
 
-    def _neighbor_costs(self, rank: int) -> FloatArray:
-        """Cost of every point's neighbor of that rank."""
-        from scipy.spatial import KDTree
+    def _near_costs(self) -> FloatArray:
+        """About the cost of a near neighbor of every point."""
+        costs, tree = np.empty(self.n), self._trees[0]
 
-        tree = KDTree(self.own, leafsize=LEAF_POINTS, copy_data=False)
-        distance = np.empty(self.n)
+        def fill(block: tuple[int, int]) -> None:
+            kernels.near_costs(
+                self.own, self._coordinates, tree.offsets, *block, NEAR_LEAVES, NEAR_RANK,
+                self.factor, self._half_power, costs,
+            )  # fmt: skip
 
-        def find(block: tuple[int, int]) -> None:
-            rows = slice(*block)
-            # The nearest point is the point itself or a duplicate.
-            found, _ = tree.query(self.own[rows], k=[rank + 1])
-            distance[rows] = found[:, 0]
+        self.workers.run(fill, row_blocks(tree.n_leaves, NEAR_BLOCK))
+        return costs
 
-        self.workers.run(find, row_blocks(self.n, BLOCK_ROWS), label="search")
-        return self.factor * np.square(distance) ** self._half_power
+    def _bounds(self, shape: FloatArray, least: FloatArray, k: int) -> FloatArray:
+        """A multiple of ``shape``, but no less than ``least``, with about k candidates per point."""
+        rows = np.linspace(0, self.n - 1, min(SAMPLED_ROWS, self.n)).astype(np.int64)
+        wanted = min(max(1, round(PAIRS_PER_NEIGHBOR * k)), self.n - 1) * len(rows)
+        low = 0.0
+        high = float(np.median(least / np.where(shape > 0.0, shape, 1.0))) / FAR_SHARE
+        for _ in range(MOST_FACTORS):
+            bounds = np.maximum(high * shape, least)
+            work = self.screen_work(bounds, rows)
+            i, j, costs = (
+                np.concatenate(arrays)
+                for arrays in zip(
+                    *(c for part in work.parts for c in work.find(part)[1]), strict=True
+                )
+            )
+            if len(costs) >= wanted:
+                break
+            low, high = high, FACTOR_GROWTH * high
+        for _ in range(FACTOR_DIGITS):
+            factor = 0.5 * (low + high)
+            ends = np.maximum(factor * shape[i], least[i]) + np.maximum(factor * shape[j], least[j])
+            if np.count_nonzero(costs < ends) >= wanted:
+                high = factor
+            else:
+                low = factor
+        return np.maximum(high * shape, least)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
@@ -174,3 +217,5 @@ class TreePowers(DistancePowers):
 
 class TreeCost(TreePowers, DirectPowers):
     """Powers of distances within one cloud, in few dimensions."""
+
+    compares_all = True

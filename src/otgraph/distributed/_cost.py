@@ -260,7 +260,7 @@ def _reach(cost: SearchedCost, k: int) -> FloatArray | None:
     """The costs below which a search for neighbors misses no pair."""
     with single_threaded_blas():
         work = cost.neighbor_work(k)
-        for part in work.parts:
+        for part in () if work.complete else work.parts:
             work.find(part)
     return work.reach
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients
 from otgraph.solvers.newton import marginal_error, newton, rounding_level
 from otgraph.solvers.sampling import Missing, missing_pairs
-from otgraph.solvers.state import Solution
+from otgraph.solvers.state import Solution, changed
 
 if TYPE_CHECKING:
     from otgraph.costs.interface import TransportPlan
@@ -115,7 +114,7 @@ def _polished(
         tol = rounding_level(start.problem, start.u, goal.target)
         tol = tol if goal.soft else max(FEASIBLE_TOL, tol)
         result = newton(start.problem, goal.target, start.u, tol=tol, max_iter=max_iter)
-        better = replace(start, u=result.u)
+        better = changed(start, u=result.u)
         if goal.soft and not better.complete(goal):
             # Where mass is held back at a high price, small errors move potentials far, beyond
             # the bound of the last screen. (Imported here: rounds imports this.)

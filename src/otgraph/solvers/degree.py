@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.certificate import Status
+from otgraph.solvers.certify import certify
 from otgraph.solvers.floors import Wish, finished, surely_lonely
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import near_pairs
@@ -23,7 +24,7 @@ from otgraph.solvers.rounds import (
     screened,
     too_few_neighbors,
 )
-from otgraph.solvers.state import Effort, first_state, middle
+from otgraph.solvers.state import Effort, changed, first_state, middle
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
@@ -104,7 +105,7 @@ def solve_for_degree(
         eps = min(eps, limits[1])
         eps, plain = search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
         if not too_few_neighbors(screener, goal.at(eps), plain):
-            plain = replace(plain, k=None)  # found to be enough, not to be looked at again
+            plain = changed(plain, k=None)  # found to be enough, not to be looked at again
             break
         plain.problem.release()
         k = more_neighbors(cost, k)
@@ -120,7 +121,7 @@ def solve_for_degree(
         nonlocal eps, rough, trial_miss
         for tol in (goal.tol,) if few else (max(goal.tol, TRIAL_TOL), goal.tol):
             search = DegreeSearch(degree, slope, limits, scan=few)
-            level, last = replace(goal, tol=tol), Effort()
+            level, last = changed(goal, tol=tol), Effort()
             eps, state = _search_among_all(screener, level, eps, state, counted, search, effort)
             state = search.start(state, eps)
             found = search.best_miss <= DEGREE_TOL
@@ -148,7 +149,13 @@ def solve_for_degree(
             plain = screened(screener, level, plain, prune=True)
             screener.keep(plain.screen)
         state, plain = plain, plain.on(plain)
-        return finished(screener, level, state, effort, wish, shift=shift, rough=rough)
+        # Among few points most graphs need no floors, and looking for them takes a plan.
+        certified = certify(screener, level, state, effort) if few and shift is None else None
+        if certified is not None and certified.certificate.status == Status.NOT_CONVERGED:
+            certified = None
+        return finished(
+            screener, level, state, effort, wish, shift=shift, certified=certified, rough=rough
+        )
 
     def attempt(again: State | None) -> Solution:
         nonlocal plain
@@ -177,7 +184,7 @@ def solve_for_degree(
             break
         eps, effort, shift = following, Effort(), solution.u - plain.u
         tol = max(goal.tol, TRIAL_TOL) if rough else goal.tol
-        plain = approach(screener, replace(goal.at(eps), tol=tol), plain, effort)
+        plain = approach(screener, changed(goal.at(eps), tol=tol), plain, effort)
         solution = completed(effort, shift)
     return best
 
@@ -228,6 +235,8 @@ def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatA
     """
     table = np.full((len(counts), max(int(counts.max(initial=0)), *ranks) + 1), np.inf)
     table[np.arange(table.shape[1]) < counts[:, None]] = costs
+    table.partition(max(ranks), axis=1)
+    table = table[:, : max(ranks) + 1]  # only these are sorted
     table.sort(axis=1)
     sums = np.cumsum(np.where(table < np.inf, table, 0.0), axis=1)
     rows, found = np.arange(len(counts)), []
@@ -271,7 +280,7 @@ def search_on_candidates(
         result = newton(
             state.problem, eps * goal.mass, state.u, tol=LOOSE_TOL, max_iter=LOOSE_STEPS
         )
-        state = replace(state, u=result.u)
+        state = changed(state, u=result.u)
         logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, state.mean_degree)
         following = search.propose(eps, state.mean_degree)
         if following is None or abs(np.log(following / first)) > CANDIDATE_RANGE:
@@ -296,7 +305,7 @@ def _search_among_all(
     while trial is not None and search.n_trials < MAX_TRIALS:
         level, effort = goal.at(trial), Effort()
         # After the first trial, the state is needed again if a larger eps does not fit into memory.
-        state = replace(state, spare=state.spare and search.n_trials == 0)
+        state = changed(state, spare=state.spare and search.n_trials == 0)
         try:
             state = approach(screener, level, state, effort)
             reached = expected_degree(state, wish)
@@ -422,7 +431,7 @@ class DegreeSearch:
 
         At a tiny eps, Newton may not find them again from those of another eps.
         """
-        return replace(state, u=self._potentials.get(eps, state.u))
+        return changed(state, u=self._potentials.get(eps, state.u))
 
     def skip(self) -> float | None:
         """The next value after one that could not be solved; smaller ones cannot be either."""

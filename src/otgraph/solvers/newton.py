@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._kernels.newton import (
+    CG_SHARE,
+    LOOSEST_CG,
+    MAX_PRODUCTS,
+    RIDGE,
+    SMALLEST_RIDGE,
+    TIGHTEST_CG,
+    misplaced,
+)
 from otgraph.solvers.certificate import Reason
 from otgraph.solvers.cg import conjugate_gradients, flexible_gradients, residual_weights
 from otgraph.solvers.steps import common_step, line_search
@@ -31,20 +40,9 @@ PATIENCE = 200
 # its last two steps. Where two sets of active pairs take turns, each step undoes most of the step
 # before it; a thousand of them led nowhere where a few along the sum arrive.
 ZIGZAG = 8
-# Relative residual of the linear system: a share of the marginal error, within bounds. Far from
-# the solution an accurate direction is a waste of time.
-CG_SHARE = 0.1
-LOOSEST_CG = 0.1
-TIGHTEST_CG = 1e-8
-MAX_PRODUCTS = 500  # limit of products per linear system
 # Products after which a preconditioner is made, where there is one. Making it takes as long as some
 # twenty products, and most systems need fewer than these. The systems that follow are alike.
 PLAIN_PRODUCTS = 40
-# The diagonal of the Hessian is increased by RIDGE times the share of misplaced mass. This limits
-# the step if the Hessian is singular (a component of the active pairs is bipartite). The shift
-# vanishes at the solution, fast enough for quadratic convergence.
-RIDGE = 0.03
-SMALLEST_RIDGE = 1e-9
 # Relative rounding error of one term u_i + u_j - c_ij in a row sum.
 ROW_SUM_ROUNDING = 4.0 * np.finfo(np.float64).eps
 
@@ -96,6 +94,12 @@ def newton(
     steps = products = 0
     errors = [error]
     best, best_error, least_misplaced, since_best = u, error, np.inf, 0
+    if error > tol and (taken := problem.full_steps(u, target, weights, tol, error, max_iter)):
+        u, now, best, errors = taken.u, taken.now, taken.best, taken.errors
+        steps, products, best_error, least_misplaced, since_best = taken.counts
+        error = errors[-1]
+        for each in errors[1:] if on_step is not None else ():
+            on_step(each)
     earlier = previous = u
     half, since_half = error, 0
     reason = Reason.NONE
@@ -104,7 +108,7 @@ def newton(
         if steps >= max_iter:
             reason = Reason.OUT_OF_STEPS
             break
-        ridge = max(SMALLEST_RIDGE, RIDGE * min(_misplaced(now, target), 1.0))
+        ridge = max(SMALLEST_RIDGE, RIDGE * min(misplaced(now.row_sums, target), 1.0))
         cg_tol = min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error))
         direction, count = _direction(
             problem, target, weights, u, now, ridge=ridge, cg_tol=cg_tol, plain=plain
@@ -133,23 +137,18 @@ def newton(
             u, now = common_step(problem, target, u, now, u - earlier)
         error = marginal_error(now.row_sums, target)
         errors.append(error)
-        misplaced = _misplaced(now, target)
+        share = misplaced(now.row_sums, target)
         if error < best_error:
             best, best_error, since_best = u, error, 0
         if error < 0.5 * half:
             half, since_half = error, 0
-        if misplaced < least_misplaced:
-            least_misplaced, since_best = misplaced, 0
+        if share < least_misplaced:
+            least_misplaced, since_best = share, 0
         if on_step is not None:
             on_step(error)
     if reason == Reason.NO_PROGRESS and best_error <= rounding_level(problem, best, target):
         reason = Reason.ROUNDING
     return NewtonResult(best, best_error, steps, products, tuple(errors), reason)
-
-
-def _misplaced(at: Evaluation, target: FloatArray) -> float:
-    """Sum of |row sum - target|, relative to the total mass."""
-    return float(np.abs(at.row_sums - target).sum()) / float(target.sum())
 
 
 def _direction(

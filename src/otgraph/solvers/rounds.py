@@ -12,7 +12,6 @@ that stays below the bound.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +22,7 @@ from otgraph.solvers.certify import certify
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import most_neighbors, near_pairs
 from otgraph.solvers.sampling import EXCESS_ROWS, excess_ratio
-from otgraph.solvers.state import Effort, first_state, start_potentials
+from otgraph.solvers.state import Effort, changed, first_state, start_potentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +77,7 @@ def looking_further(
     solution = attempt(None)
     while solution.certificate.missing_share > goal.max_missing and screener.widen():
         logger.debug("%s; looking further", solution.certificate.missing_text)
-        solution = attempt(replace(solution.state, screen=None))
+        solution = attempt(changed(solution.state, screen=None))
     return solution
 
 
@@ -160,7 +159,7 @@ def newton_on(
     )  # fmt: skip
     if cost.on_improved is not None:
         cost.on_improved(goal.eps, result.u)
-    return replace(state, u=result.u)
+    return changed(state, u=result.u)
 
 
 # Candidates -----------------------------------------------------------------------------
@@ -190,7 +189,7 @@ def _other_candidates(screener: Screener, goal: Goal, state: State, *, prune: bo
     if state.covered:  # no pair is missing, but mass is left over
         if not screener.widen():
             return _with_higher_price(goal, state)
-        state = replace(state, screen=None)
+        state = changed(state, screen=None)
     if too_few_neighbors(screener, goal, state):
         return _with_more_neighbors(screener.cost, goal, state)
     return screened(screener, goal, state, prune=prune)
@@ -208,7 +207,7 @@ def screened(screener: Screener, goal: Goal, state: State, *, prune: bool) -> St
     if state.spare:
         state.problem.release()
     problem = goal.softened(screener.cost.restrict(screen.pairs, state.problem.diagonal))
-    return replace(state, problem=problem, screen=screen, k=None, spare=False)
+    return changed(state, problem=problem, screen=screen, k=None, spare=False)
 
 
 def too_few_neighbors(screener: Screener, goal: Goal, state: State) -> bool:
@@ -247,7 +246,7 @@ def _with_higher_price(goal: Goal, state: State) -> State:
     """Raise the price of unplaced mass at the points that have some."""
     dearer = OVERFLOW_GROWTH * (state.reach + goal.target)
     reach = np.where(state.overflow(goal), dearer, state.reach)
-    return replace(state, reach=reach).priced(goal)
+    return changed(state, reach=reach).priced(goal)
 
 
 def _suspicious(goal: Goal, state: State) -> bool:
@@ -272,20 +271,20 @@ def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> S
     As eps tends to zero, the plan tends to a matching and the active pairs to a forest. Newton
     steps from a distant start are poor there. Larger eps have more neighbors and are easier.
     """
-    failed = replace(failed, spare=False)  # a larger eps that does not fit is given up
+    failed = changed(failed, spare=False)  # a larger eps that does not fit is given up
     if failed.base is not None:  # it was of no use
-        failed = replace(failed, base=None, reach=failed.problem.largest_costs())
+        failed = changed(failed, base=None, reach=failed.problem.largest_costs())
     far = min(float(np.quantile(failed.reach, FAR_QUANTILE)), screener.cost.largest)
     rises = int(np.ceil(np.log(max(far / goal.eps, 1.0)) / np.log(DESCENT_RATIO)))
     rises = min(max(rises, 1), MAX_RISES)
     top = goal.at(DESCENT_RATIO**rises * goal.eps)
-    state = replace(failed, screen=None, k=None).priced(top)
-    state = replace(state, u=start_potentials(state.problem, top.target))
+    state = changed(failed, screen=None, k=None).priced(top)
+    state = changed(state, u=start_potentials(state.problem, top.target))
     before: tuple[float, FloatArray] | None = None
     for rise in range(rises, -1, -1):
         level = goal.at(DESCENT_RATIO**rise * goal.eps)
         if rise:
-            level = replace(level, tol=max(DESCENT_TOL, goal.tol))
+            level = changed(level, tol=max(DESCENT_TOL, goal.tol))
         try:
             after = _rounds(screener, level, state.priced(level), effort, patient=True)
         except MemoryLimitError:
@@ -297,7 +296,7 @@ def _descend(screener: Screener, goal: Goal, failed: State, effort: Effort) -> S
             # Potentials are piecewise linear in eps: extrapolate them.
             eps, u = before
             slope = (after.u - u) / (level.eps - eps)
-            state = replace(after, u=after.u + (level.eps / DESCENT_RATIO - level.eps) * slope)
+            state = changed(after, u=after.u + (level.eps / DESCENT_RATIO - level.eps) * slope)
         before = level.eps, after.u
     return state
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._kernels.newton import ARMIJO, CURVATURE, ROUNDING
 from otgraph._kernels.parts import LEAST_CHANGE, OVERSHOOT
 from otgraph.costs.parts import Move
 
@@ -14,13 +15,9 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import Evaluation, Marginals
     from otgraph.typing import FloatArray
 
-ARMIJO = 1e-4  # share of the predicted decrease that a step must achieve
-CURVATURE = 0.9  # share of the slope that may be left at the end of a step
 EXPANSION = 8.0  # factor by which a step that is too short grows
 MAX_TRIALS = 20  # steps tried before the line search fails
 PART_ROUNDS = 4  # times that more parts of the graph get steps of their own length
-# A decrease of F smaller than this multiple of its terms may be rounding error.
-ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)

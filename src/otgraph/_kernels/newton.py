@@ -1,0 +1,123 @@
+"""Newton steps for few points, in one call: a step from Python takes longer than its sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otgraph._kernels.cg import solve_cg
+from otgraph._kernels.restricted import evaluate
+from otgraph._numba import njit
+
+# The constants of `solvers.newton`, which has the same steps for any number of points.
+# Line search.
+ARMIJO = 1e-4  # share of the predicted decrease that a step must achieve
+CURVATURE = 0.9  # share of the slope that may be left at the end of a step
+# A decrease of F smaller than this multiple of its terms may be rounding error.
+ROUNDING = 1e-13
+# Relative residual of the linear system: a share of the marginal error, within bounds. Far from
+# the solution an accurate direction is a waste of time.
+CG_SHARE = 0.1
+LOOSEST_CG = 0.1
+TIGHTEST_CG = 1e-8
+MAX_PRODUCTS = 500  # limit of products per linear system
+# The diagonal of the Hessian is increased by RIDGE times the share of misplaced mass. This limits
+# the step if the Hessian is singular (a component of the active pairs is bipartite). The shift
+# vanishes at the solution, fast enough for quadratic convergence.
+RIDGE = 0.03
+SMALLEST_RIDGE = 1e-9
+
+
+@njit
+def misplaced(row_sums, target):
+    """Sum of |row sum - target|, relative to the sum of the targets."""
+    total = 0.0
+    wanted = 0.0
+    for i in range(len(target)):
+        total += abs(row_sums[i] - target[i])
+        wanted += target[i]
+    return total / wanted
+
+
+@njit
+def full_steps(
+    indptr, indices, cost, diagonal, target, weights, tol,
+    u, row_sums, square_sums, ends, active, best, errors,
+):  # fmt: skip
+    """Full steps of `solvers.newton` while they are accepted: the same bits, in one call.
+
+    Begins with potentials, what `evaluate` found there, and the first error, and replaces them.
+    ``best`` gets the potentials with the smallest error, if a step has improved it. Ends at the
+    tolerance, where ``errors`` is full, at a point without active pairs and at a step that must be
+    shortened or lengthened. Returns the number of steps and of products, the smallest error, the
+    least misplaced mass, and the number of steps since either of these was found.
+    """
+    n = len(target)
+    width, shift, rhs, direction, residual = np.empty((5, n))
+    z, p, q, trial, sums, squares = np.empty((6, n))
+    steps = 0
+    products = 0
+    since = 0
+    error = errors[0]
+    best_error = error
+    least = np.inf
+    share = misplaced(row_sums, target)
+    while error > tol and steps + 1 < len(errors):
+        ridge = max(SMALLEST_RIDGE, RIDGE * min(share, 1.0))
+        for i in range(n):
+            loop = 1.0 if 2.0 * u[i] > diagonal[i] else 0.0
+            degree = (ends[i] - indptr[i]) + loop
+            if degree == 0.0:
+                return steps, products, best_error, least, since
+            width[i] = degree + loop
+            shift[i] = ridge * max(width[i], 1.0)
+            rhs[i] = target[i] - row_sums[i]
+        rtol = min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error))
+        count = solve_cg(
+            indptr[:-1], ends, active, width, shift, rhs, weights, rtol, MAX_PRODUCTS,
+            direction, residual, z, p, q,
+        )  # fmt: skip
+        slope = 0.0
+        for i in range(n):
+            slope += (row_sums[i] - target[i]) * direction[i]
+            trial[i] = u[i] + direction[i]
+        evaluate(
+            indptr, indices, cost, diagonal, trial, 0, n, sums, squares, ends, active
+        )  # fmt: skip
+        end_slope = 0.0
+        for i in range(n):
+            end_slope += (sums[i] - target[i]) * direction[i]
+        if end_slope <= 0.0:
+            accepted = end_slope >= CURVATURE * slope
+        else:
+            before = 0.0
+            after = 0.0
+            size = 0.0
+            for i in range(n):
+                before += 0.25 * square_sums[i] - u[i] * target[i]
+                after += 0.25 * squares[i] - trial[i] * target[i]
+                size += 0.25 * square_sums[i] + abs(u[i]) * target[i]
+            accepted = before - after >= -ARMIJO * slope - ROUNDING * size
+        if not accepted:
+            evaluate(
+                indptr, indices, cost, diagonal, u, 0, n, row_sums, square_sums, ends, active
+            )  # fmt: skip
+            break
+        u[:] = trial
+        row_sums[:] = sums
+        square_sums[:] = squares
+        steps += 1
+        products += count
+        since += 1
+        error = 0.0
+        for i in range(n):
+            error = max(error, abs(row_sums[i] - target[i]) / target[i])
+        errors[steps] = error
+        share = misplaced(row_sums, target)
+        if error < best_error:
+            best_error = error
+            best[:] = u
+            since = 0
+        if share < least:
+            least = share
+            since = 0
+    return steps, products, best_error, least, since
