@@ -160,6 +160,13 @@ def hessian_product(starts, ends, indices, diagonal, v, start, stop, out):
 
 
 @njit
+def shifted_product(starts, ends, indices, diagonal, shift, v, start, stop, out):
+    """`hessian_product` with a shift of the diagonal, the same bits as adding shift · v."""
+    for i in range(start, stop):
+        out[i] = sum_at(v, indices, starts[i], ends[i], diagonal[i] * v[i]) + shift[i] * v[i]
+
+
+@njit
 def plan_product(indptr, indices, weights, diagonal, v, start, stop, out):
     """(diag(row sums) + plan) v, where ``diagonal`` holds row sum + plan_ii."""
     for i in range(start, stop):

@@ -13,6 +13,8 @@ from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import RestrictedProblem, SharedRows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph._parallel import Workers
     from otgraph.costs.interface import Restricted
     from otgraph.costs.restricted import Hessian
@@ -97,6 +99,17 @@ class _OwnCurvature(Curvature):
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
         return self.whole.product(np.concatenate((v, self.rest)))
+
+    def shifted(self, shift: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Products with the Hessian plus a shift of its diagonal, all in the same memory."""
+        everyone = np.concatenate((np.zeros_like(shift), self.rest))
+        product = self.whole.shifted(shift)
+
+        def own(v: FloatArray) -> FloatArray:
+            everyone[: len(v)] = v
+            return product(everyone)
+
+        return own
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int

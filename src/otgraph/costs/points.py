@@ -53,7 +53,7 @@ MOST_CELL_POINTS = 334
 # r² + R; only along a line it could be (r + sqrt(R))². In many dimensions angles are nearly right,
 # and few partners are as far from b as r. At this share of R, 1 to 2 % of the pairs are lost (ten
 # million points of a manifold, 50-d), and a point looks into a third of the cells.
-LIKELY_SHARE = 0.6
+LIKELY_SHARE = 0.45
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
 TINY = 1e-35  # added to error bounds, to cover underflow in float32
 
@@ -391,7 +391,7 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         Of very many points an approximate search looks into near cells first: both the rows and
         the points that each would be compared with grow in proportion to n.
         """
-        if inside or self.exact is not False or self._cells.n_cells <= self.sizes.many_cells:
+        if self.exact is not False or self._cells.n_cells <= self.sizes.many_cells:
             return super()._partners(rows, groups, labels, k, inside=inside)
         with single_threaded_blas():
             near_cells = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
@@ -400,22 +400,23 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
 
         def fill(r: int) -> None:
             columns = self._cells.members(np.sort(near_cells[owner[r]]))
-            columns = columns[labels[columns] != groups[r]]
-            if len(columns) >= k:
-                found = self._costs_among(rows[r : r + 1], columns[None])[0]
-                nearest = np.argsort(found, kind="stable")[:k]
-                partners[r], costs[r] = columns[nearest], found[nearest]
+            columns = columns[(labels[columns] == groups[r]) == inside]
+            found = self._costs_among(rows[r : r + 1], columns[None])[0]
+            nearest = np.argsort(found, kind="stable")[:k]
+            partners[r, : len(nearest)], costs[r, : len(nearest)] = columns[nearest], found[nearest]
 
         self.workers.run(fill, range(len(rows)))
-        there = np.isfinite(costs).all(axis=1)
-        found = np.repeat(rows[there], k), partners[there].ravel(), costs[there].ravel()
-        if there.all():
-            return found
-        far = ~there  # all points of the near cells are in the group
-        more = super()._partners(rows[far], groups[far], labels, k, inside=False)
-        i, j, costs_of = (np.concatenate(both) for both in zip(found, more, strict=True))
+        there = np.isfinite(costs)
+        near = np.repeat(rows, there.sum(axis=1)), partners[there], costs[there]
+        # A group is far from others, or its points that were tried are. Where some have found
+        # partners, those of the rest are farther away.
+        far = ~np.isin(groups, groups[there.any(axis=1)])
+        if not far.any():
+            return near
+        more = super()._partners(rows[far], groups[far], labels, k, inside=inside)
+        i, j, both = (np.concatenate(parts) for parts in zip(near, more, strict=True))
         order = np.argsort(i, kind="stable")
-        return i[order], j[order], costs_of[order]
+        return i[order], j[order], both[order]
 
     def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
         """A cost that at least k partners of each point do not exceed, from near cells."""
