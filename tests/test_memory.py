@@ -333,6 +333,19 @@ def test_pages_of_a_mapped_file_are_given_back(tmp_path):
     assert X.sum() == X.size
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_graph_of_a_mapped_file_keeps_none_of_its_pages(tmp_path):
+    """The points are read twice: when they are sorted, and when the graph copies them."""
+    points = np.random.default_rng(0).normal(size=(600, 8192)).astype(np.float32)  # 20 MB
+    np.save(tmp_path / "X.npy", points)
+    otgraph.quadratic_ot_graph(points[:, :8])  # loads libraries
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    before = resident_file_bytes()
+    graph = otgraph.quadratic_ot_graph(X)
+    assert resident_file_bytes() - before < 10 * MB
+    np.testing.assert_array_equal(graph.points, points)
+
+
 def test_changes_of_a_mapped_file_are_not_lost(tmp_path):
     np.save(tmp_path / "X.npy", np.ones((600, 3)))
     X = np.load(tmp_path / "X.npy", mmap_mode="c")  # changes stay in memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,7 @@ from otgraph.costs.points import EuclideanCost
 from otgraph.costs.scaling import scaled_points
 from otgraph.costs.single import SinglePoints
 from otgraph.costs.sizes import SearchSizes
-from otgraph.costs.windows import Frame, Group, Window, met_cells
+from otgraph.costs.windows import NEAR_WAYS, Frame, Group, Window, met_cells
 
 N, GROUPS = 900, 4
 SIZES = SearchSizes(fewest_cell_points=100, neighbor_cells=4, screen_cells=6, block_rows=64)
@@ -68,14 +69,18 @@ def screened(cost, frame, groups, upper, way, partners, rows=None):
                 yield from window.screen(left, right, upper[window.members], mine, way, partners)[1]
 
 
-@pytest.mark.parametrize("way", ["near", "cells", "plain"])
+@pytest.mark.parametrize("way", ["near", "chosen", "cells", "plain"])
 @pytest.mark.parametrize("some", [False, True])
 def test_screens(parts, rng, way, some):
     cost, frame, groups = parts
-    cost.exact = way != "near"
+    cost.exact = way not in NEAR_WAYS
+    if way == "chosen":
+        cost.sizes = replace(SIZES, screen_cells=2, many_cells=1)
+        cost.searched_cells = 2
+        assert cost.chooses
     rows = np.sort(rng.choice(N, 40, replace=False)) if some else None
     upper = np.quantile(cost.sample(np.arange(50)), 0.02) * rng.uniform(0.5, 1.0, size=N)
-    partners = dict(enumerate(cost._cells.partners(cost.searched_cells)))
+    partners = dict(enumerate(cost.partner_cells()))
     found = screened(cost, frame, groups, upper, way, partners, rows)
     expected = cost.screen(upper, rows).pairs
     assert expected.n_pairs > 100

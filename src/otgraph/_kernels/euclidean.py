@@ -96,6 +96,21 @@ def gather(X, rows, center, scale, out, squares):
         squares[r] = (s0 + s1) + (s2 + s3)
 
 
+@njit
+def near_center(X, rows, center, square, reach, usual, share):
+    """Which rows have |x - center|² < square + share · (their reach + a usual one).
+
+    In float64 and row by row, so that the answer does not depend on the other rows.
+    """
+    centers = center.reshape(1, -1)
+    near = np.empty(len(rows), np.bool_)
+    for r in range(len(rows)):
+        i = np.int64(rows[r])
+        limit = square + share * max(reach[i] + usual, 0.0)
+        near[r] = squared_distance_between(X, i, centers, 0) < limit
+    return near
+
+
 @inner
 def _above(row, first, limit):
     """The entries of a chunk that are above the limit, as bits.

@@ -46,10 +46,28 @@ def evaluate(
 
 
 @njit
-def add_outer_squares(indptr, indices, cost, u, square_sums):
+def number_locally(columns, place, n_own, outside):
+    """Replace columns by their places, where they are: the list is as long as all pairs.
+
+    Columns without a place get the next one behind the ``n_own`` own points, and are listed in
+    ``outside``. Returns how many these are.
+    """
+    count = 0
+    for p in range(len(columns)):
+        j = columns[p]
+        if place[j] < 0:
+            place[j] = n_own + count
+            outside[count] = j
+            count += 1
+        columns[p] = place[j]
+    return count
+
+
+@njit
+def add_outer_squares(indptr, indices, cost, u, start, stop, square_sums):
     """Add the squares of (u_i + u_j - c_ij)_+ for columns j that are not rows."""
     n = len(square_sums)
-    for i in range(n):
+    for i in range(start, stop):
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
             if j >= n:
@@ -139,6 +157,13 @@ def hessian_product(starts, ends, indices, diagonal, v, start, stop, out):
     """(diag(degree) + sigma) v, where ``diagonal`` holds degree + sigma_ii."""
     for i in range(start, stop):
         out[i] = sum_at(v, indices, starts[i], ends[i], diagonal[i] * v[i])
+
+
+@njit
+def shifted_product(starts, ends, indices, diagonal, shift, v, start, stop, out):
+    """`hessian_product` with a shift of the diagonal, the same bits as adding shift · v."""
+    for i in range(start, stop):
+        out[i] = sum_at(v, indices, starts[i], ends[i], diagonal[i] * v[i]) + shift[i] * v[i]
 
 
 @njit

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from otgraph.costs.sizes import SearchSizes
     from otgraph.typing import FloatArray, LongArray
 
-MORE_CELLS = 3  # factor on the searched cells if an approximate search missed too many pairs
+# Factor on the searched cells if an approximate search missed too many pairs, or if each point
+# looks only into those that it is near to.
+MORE_CELLS = 3
 RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
 MIN_RECALL = 0.5  # with a smaller recall, all points are searched
 
@@ -54,6 +56,16 @@ class InCells(Cost):
             return False
         self.searched_cells *= MORE_CELLS
         return True
+
+    @property
+    def chooses(self) -> bool:
+        """Whether points of an approximate screen choose among more cells than they search."""
+        widened = self.searched_cells > self.sizes.screen_cells
+        return self._cells.n_cells > self.sizes.many_cells and not widened
+
+    def partner_cells(self) -> list[LongArray]:
+        """The cells in which an approximate screen looks for pairs of each cell."""
+        return self._cells.partners(self.searched_cells * (MORE_CELLS if self.chooses else 1))
 
     def _near_share(self) -> float:
         """Share of all pairs in cells that an approximate screen looks into, from both ends."""

@@ -56,7 +56,8 @@ class AllPairs:
 class NearCells:
     """Only pairs in cells near each other, for an approximate search.
 
-    ``partners`` are the cells with which each cell has pairs.
+    ``partners`` are the cells with which each cell has pairs. If they are ``chosen``, a point looks
+    only into those that it is near to.
     """
 
     def __init__(
@@ -65,7 +66,10 @@ class NearCells:
         partners: Sequence[LongArray],
         rows: LongArray | None,
         columns: tuple[int, int] | None = None,
+        *,
+        chosen: bool = False,
     ) -> None:
+        self.chosen = chosen
         self._cells = cells
         self._wanted: BoolArray | None = None
         if rows is not None:

@@ -186,6 +186,10 @@ class Curvature(ABC):
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
 
+    def shifted(self, shift: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Products with the Hessian plus a shift of its diagonal; each may overwrite the last."""
+        return lambda v: self.product(v) + shift * v
+
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
     ) -> tuple[FloatArray, int] | None:

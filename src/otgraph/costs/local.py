@@ -10,9 +10,11 @@ import numpy as np
 from otgraph._kernels import restricted as kernels
 from otgraph.costs.interface import Curvature, Evaluation, Marginals
 from otgraph.costs.pairs import Pairs
-from otgraph.costs.restricted import RestrictedProblem
+from otgraph.costs.restricted import RestrictedProblem, SharedRows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph._parallel import Workers
     from otgraph.costs.interface import Restricted
     from otgraph.costs.parts import Move
@@ -40,18 +42,15 @@ class LocalProblem(Marginals):
     ) -> None:
         counts, columns, costs = problem.entries_of(rows)
         problem.forget()  # it is evaluated again when the points have moved
-        own = np.zeros(problem.n, dtype=np.bool_)
-        own[rows] = True
-        seen = np.zeros(problem.n, dtype=np.bool_)
-        seen[columns] = True
-        outside = np.flatnonzero(seen & ~own)
-        place = np.empty(problem.n, dtype=np.int32)
+        place = np.full(problem.n, -1, dtype=np.int32)
         place[rows] = np.arange(len(rows), dtype=np.int32)
-        place[outside] = len(rows) + np.arange(len(outside), dtype=np.int32)
+        outside = np.empty(problem.n - len(rows), dtype=np.int32)
+        outside = outside[: kernels.number_locally(columns, place, len(rows), outside)]
         indptr = np.concatenate(([0], np.cumsum(counts)))
         self.n = len(rows)
-        self._pairs = Pairs(indptr, place[columns], costs)
+        self._pairs = Pairs(indptr, columns, costs)
         self._rows = RestrictedProblem(self._pairs, problem.diagonal[rows], workers)
+        self._shared = SharedRows.of(len(rows), workers)
         self._fixed = u[outside]
         self._last: tuple[FloatArray, FloatArray] = (np.empty(0), np.empty(0))
 
@@ -64,7 +63,8 @@ class LocalProblem(Marginals):
         here = self._rows.evaluate(everyone)
         squares = here.square_sums.copy()
         pairs = self._pairs
-        kernels.add_outer_squares(pairs.indptr, pairs.indices, pairs.costs, everyone, squares)
+        source = (pairs.indptr, pairs.indices, pairs.costs, everyone)
+        self._shared.run(lambda a, b: kernels.add_outer_squares(*source, a, b, squares))
         return Evaluation(here.row_sums, squares)
 
     def hessian(self, u: FloatArray) -> _OwnCurvature:
@@ -108,6 +108,17 @@ class _OwnCurvature(Curvature):
     def parts(self) -> LongArray:
         """The part of every own point; fixed points connect nothing."""
         return self.whole.parts()
+
+    def shifted(self, shift: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Products with the Hessian plus a shift of its diagonal, all in the same memory."""
+        everyone = np.concatenate((np.zeros_like(shift), self.rest))
+        product = self.whole.shifted(shift)
+
+        def own(v: FloatArray) -> FloatArray:
+            everyone[: len(v)] = v
+            return product(everyone)
+
+        return own
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int

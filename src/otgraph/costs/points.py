@@ -49,6 +49,12 @@ CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n): balances making an
 # From a million points on, cells do not grow any more: approximate searches look at a number of
 # pairs per point that is proportional to their size.
 MOST_CELL_POINTS = 334
+# A partner of x in a cell around b with radius r has a squared distance up to R, the sum of two
+# reaches. If its direction from x were at right angles to that from b, |x - b|² would be at most
+# r² + R; only along a line it could be (r + sqrt(R))². In many dimensions angles are nearly right,
+# and few partners are as far from b as r. At this share of R, 1 to 2 % of the pairs are lost (ten
+# million points of a manifold, 50-d), and a point looks into a third of the cells.
+LIKELY_SHARE = 0.45
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
 # Share of all points from which their nearest points are looked for in common.
 MANY_QUERIES = 0.05
@@ -234,7 +240,7 @@ class EuclideanPowers(InCells, DistancePowers):
     def _choose_blocks(self, reach: FloatArray, rows: LongArray | None) -> Ways:
         """How to divide the pairs into blocks."""
         if self.exact is False and self._cells.n_cells > 1:
-            return NearCells(self._cells, self._cells.partners(self.searched_cells), rows)
+            return NearCells(self._cells, self.partner_cells(), rows, chosen=self.chooses)
         return self._exact_blocks(reach, rows, (0, self.n), (0, self._cells.n_cells))
 
     def pairs_in(
@@ -278,10 +284,23 @@ class EuclideanPowers(InCells, DistancePowers):
         chunks: list[PairChunk] = []
         checked = 0
         for first, last, rows in division.blocks(batch):
+            if isinstance(division, NearCells) and division.chosen:
+                rows = self._likely(reach, first, last, rows)
             checked += (last - first) * len(rows)
             if len(rows):
                 chunks += self._screen_block(upper, reach, ordered, first, last, rows)
         return checked, chunks
+
+    def _likely(self, reach: FloatArray, first: int, last: int, rows: IndexArray) -> IndexArray:
+        """The rows that are likely to have pairs with the points of a cell; see `LIKELY_SHARE`."""
+        members = self.own[first:last]
+        center = members.mean(axis=0)
+        square = float(np.square(members - center).sum(axis=1).max())
+        if isinstance(self.own, SinglePoints):
+            center = center + self.own.center
+        usual = float(reach[first:last].mean())
+        near = kernels.near_center(self._values, rows, center, square, reach, usual, LIKELY_SHARE)
+        return rows[near]
 
     def _screen_cells(
         self,
@@ -380,6 +399,41 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
             factor=self.factor, half_power=self._half_power,
         )  # fmt: skip
         return np.repeat(rows, k), partners.ravel(), costs.ravel()
+
+    def _partners(
+        self, rows: LongArray, groups: LongArray, labels: LongArray, k: int, *, inside: bool
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """For every row, its k cheapest partners inside or outside a group.
+
+        Of very many points an approximate search looks into near cells first: both the rows and
+        the points that each would be compared with grow in proportion to n.
+        """
+        if self.exact is not False or self._cells.n_cells <= self.sizes.many_cells:
+            return super()._partners(rows, groups, labels, k, inside=inside)
+        with single_threaded_blas():
+            near_cells = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+        owner = np.searchsorted(self._cells.offsets, rows, side="right") - 1
+        partners, costs = np.empty((len(rows), k), np.int64), np.full((len(rows), k), np.inf)
+
+        def fill(r: int) -> None:
+            columns = self._cells.members(np.sort(near_cells[owner[r]]))
+            columns = columns[(labels[columns] == groups[r]) == inside]
+            found = self._costs_among(rows[r : r + 1], columns[None])[0]
+            nearest = np.argsort(found, kind="stable")[:k]
+            partners[r, : len(nearest)], costs[r, : len(nearest)] = columns[nearest], found[nearest]
+
+        self.workers.run(fill, range(len(rows)))
+        there = np.isfinite(costs)
+        near = np.repeat(rows, there.sum(axis=1)), partners[there], costs[there]
+        # A group is far from others, or its points that were tried are. Where some have found
+        # partners, those of the rest are farther away.
+        far = ~np.isin(groups, groups[there.any(axis=1)])
+        if not far.any():
+            return near
+        more = super()._partners(rows[far], groups[far], labels, k, inside=inside)
+        i, j, both = (np.concatenate(parts) for parts in zip(near, more, strict=True))
+        order = np.argsort(i, kind="stable")
+        return i[order], j[order], both[order]
 
     def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
         """A cost that at least k partners of each point do not exceed, from near cells."""

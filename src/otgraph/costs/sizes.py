@@ -23,6 +23,10 @@ class SearchSizes:
     screen_cells
         Cells that an approximate screen searches for the pairs of a cell. They are more than for
         neighbors, because few pairs are missing then.
+    many_cells
+        With more cells, approximate screens search three times as many for each, but every point
+        only those that it is near to. Where cells no longer grow with the points, more and more
+        of them hold neighbors of a point: the noise around a manifold has many dimensions.
     auto_pairs_per_point
         search="auto" falls back to the approximate search above this many pairs per point. An
         exact screen would then look at about fifty times as many pairs as all other steps.
@@ -42,6 +46,7 @@ class SearchSizes:
     fewest_cell_points: int = 8192
     neighbor_cells: int = 16
     screen_cells: int = 48
+    many_cells: int = 3000
     auto_pairs_per_point: int = 250_000
     plain_share: float = 0.4
     plain_columns: int = 1024

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     Ball = tuple[FloatArray, FloatArray, FloatArray]  # centers, radii, reaches
 
 
+# Screens that look into the partners of each cell, all points or those that are near to it.
+NEAR_WAYS = ("near", "chosen")
+
+
 @dataclass(frozen=True)
 class Frame:
     """How points are scaled, and what turns their distances into costs; see `ScaledPoints`.
@@ -157,7 +161,7 @@ def met_cells(
         wanted[np.searchsorted(other.starts, rows, side="right") - 1] = True
     if way == "plain":
         meets = np.ones((len(target.cells), len(other.cells)), dtype=np.bool_)
-    elif way == "near":
+    elif way in NEAR_WAYS:
         assert partners is not None  # the cells to look into
         meets = np.array([np.isin(other.cells, partners[b]) for b in target.cells.tolist()])
     else:
@@ -248,19 +252,19 @@ class Window:
         """The pairs with c_ij < upper_i + upper_j of points of one group with those of another.
 
         The other group comes first, or is the same. If rows are given, those of these rows in it,
-        and it may come later, too. ``way`` is a name in `WAYS`, and ``upper`` has an entry for
-        every point of the window.
+        and it may come later, too. ``way`` says how pairs are divided, and ``upper`` has an
+        entry for every point of the window.
         """
         columns = self._range(target)
         ends = (int(self._cells.offsets[columns[0]]), int(self._cells.offsets[columns[1]]))
         some = None if rows is None else self._places(rows[np.isin(rows, self.members)])
-        if way == "near":
+        if way in NEAR_WAYS:
             assert partners is not None  # the cells to look into
             near = [np.empty(0, dtype=np.int64)] * self._cells.n_cells
             for cell, cells in self._local(partners, within=other).items():
                 near[cell] = cells
             division: AllPairs | NearCells | NotExcluded
-            division = NearCells(self._cells, near, some, columns)
+            division = NearCells(self._cells, near, some, columns, chosen=way == "chosen")
         else:
             if some is None and target is not other:
                 first, last = self._range(other)

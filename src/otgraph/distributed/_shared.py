@@ -20,7 +20,7 @@ from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import NotExcluded, meeting_cells, share_rows
 from otgraph.costs.powers import raised, reaches
 from otgraph.costs.squares import subtracted_squares
-from otgraph.costs.windows import Window, met_cells
+from otgraph.costs.windows import NEAR_WAYS, Window, met_cells
 from otgraph.distributed._blocks import Vector, segment_rows
 from otgraph.distributed._cost import DistributedCost, found_pairs
 
@@ -180,7 +180,7 @@ class SharedCost(InCells, DistributedCost):
             way = self._way(upper)
             meetings = self._meetings(way, self._reach(upper), rows)
         bound = Vector.send(self.cluster, upper)
-        partners = self._cells.partners(self.searched_cells) if way == "near" else None
+        partners = self.partner_cells() if way in NEAR_WAYS else None
         groups, ranges, found = self.points.groups, self.points.ranges(), []
         for g, others in enumerate(meetings):
             for a, b in row_blocks(len(others), GROUPS_PER_TASK):
@@ -211,7 +211,7 @@ class SharedCost(InCells, DistributedCost):
     def _way(self, upper: FloatArray) -> str:
         """How a screen divides the pairs; see `EuclideanCost._choose_blocks`."""
         if self.exact is False:
-            return "near"
+            return "chosen" if self.chooses else "near"
         return "cells" if self._surviving_share(upper) < self.sizes.plain_share else "plain"
 
     def _meetings(self, way: str, reach: FloatArray, rows: LongArray | None) -> list[LongArray]:
@@ -228,8 +228,8 @@ class SharedCost(InCells, DistributedCost):
         for g, (first, last) in enumerate(pairwise(bounds.tolist())):
             if way == "plain":
                 meets = np.ones(len(every), dtype=np.bool_)
-            elif way == "near":
-                near = np.concatenate(self._cells.partners(self.searched_cells)[first:last])
+            elif way in NEAR_WAYS:
+                near = np.concatenate(self.partner_cells()[first:last])
                 meets = np.isin(every, np.searchsorted(bounds, near, side="right") - 1)
             else:
                 mine = (centers[first:last], radii[first:last], largest[first:last])

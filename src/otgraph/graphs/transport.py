@@ -143,7 +143,9 @@ class TransportProblem:
     @cached_property
     def points(self) -> Any:
         """What graphs keep of the points, copied when the first one is made."""
-        return self._kept(*self._given)
+        kept = self._kept(*self._given)
+        give_back_pages(self._given[0])  # before the matrix is made
+        return kept
 
     def _kept(self, given: Any, X: Any) -> Any:
         """What the graph keeps of the points."""

@@ -186,10 +186,7 @@ def _solved(
 
     Where there is a better preconditioner than the diagonal, it is used after ``plain`` products.
     """
-
-    def product(v: FloatArray) -> FloatArray:
-        return hessian.product(v) + shift * v
-
+    product = hessian.shifted(shift)
     multilevel = hessian.multilevel(shift)
     most = MAX_PRODUCTS if multilevel is None else plain
     x, count = hessian.solve(shift, rhs, weights, rtol, most) or conjugate_gradients(
