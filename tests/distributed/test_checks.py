@@ -96,7 +96,7 @@ def test_memory_for_shared_points():
     room = _checks.check_memory(facts, 400_000_000, 1000, shared=True)
     assert room.pairs == 2 * 700 * 10**6  # points are written to disk if pairs need the room
     # What two copies of a share leave, or as large as is of use.
-    assert room.group == min(300_000_000 // _checks.GROUPS_OF_TASK, _checks.MOST_GROUP_BYTES)
+    assert room.group == min(300_000_000 // _checks.GROUPS_OF_THREAD, _checks.MOST_GROUP_BYTES)
     with pytest.raises(MemoryLimitError, match=r"take 700 MB, of which each of 2 worker.*more"):
         _checks.check_memory(facts, 700_000_000, 1000, shared=True)
 

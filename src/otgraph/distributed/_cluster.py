@@ -12,6 +12,7 @@ import logging
 import secrets
 import threading
 import weakref
+from collections import deque
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -85,7 +86,8 @@ class Cluster:
         self.client = client
         self.progress = progress
         self.piece_entries = piece_entries
-        self.n_ahead = 0  # tasks of a search that may be under way; 0: all
+        self.input_bytes = 0  # groups of points, or cells of them, that one task may get
+        self.ahead_bytes = 0  # that all tasks of a search that are under way may get together
         self.task_bytes = 0  # memory that one task may take for what all blocks hold together
         self._pause_seconds = pause_seconds
         self._run = secrets.token_hex(4)
@@ -155,15 +157,15 @@ class Cluster:
                     pass
             return list(self.client.gather(list(futures)))
 
-    def pace(self, tasks: Sequence[Future]) -> None:
-        """Wait until only the last ones of some tasks, a few for each thread, may be unfinished.
+    def paced(self) -> Pace:
+        """For the tasks of a search, which begin a few at a time."""
+        return Pace(self)
 
-        What they need is made for them and kept until then.
-        """
-        if self.n_ahead and len(tasks) > self.n_ahead:
-            self.flush()
-            with self.errors(), self.client.as_current():
-                require("distributed", "distributed").wait([tasks[-self.n_ahead - 1]])
+    def wait(self, future: Future) -> None:
+        """Wait for one task."""
+        self.flush()
+        with self.errors(), self.client.as_current():
+            require("distributed", "distributed").wait([future])
 
     def result(self, future: Future) -> Any:
         """One result."""
@@ -325,6 +327,31 @@ class Cluster:
             logger.warning(
                 "worker %s left; computed again, with what they need: %s", address, again
             )
+
+
+class Pace:
+    """Tasks under way, whose input takes no more than ``ahead_bytes`` of a cluster together.
+
+    Workers fetch the input of all tasks that they were given, also of those that wait, and keep
+    what is made for others. So a task is sent when there is room for its input.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._under_way: deque[tuple[Future, int]] = deque()
+        self._bytes = 0
+
+    def make_room(self, n_bytes: int) -> None:
+        """Wait until there is room for one more task."""
+        while self._under_way and self._bytes + n_bytes > self._cluster.ahead_bytes:
+            first, freed = self._under_way.popleft()
+            self._cluster.wait(first)
+            self._bytes -= freed
+
+    def add(self, task: Future, n_bytes: int) -> None:
+        """Count a task that was sent."""
+        self._under_way.append((task, n_bytes))
+        self._bytes += n_bytes
 
 
 def _is_stuck(worker: dict[str, Any]) -> bool:
