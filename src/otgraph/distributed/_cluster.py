@@ -17,7 +17,6 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -86,6 +85,7 @@ class Cluster:
         self.client = client
         self.progress = progress
         self.piece_entries = piece_entries
+        self.n_threads = 1  # of all workers
         self.input_bytes = 0  # groups of points, or cells of them, that one task may get
         self.ahead_bytes = 0  # that all tasks of a search that are under way may get together
         self.task_bytes = 0  # memory that one task may take for what all blocks hold together
@@ -139,9 +139,7 @@ class Cluster:
 
     def notes(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """The notes of `Kept` results, in order."""
-        return self.gather(
-            [self._submit("note", attrgetter("note"), future) for future in futures], label
-        )
+        return self.gather([self._submit("note", _note, future) for future in futures], label)
 
     def gather(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
@@ -372,6 +370,12 @@ def _call(function: Callable[..., T], *args: object) -> T:
     result = function(*map(_value, args))
     _return_memory_if_short()
     return result
+
+
+def _note(kept: Kept[T, N]) -> N:
+    """What the driver gathers of a result, which may have come from disk for it."""
+    _return_memory_if_short()
+    return kept.note
 
 
 def _return_memory_if_short() -> None:

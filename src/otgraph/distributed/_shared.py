@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 # Groups that a task compares with one group, where memory allows: it holds all of them.
 MOST_OTHERS = 4
+# Least number of tasks of a search for each thread, where groups allow: so that threads end at
+# about the same time. Dask does not always give two workers as many tasks.
+TASKS_PER_THREAD = 8
 
 
 class SharedCost(InCells, DistributedCost):
@@ -102,7 +105,7 @@ class SharedCost(InCells, DistributedCost):
         """The neighbors of all groups, from all groups, some at a time."""
         groups, sizes, pace = self.points.groups, self.points.group_bytes(), self.cluster.paced()
         lists: dict[int, Future] = {}
-        for a, b in row_blocks(len(groups), self._others_per_task()):
+        for a, b in row_blocks(len(groups), self._others_per_task(len(groups) ** 2)):
             end = (self.n, self._ranges[0][1]) if b == len(groups) else None
             for g, group in enumerate(groups):
                 same = g - a if a <= g < b else None
@@ -112,10 +115,15 @@ class SharedCost(InCells, DistributedCost):
                 pace.add(lists[g], size)
         return list(lists.values())
 
-    def _others_per_task(self) -> int:
+    def _others_per_task(self, n_meetings: int) -> int:
         """Groups that a task compares with one group; it may get no more than its input."""
         fit = self.cluster.input_bytes // int(self.points.group_bytes().max()) - 1
-        return max(1, min(MOST_OTHERS, fit))
+        fair = n_meetings // (TASKS_PER_THREAD * self.cluster.n_threads)
+        return max(1, min(MOST_OTHERS, fit, fair))
+
+    def _task_points(self) -> int:
+        """Points for which a task of a search looks for neighbors, at most."""
+        return -(-self.n // (TASKS_PER_THREAD * self.cluster.n_threads))
 
     def _among_near(
         self, label: str, function: Any, near: list[LongArray], *arguments: Any,
@@ -158,7 +166,7 @@ class SharedCost(InCells, DistributedCost):
         """
         sizes, limit = self.points.cell_bytes(), self.cluster.input_bytes
         needed = np.zeros(self._cells.n_cells, dtype=np.bool_)
-        for group in np.split(wanted, np.searchsorted(wanted, self.points.bounds[1:-1])):
+        for group in self._equal_parts(wanted):
             cells, size = [], 0
             for b in group.tolist():
                 around = np.append(near[b], b)  # the cell itself is one of its nearest, or not
@@ -173,6 +181,16 @@ class SharedCost(InCells, DistributedCost):
             if cells:
                 yield cells, np.flatnonzero(needed), size
                 needed[:] = False
+
+    def _equal_parts(self, wanted: LongArray) -> Iterator[LongArray]:
+        """Some cells, those of each group in parts of about equal size."""
+        most = self._task_points()
+        sizes = np.diff(self._cells.offsets)
+        for group in np.split(wanted, np.searchsorted(wanted, self.points.bounds[1:-1])):
+            ends = np.cumsum(sizes[group])
+            n_parts = -(-int(ends[-1]) // most) if len(group) else 0
+            cuts = np.searchsorted(ends, [ends[-1] * p / n_parts for p in range(1, n_parts)])
+            yield from np.split(group, np.unique(cuts))
 
     def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
         """The k cheapest pairs of each of some points, which are sorted.
@@ -216,8 +234,9 @@ class SharedCost(InCells, DistributedCost):
         partners = self._cells.partners(self.searched_cells) if way == "near" else None
         groups, ranges, found = self.points.groups, self.points.ranges(), []
         sizes, pace = self.points.group_bytes(), self.cluster.paced()
+        n_others = self._others_per_task(sum(map(len, meetings)))
         for g, others in enumerate(meetings):
-            for a, b in row_blocks(len(others), self._others_per_task()):
+            for a, b in row_blocks(len(others), n_others):
                 some = others[a:b].tolist()
                 near = None if partners is None else self._near_in(partners, g, others[a:b])
                 own = None
