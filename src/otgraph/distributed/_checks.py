@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,6 +49,7 @@ KERNEL_BYTES = 100_000_000
 # list of active ones.
 ROW_BYTES = 20 * (16 + 16) + 40 * (12 + 4)
 
+REACH_SECONDS = 2.0  # to connect to a worker; a firewall may swallow the attempt
 
 WORKER_DIED = (
     "A worker died while it loaded otgraph, most likely because Dask ends workers that reach their "
@@ -113,6 +115,7 @@ def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
         raise ClusterError(msg) from error
     if not facts:
         cluster.refuse_without_workers()
+    cluster.reaches_workers = cluster.client.sync(_reach, list(facts), cluster.client)
     for address, fact in facts.items():
         if fact.version != version("otgraph"):
             msg = (
@@ -234,6 +237,22 @@ def _room_for_shared(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[i
             )
             raise MemoryLimitError(msg)
     return share, min(room)
+
+
+async def _reach(addresses: list[str], client: Client) -> bool:
+    """Whether this process can connect to all workers.
+
+    It need not: a cluster behind a gateway shows only its scheduler.
+    """
+    connect = require("distributed", "distributed").comm.connect
+    try:
+        for comm in await asyncio.gather(
+            *(connect(a, timeout=REACH_SECONDS, **client.connection_args) for a in addresses)
+        ):
+            await comm.close()
+    except (OSError, TimeoutError):
+        return False
+    return True
 
 
 def _facts(dask_worker: Worker) -> WorkerFacts:

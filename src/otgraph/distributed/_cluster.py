@@ -85,6 +85,7 @@ class Cluster:
         self.client = client
         self.progress = progress
         self.piece_entries = piece_entries
+        self.reaches_workers = False  # without the scheduler, which would pass results on
         self.n_threads = 1  # of all workers
         self.input_bytes = 0  # groups of points, or cells of them, that one task may get
         self.ahead_bytes = 0  # that all tasks of a search that are under way may get together
@@ -153,7 +154,8 @@ class Cluster:
                     done = distributed.as_completed(futures)
                 for _ in tqdm(done, desc=label, total=len(futures), leave=False):
                     pass
-            return list(self.client.gather(list(futures)))
+            direct = self.reaches_workers and not self._departures
+            return list(self.client.gather(list(futures), direct=direct or None))
 
     def paced(self) -> Pace:
         """For the tasks of a search, which begin a few at a time."""
