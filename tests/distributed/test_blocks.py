@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from otgraph.distributed import _pairs
 from otgraph.distributed._blocks import SEGMENTS, Columns, Vector
 from otgraph.distributed._cluster import Kept
 
@@ -55,3 +57,22 @@ def test_dask_sees_how_large_a_kept_result_is(block):
     values = np.zeros(1000)
     kept = Kept((block, {"one": values}), (values, 3))
     assert 16_000 <= sys.getsizeof(kept) < 17_000
+
+
+@pytest.mark.parametrize("task", ["below", "merge", "plan"])
+def test_blocks_hold_their_entries_once(rng, task):
+    """Dask stores and sends a block as it is pickled, and watches the size that it reports."""
+    n = 300
+    rows, columns = np.nonzero(np.triu(rng.uniform(size=(n, n)) < 0.5, 1))
+    found = (rows.astype(np.int32), columns.astype(np.int32), rng.uniform(size=len(rows)))
+    kept = _pairs.join_pairs(n, 0, n, [found])
+    part = {0: np.full(n, 1.0)}
+    made = {
+        "below": lambda: _pairs._below(kept.value, part),
+        "merge": lambda: _pairs._merge(kept.value, kept.value),
+        "plan": lambda: _pairs._plan(kept.value, np.full(n, np.inf), 1.0, part),
+    }[task]()
+    entry = 4 + 8 + (8 if task == "plan" else 0)
+    need = 2 * len(rows) * entry + 40 * n
+    assert sys.getsizeof(made) < 1.1 * need
+    assert len(pickle.dumps(made)) < 1.1 * need

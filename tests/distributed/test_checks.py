@@ -96,7 +96,7 @@ def test_memory_for_shared_points():
     room = _checks.check_memory(facts, 400_000_000, 1000, shared=True)
     assert room.pairs == 2 * 700 * 10**6  # points are written to disk if pairs need the room
     # What two copies of a share leave, or as large as is of use.
-    assert room.group == min(300_000_000 // _checks.GROUPS_OF_TASK, _checks.MOST_GROUP_BYTES)
+    assert room.group == min(300_000_000 // _checks.GROUPS_OF_THREAD, _checks.MOST_GROUP_BYTES)
     with pytest.raises(MemoryLimitError, match=r"take 700 MB, of which each of 2 worker.*more"):
         _checks.check_memory(facts, 700_000_000, 1000, shared=True)
 
@@ -185,3 +185,24 @@ def test_blocks_by_threads_and_memory():
         _checks.choose_block_rows(1_000_000, 10)
     with pytest.raises(ValueError, match="`block_rows` must be an integer >= 1"):
         _checks.choose_block_rows(100, 0)
+
+
+def test_results_come_from_the_workers_where_this_process_reaches_them(client, X, monkeypatch):
+    asked = []
+    gather = client.gather
+
+    def seen(futures, **options):
+        asked.append(options["direct"])
+        return gather(futures, **options)
+
+    monkeypatch.setattr(client, "gather", seen)
+    quadratic_ot_graph(X, 1.0, client=client)
+    assert set(asked[1:]) == {True}  # they are known from then on
+
+    async def refused(*_, **__):
+        raise OSError
+
+    asked.clear()
+    monkeypatch.setattr("distributed.comm.connect", refused)
+    quadratic_ot_graph(X, 1.0, client=client)
+    assert set(asked) == {None}

@@ -9,6 +9,7 @@ as in one process, and what decides is computed from the same numbers. So are th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,18 +125,25 @@ class Group:
         )  # fmt: skip
 
 
-def joined(groups: Sequence[Group]) -> Group:
-    """Several groups as one; their cells must be in order."""
+def joined(groups: Sequence[Group], frame: Frame) -> Group:
+    """Several groups as one, scaled; their cells must be in order.
+
+    One group is scaled at a time, so that no more than one is in memory a third time.
+    """
     if len(groups) == 1:
-        return groups[0]
+        return groups[0].placed(frame)
     lengths = np.cumsum([0, *(len(group.points) for group in groups)])
+    kind = np.float32 if frame.single else np.float64
+    points = np.empty((lengths[-1], groups[0].points.shape[1]), dtype=kind)
+    for group, (first, last) in zip(groups, pairwise(lengths.tolist()), strict=True):
+        points[first:last] = group.placed(frame).points
     offsets = [
         group.offsets[:-1] + length for group, length in zip(groups, lengths[:-1], strict=True)
     ]
-    names = ("points", "cells", "starts", "centers", "radii")
+    names = ("cells", "starts", "centers", "radii")
     whole = {name: np.concatenate([getattr(group, name) for group in groups]) for name in names}
     whole["offsets"] = np.concatenate((*offsets, lengths[-1:]))
-    return Group(**whole, scaled=groups[0].scaled)
+    return Group(points, **whole, scaled=True)
 
 
 def met_cells(
@@ -187,7 +195,7 @@ class Window:
 
     def __init__(self, frame: Frame, groups: Sequence[Group]) -> None:
         groups = sorted(groups, key=lambda group: int(group.starts[0]))
-        group = joined([group.placed(frame) for group in groups])
+        group = joined(groups, frame)
         scaled = ScaledPoints(
             frame.own(group.points), frame.power, frame.factor, frame.scale, frame.placement,
             frame.identical,

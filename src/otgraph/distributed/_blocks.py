@@ -184,20 +184,28 @@ def shuffle(
     cluster: Cluster,
     ranges: list[tuple[int, int]],
     name: str,
-    sorted_entries: Sequence[Future],
+    sorted_entries: list[Future],
     join: Callable[..., object],
     label: str | None = None,
 ) -> tuple[list[Any], Blocks]:
-    """The notes of tasks that end with `by_block`, and the blocks that ``join`` makes."""
+    """The notes of tasks that end with `by_block`, and the blocks that ``join`` makes.
+
+    The list of tasks is emptied, so that their results are freed block by block.
+    """
     notes = cluster.notes(sorted_entries, label)
     n, futures = ranges[-1][1], []
-    for b, (first, last) in enumerate(ranges):
-        own = [
+    pieces = [
+        [
             cluster.submit("entries", getitem, found, b)
             for found, (_, filled) in zip(sorted_entries, notes, strict=True)
             if b in filled
         ]
-        futures.append(cluster.submit(name, join, n, first, last, own))
+        for b in range(len(ranges))
+    ]
+    sorted_entries.clear()
+    pieces.reverse()
+    for first, last in ranges:
+        futures.append(cluster.submit(name, join, n, first, last, pieces.pop()))
     return [note for note, _ in notes], Blocks.of(cluster, ranges, futures)
 
 
@@ -236,7 +244,8 @@ def by_block(
     blocks = {}
     for block in np.flatnonzero(counts).tolist():
         mine = slice(bounds[block], bounds[block + 1])
-        blocks[block] = rows[mine], columns[mine], values[mine]
+        # Copies: a view would keep the entries of all blocks until the last one is done.
+        blocks[block] = rows[mine].copy(), columns[mine].copy(), values[mine].copy()
     return Kept(blocks, (note, set(blocks)))
 
 

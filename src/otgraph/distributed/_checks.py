@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,15 +26,20 @@ MOST_BLOCKS = 1024  # limit; more tasks would overload the scheduler
 # Share of the memory of a thread that one task may take for the active pairs of all blocks. Its
 # worker holds its own pairs meanwhile.
 TASK_SHARE = 0.25
-TASKS_AHEAD = 2  # tasks of a search for each thread: one that runs, one whose groups come meanwhile
+TASKS_AHEAD = 2  # tasks of a search for each thread: one that runs, one whose input comes meanwhile
 USABLE_SHARE = 0.8  # usable share of a worker's memory; above it Dask pauses the worker
 # Copies of the points as float64 while a worker prepares them: given, centered, sorted by cell.
 COPIES_OF_POINTS = 3
 # Copies of shared points while they change hands: as read, and in groups of cells.
 COPIES_OF_SHARE = 2
-# Groups of points that a task holds at most, in units of the size of a group as float64: five as
-# they were given (half of that for float32), two of them joined and scaled, and products.
-GROUPS_OF_TASK = 8
+# Groups of points that a task gets: its own and another one. A search in near cells gets cells of
+# many groups, which take as much at most.
+GROUPS_OF_INPUT = 2
+# What a thread holds in a search, in units of the input of a task: that of the task that runs, the
+# same scaled, that of the next task, and cells copied for two tasks of other workers.
+INPUTS_OF_THREAD = 5
+# The same in units of the size of a group as float64.
+GROUPS_OF_THREAD = GROUPS_OF_INPUT * INPUTS_OF_THREAD
 MOST_GROUP_BYTES = 1 << 25  # larger groups would not be faster
 LEAST_GROUP_BYTES = 1 << 20
 # What kernels add to a process that has loaded the library: 75 MB, measured, and some for buffers.
@@ -43,6 +49,7 @@ KERNEL_BYTES = 100_000_000
 # list of active ones.
 ROW_BYTES = 20 * (16 + 16) + 40 * (12 + 4)
 
+REACH_SECONDS = 2.0  # to connect to a worker; a firewall may swallow the attempt
 
 WORKER_DIED = (
     "A worker died while it loaded otgraph, most likely because Dask ends workers that reach their "
@@ -108,6 +115,7 @@ def ask_workers(cluster: Cluster) -> dict[str, WorkerFacts]:
         raise ClusterError(msg) from error
     if not facts:
         cluster.refuse_without_workers()
+    cluster.reaches_workers = cluster.client.sync(_reach, list(facts), cluster.client)
     for address, fact in facts.items():
         if fact.version != version("otgraph"):
             msg = (
@@ -146,14 +154,15 @@ def choose_block_rows(
 class Room(NamedTuple):
     """Bytes that pairs may take on all workers together, and one task for those of all blocks.
 
-    ``group`` is the size of a group of points, ``tasks_ahead`` how many tasks of a search may be
-    under way.
+    ``group`` is the size of a group of points, ``input`` that of all points that a task of a search
+    may get, and ``ahead`` what all that are under way may get together.
     """
 
     pairs: int
     group: int
     task: int
-    tasks_ahead: int
+    input: int
+    ahead: int
 
 
 def check_memory(
@@ -173,7 +182,7 @@ def check_memory(
             )
             raise MemoryLimitError(msg)
     room = _room_for_shared if shared else _room_for_copies
-    held, group = room(facts, point_bytes)
+    held, points = room(facts, point_bytes)
     for address, fact in facts.items():
         usable = fact.usable - KERNEL_BYTES
         per_row = fact.threads * ROW_BYTES
@@ -190,12 +199,13 @@ def check_memory(
     kept = 0 if shared else held
     left = [fact.usable - KERNEL_BYTES - kept for fact in facts.values()]
     tasks = [room / fact.threads for room, fact in zip(left, facts.values(), strict=True)]
-    ahead = TASKS_AHEAD * sum(fact.threads for fact in facts.values())
-    return Room(int(sum(left)), group, int(TASK_SHARE * min(tasks)), ahead)
+    ahead = TASKS_AHEAD * points * sum(fact.threads for fact in facts.values())
+    group = min(MOST_GROUP_BYTES, points // GROUPS_OF_INPUT)
+    return Room(int(sum(left)), group, int(TASK_SHARE * min(tasks)), points, ahead)
 
 
 def _room_for_copies(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[int, int]:
-    """Bytes of points that every worker holds, and the size of a group, of which there are none."""
+    """Bytes of points that every worker holds, and those that a task gets from others: none."""
     for address, fact in facts.items():
         usable = fact.usable - KERNEL_BYTES
         if COPIES_OF_POINTS * point_bytes > usable:
@@ -212,13 +222,13 @@ def _room_for_copies(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[i
 def _room_for_shared(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[int, int]:
     """The same where workers share the points in groups."""
     share = -(-point_bytes // len(facts))
-    group = MOST_GROUP_BYTES
+    room = []
     for address, fact in facts.items():
         usable = fact.usable - KERNEL_BYTES
         left = usable - COPIES_OF_SHARE * share
-        group = min(group, int(left / (GROUPS_OF_TASK * fact.threads)))
-        if group < LEAST_GROUP_BYTES:
-            need = COPIES_OF_SHARE * share + GROUPS_OF_TASK * fact.threads * LEAST_GROUP_BYTES
+        room.append(int(left / (INPUTS_OF_THREAD * fact.threads)))
+        if room[-1] < GROUPS_OF_INPUT * LEAST_GROUP_BYTES:
+            need = COPIES_OF_SHARE * share + GROUPS_OF_THREAD * fact.threads * LEAST_GROUP_BYTES
             msg = (
                 f"The points take {format_bytes(point_bytes)}, of which each of {len(facts)} "
                 f"worker(s) holds its share, twice while they change hands: "
@@ -226,7 +236,23 @@ def _room_for_shared(facts: dict[str, WorkerFacts], point_bytes: int) -> tuple[i
                 f"{format_bytes(usable)}. Start more workers, or some with more memory."
             )
             raise MemoryLimitError(msg)
-    return share, group
+    return share, min(room)
+
+
+async def _reach(addresses: list[str], client: Client) -> bool:
+    """Whether this process can connect to all workers.
+
+    It need not: a cluster behind a gateway shows only its scheduler.
+    """
+    connect = require("distributed", "distributed").comm.connect
+    try:
+        for comm in await asyncio.gather(
+            *(connect(a, timeout=REACH_SECONDS, **client.connection_args) for a in addresses)
+        ):
+            await comm.close()
+    except (OSError, TimeoutError):
+        return False
+    return True
 
 
 def _facts(dask_worker: Worker) -> WorkerFacts:

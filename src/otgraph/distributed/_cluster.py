@@ -12,11 +12,11 @@ import logging
 import secrets
 import threading
 import weakref
+from collections import deque
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -85,7 +85,10 @@ class Cluster:
         self.client = client
         self.progress = progress
         self.piece_entries = piece_entries
-        self.n_ahead = 0  # tasks of a search that may be under way; 0: all
+        self.reaches_workers = False  # without the scheduler, which would pass results on
+        self.n_threads = 1  # of all workers
+        self.input_bytes = 0  # groups of points, or cells of them, that one task may get
+        self.ahead_bytes = 0  # that all tasks of a search that are under way may get together
         self.task_bytes = 0  # memory that one task may take for what all blocks hold together
         self._pause_seconds = pause_seconds
         self._run = secrets.token_hex(4)
@@ -137,9 +140,7 @@ class Cluster:
 
     def notes(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """The notes of `Kept` results, in order."""
-        return self.gather(
-            [self._submit("note", attrgetter("note"), future) for future in futures], label
-        )
+        return self.gather([self._submit("note", _note, future) for future in futures], label)
 
     def gather(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
@@ -153,17 +154,18 @@ class Cluster:
                     done = distributed.as_completed(futures)
                 for _ in tqdm(done, desc=label, total=len(futures), leave=False):
                     pass
-            return list(self.client.gather(list(futures)))
+            direct = self.reaches_workers and not self._departures
+            return list(self.client.gather(list(futures), direct=direct or None))
 
-    def pace(self, tasks: Sequence[Future]) -> None:
-        """Wait until only the last ones of some tasks, a few for each thread, may be unfinished.
+    def paced(self) -> Pace:
+        """For the tasks of a search, which begin a few at a time."""
+        return Pace(self)
 
-        What they need is made for them and kept until then.
-        """
-        if self.n_ahead and len(tasks) > self.n_ahead:
-            self.flush()
-            with self.errors(), self.client.as_current():
-                require("distributed", "distributed").wait([tasks[-self.n_ahead - 1]])
+    def wait(self, future: Future) -> None:
+        """Wait for one task."""
+        self.flush()
+        with self.errors(), self.client.as_current():
+            require("distributed", "distributed").wait([future])
 
     def result(self, future: Future) -> Any:
         """One result."""
@@ -327,6 +329,31 @@ class Cluster:
             )
 
 
+class Pace:
+    """Tasks under way, whose input takes no more than ``ahead_bytes`` of a cluster together.
+
+    Workers fetch the input of all tasks that they were given, also of those that wait, and keep
+    what is made for others. So a task is sent when there is room for its input.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._under_way: deque[tuple[Future, int]] = deque()
+        self._bytes = 0
+
+    def make_room(self, n_bytes: int) -> None:
+        """Wait until there is room for one more task."""
+        while self._under_way and self._bytes + n_bytes > self._cluster.ahead_bytes:
+            first, freed = self._under_way.popleft()
+            self._cluster.wait(first)
+            self._bytes -= freed
+
+    def add(self, task: Future, n_bytes: int) -> None:
+        """Count a task that was sent."""
+        self._under_way.append((task, n_bytes))
+        self._bytes += n_bytes
+
+
 def _is_stuck(worker: dict[str, Any]) -> bool:
     """Whether a worker is paused and runs no task whose end could free memory."""
     counts = worker["metrics"].get("task_counts", worker["metrics"])
@@ -345,6 +372,12 @@ def _call(function: Callable[..., T], *args: object) -> T:
     result = function(*map(_value, args))
     _return_memory_if_short()
     return result
+
+
+def _note(kept: Kept[T, N]) -> N:
+    """What the driver gathers of a result, which may have come from disk for it."""
+    _return_memory_if_short()
+    return kept.note
 
 
 def _return_memory_if_short() -> None:

@@ -322,9 +322,12 @@ def join_pairs(n: int, first: int, last: int, found: Sequence[Entries]) -> Kept[
 
 
 def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, Note]:
-    """The block of pairs with global columns."""
+    """The block of pairs with global columns.
+
+    Arrays with room for more pairs hold the same again: Dask would store and send both.
+    """
     columns = Columns.of(n, first, last, pairs.indices)
-    local = replace(pairs, indices=columns.to_local(pairs.indices))
+    local = replace(pairs, indices=columns.to_local(pairs.indices), room=None)
     return Kept(PairBlock(columns, local), (columns.segments, len(pairs.indices)))
 
 
@@ -414,7 +417,7 @@ def _plan(
 ) -> Kept[PlanBlock, FloatArray]:
     """Keep the plan; report degrees and row sums."""
     plan = block.problem(diagonal).plan(block.columns.take(u), eps)
-    return _keep_plan(PlanBlock(block.columns, plan))
+    return _keep_plan(PlanBlock(block.columns, replace(plan, room=None)))
 
 
 def _keep_plan(block: PlanBlock) -> Kept[PlanBlock, FloatArray]:

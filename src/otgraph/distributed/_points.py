@@ -81,6 +81,15 @@ class SharedPoints:
     groups: list[Future]
     order: LongArray
     largest: float  # upper bound of all costs
+    row_bytes: int  # of a point as it was given
+
+    def cell_bytes(self) -> LongArray:
+        """Size of every cell."""
+        return np.diff(self.cells.offsets) * self.row_bytes
+
+    def group_bytes(self) -> LongArray:
+        """Size of every group."""
+        return np.diff(self.cells.offsets[self.bounds]) * self.row_bytes
 
     def ranges(self) -> list[tuple[int, int]]:
         """First and last point of every group."""
@@ -147,7 +156,9 @@ def share_points(
     labels = [
         cluster.submit("labels", _labels, block, placement, single, centers) for block in blocks
     ]
-    return _grouped(cluster, blocks, labels, frame, largest, n_cells, group_bytes // (8 * d))
+    row_bytes = d * source.itemsize
+    group_points = group_bytes // (8 * d)
+    return _grouped(cluster, blocks, labels, frame, largest, n_cells, group_points, row_bytes)
 
 
 def _centers(
@@ -241,6 +252,7 @@ def _grouped(
     largest: float,
     n_labels: int,
     group_points: int,
+    row_bytes: int,
 ) -> SharedPoints:
     """The points of each group of cells, from all blocks."""
     found = np.concatenate(cluster.gather(labels, "cells"))
@@ -269,7 +281,7 @@ def _grouped(
     )
     cells = Partition(offsets, centers, radii)
     order = np.argsort(found, kind="stable")
-    return SharedPoints(cluster, frame, cells, bounds, groups, order, largest)
+    return SharedPoints(cluster, frame, cells, bounds, groups, order, largest, row_bytes)
 
 
 def group_bounds(offsets: LongArray, group_points: int) -> LongArray:

@@ -25,7 +25,7 @@ from otgraph.distributed._blocks import Vector, segment_rows
 from otgraph.distributed._cost import DistributedCost, found_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from distributed import Future
 
@@ -41,8 +41,11 @@ if TYPE_CHECKING:
     NearCells = dict[int, LongArray]  # the cells near some cells
     FoundPairs = Kept[dict[int, Entries], tuple[int, set[int]]]
 
-# Groups that a task compares with one group: it holds all of them.
-GROUPS_PER_TASK = 4
+# Groups that a task compares with one group, where memory allows: it holds all of them.
+MOST_OTHERS = 4
+# Least number of tasks of a search for each thread, where groups allow: so that threads end at
+# about the same time. Dask does not always give two workers as many tasks.
+TASKS_PER_THREAD = 8
 
 
 class SharedCost(InCells, DistributedCost):
@@ -93,42 +96,53 @@ class SharedCost(InCells, DistributedCost):
         own = (self.frame, k)
         end = (self.n, self._ranges[0][1])
         if near is None:
-            found = [self._nearest_of_all(k, g) for g in range(len(self.points.groups))]
+            found = self._nearest_of_all(k)
         else:
             found = self._among_near("search", _find_neighbors, near, *own, *end)
         return self._collected("search", found)[1]
 
-    def _nearest_of_all(self, k: int, g: int) -> Future:
-        """The neighbors of a group, from all groups, some at a time."""
-        groups, lists = self.points.groups, None
-        steps = row_blocks(len(groups), GROUPS_PER_TASK)
-        for a, b in steps:
-            task = (self.frame, k, groups[g], groups[a:b], g - a if a <= g < b else None, lists)
+    def _nearest_of_all(self, k: int) -> list[Future]:
+        """The neighbors of all groups, from all groups, some at a time."""
+        groups, sizes, pace = self.points.groups, self.points.group_bytes(), self.cluster.paced()
+        lists: dict[int, Future] = {}
+        for a, b in row_blocks(len(groups), self._others_per_task(len(groups) ** 2)):
             end = (self.n, self._ranges[0][1]) if b == len(groups) else None
-            lists = self.cluster.submit("search", _merge_nearest, *task, end)
-        assert lists is not None  # there are groups
-        return lists
+            for g, group in enumerate(groups):
+                same = g - a if a <= g < b else None
+                pace.make_room(size := int(sizes[g] + sizes[a:b].sum()))
+                task = (self.frame, k, group, groups[a:b], same, lists.get(g), end)
+                lists[g] = self.cluster.submit("search", _merge_nearest, *task)
+                pace.add(lists[g], size)
+        return list(lists.values())
+
+    def _others_per_task(self, n_meetings: int) -> int:
+        """Groups that a task compares with one group; it may get no more than its input."""
+        fit = self.cluster.input_bytes // int(self.points.group_bytes().max()) - 1
+        fair = n_meetings // (TASKS_PER_THREAD * self.cluster.n_threads)
+        return max(1, min(MOST_OTHERS, fit, fair))
+
+    def _task_points(self) -> int:
+        """Points for which a task of a search looks for neighbors, at most."""
+        return -(-self.n // (TASKS_PER_THREAD * self.cluster.n_threads))
 
     def _among_near(
         self, label: str, function: Any, near: list[LongArray], *arguments: Any,
         rows: LongArray | None = None,
     ) -> list[Future]:  # fmt: skip
-        """One task per group, with the cells near its own; or only those with some points.
+        """Tasks for the cells of each group, with those near them, or for the cells of some points.
 
         A group sends only the cells that are needed.
         """
-        points, bounds, tasks = self.points, self.points.bounds, []
-        for first, last in pairwise(bounds.tolist()):
-            cells, own = range(first, last), []
+        points, bounds, offsets = self.points, self.points.bounds, self._cells.offsets
+        wanted = np.arange(self._cells.n_cells)
+        if rows is not None:
+            wanted = np.unique(np.searchsorted(offsets, rows, side="right") - 1)
+        tasks, pace = [], self.cluster.paced()
+        for cells, needed, size in self._divided(wanted, near):
+            own = []
             if rows is not None:
-                a, b = np.searchsorted(rows, self._cells.offsets[[first, last]])
-                own = [rows[a:b]]
-                owners = np.searchsorted(self._cells.offsets, own[0], side="right") - 1
-                cells = np.unique(owners).tolist()
-            if not len(cells):
-                continue
-            near_cells = {b: near[b] for b in cells}
-            needed = np.unique(np.concatenate([np.array(cells), *near_cells.values()]))
+                own = [rows[slice(*np.searchsorted(rows, offsets[[cells[0], cells[-1] + 1]]))]]
+            pace.make_room(size)
             parts = np.split(needed, np.searchsorted(needed, bounds[1:-1]))
             pieces = [
                 points.groups[s]
@@ -137,9 +151,46 @@ class SharedCost(InCells, DistributedCost):
                 for s, part in enumerate(parts)
                 if len(part)
             ]
+            near_cells = {b: near[b] for b in cells}
             tasks.append(self.cluster.submit(label, function, pieces, near_cells, *own, *arguments))
-            self.cluster.pace(tasks)
+            pace.add(tasks[-1], size)
         return tasks
+
+    def _divided(
+        self, wanted: LongArray, near: list[LongArray]
+    ) -> Iterator[tuple[list[int], LongArray, int]]:
+        """Cells of one group at a time, and all that are near them, which take ``input_bytes``.
+
+        Only those near a single cell may take more. Yields the cells, those near them, sorted, and
+        the size of the latter.
+        """
+        sizes, limit = self.points.cell_bytes(), self.cluster.input_bytes
+        needed = np.zeros(self._cells.n_cells, dtype=np.bool_)
+        for group in self._equal_parts(wanted):
+            cells, size = [], 0
+            for b in group.tolist():
+                around = np.append(near[b], b)  # the cell itself is one of its nearest, or not
+                more = int(sizes[np.unique(around[~needed[around]])].sum())
+                if cells and size + more > limit:
+                    yield cells, np.flatnonzero(needed), size
+                    cells, size, needed[:] = [], 0, False
+                    more = int(sizes[np.unique(around)].sum())
+                needed[around] = True
+                cells.append(b)
+                size += more
+            if cells:
+                yield cells, np.flatnonzero(needed), size
+                needed[:] = False
+
+    def _equal_parts(self, wanted: LongArray) -> Iterator[LongArray]:
+        """Some cells, those of each group in parts of about equal size."""
+        most = self._task_points()
+        sizes = np.diff(self._cells.offsets)
+        for group in np.split(wanted, np.searchsorted(wanted, self.points.bounds[1:-1])):
+            ends = np.cumsum(sizes[group])
+            n_parts = -(-int(ends[-1]) // most) if len(group) else 0
+            cuts = np.searchsorted(ends, [ends[-1] * p / n_parts for p in range(1, n_parts)])
+            yield from np.split(group, np.unique(cuts))
 
     def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
         """The k cheapest pairs of each of some points, which are sorted.
@@ -182,8 +233,10 @@ class SharedCost(InCells, DistributedCost):
         bound = Vector.send(self.cluster, upper)
         partners = self.partner_cells() if way in NEAR_WAYS else None
         groups, ranges, found = self.points.groups, self.points.ranges(), []
+        sizes, pace = self.points.group_bytes(), self.cluster.paced()
+        n_others = self._others_per_task(sum(map(len, meetings)))
         for g, others in enumerate(meetings):
-            for a, b in row_blocks(len(others), GROUPS_PER_TASK):
+            for a, b in row_blocks(len(others), n_others):
                 some = others[a:b].tolist()
                 near = None if partners is None else self._near_in(partners, g, others[a:b])
                 own = None
@@ -192,6 +245,7 @@ class SharedCost(InCells, DistributedCost):
                     own = [rows[slice(*cut)] for cut in cuts]
                 part = self._part(bound, [ranges[s] for s in {g, *some}])
                 same = some.index(g) if g in some else None
+                pace.make_room(size := int(sizes[[*{g, *some}]].sum()))
                 found.append(
                     self.cluster.submit(
                         "screen", _screen, self.frame, groups[g],
@@ -199,6 +253,7 @@ class SharedCost(InCells, DistributedCost):
                         self._ranges[0][1],
                     )
                 )  # fmt: skip
+                pace.add(found[-1], size)
         return self._collected("screen", found)
 
     def _near_in(self, partners: list[LongArray], g: int, others: LongArray) -> NearCells:

@@ -160,7 +160,8 @@ def _make_cost(
     share = point_bytes // len(facts) if shared else point_bytes
     block_rows = choose_block_rows(n, block_rows, facts.values(), share)
     room = check_memory(facts, point_bytes, block_rows, shared=shared)
-    cluster.task_bytes, cluster.n_ahead = room.task, room.tasks_ahead
+    cluster.n_threads = sum(fact.threads for fact in facts.values())
+    cluster.task_bytes, cluster.input_bytes, cluster.ahead_bytes = room.task, room.input, room.ahead
     common: Keywords = {"block_rows": block_rows, "pair_bytes": room.pairs, "workers": workers}
     if not shared:
         return CopiedCost(cluster, submit_cost(cluster, source, **options), **common)
