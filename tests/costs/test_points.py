@@ -10,6 +10,8 @@ import reference
 from otgraph.costs import exclusion
 from otgraph.costs.base import Cost
 from otgraph.costs.exclusion import NotExcluded
+from otgraph.costs.points import MANY_QUERIES
+from otgraph.costs.powers import DirectPowers
 from otgraph.costs.scaling import EXACT_MEAN_POINTS, scaled_points
 from otgraph.costs.sizes import SearchSizes
 
@@ -324,3 +326,15 @@ def test_few_points_need_the_shells_of_near_cells_only(rng, monkeypatch):
     np.testing.assert_array_equal(found[own], reference.pairs_below(C, upper)[own])
     assert found[own].any()
     assert 0 < len(made) < cost._cells.n_cells / 4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_nearest_points_of_many_are_those_of_a_screen(rng, dtype, power):
+    X = problems.clustered(rng, N).astype(dtype)
+    cost = problems.cost_of(X, power=power, sizes=ROUTES["cells"])
+    rows = np.sort(rng.choice(N, size=N // 4, replace=False))
+    assert len(rows) > MANY_QUERIES * N
+    found = cost.nearest_pairs(rows, 3)
+    for mine, others in zip(found, DirectPowers.nearest_pairs(cost, rows, 3), strict=True):
+        np.testing.assert_array_equal(mine, others)

@@ -14,7 +14,7 @@ import reference
 from otgraph import eps_path, quadratic_ot_graph
 from otgraph.exceptions import DisconnectedWarning, InfeasibleError
 from otgraph.solvers import degree
-from otgraph.solvers.floors import FLOOR_SHARE, SMALL_SHARE
+from otgraph.solvers.floors import FLOOR_SHARE, SMALL_SHARE, Draft
 from soak import oracle
 
 MIN_DEGREE = 4
@@ -129,13 +129,13 @@ def noisy():
 
 def test_lonely_for_sure_needs_no_plain_solution_first(noisy, monkeypatch):
     rough = []
-    finished = degree.finished
+    with_floors = degree.with_floors
 
     def watched(*arguments, **options):
         rough.append(options["rough"])
-        return finished(*arguments, **options)
+        return with_floors(*arguments, **options)
 
-    monkeypatch.setattr(degree, "finished", watched)
+    monkeypatch.setattr(degree, "with_floors", watched)
     graph = quadratic_ot_graph(noisy, min_degree=7)
     assert any(rough)
     assert graph.degrees.min() >= 7
@@ -144,6 +144,25 @@ def test_lonely_for_sure_needs_no_plain_solution_first(noisy, monkeypatch):
     careful = quadratic_ot_graph(noisy, min_degree=7)
     assert not rough[-1]
     assert abs(graph.floors - careful.floors).sum() <= 0.02 * careful.floors.sum()
+
+
+def test_a_degree_that_floors_miss_is_refused_before_all_points_are_solved(noisy, monkeypatch):
+    asked = []
+    with_floors = degree.with_floors
+
+    def watched(*arguments, **options):
+        found = with_floors(*arguments, **options)
+        asked.append(found)
+        return found
+
+    monkeypatch.setattr(degree, "with_floors", watched)
+    monkeypatch.setattr(degree, "EDGES_PER_MISSING", 0.0)  # so that floors come as a surprise
+    graph = quadratic_ot_graph(noisy, min_degree=7)
+    drafts = [found for found in asked if isinstance(found, Draft)]
+    assert drafts
+    assert all(abs(np.log(draft.mean_degree / 15.0)) > degree.DEGREE_TOL for draft in drafts)
+    assert graph.mean_degree == pytest.approx(15.0, rel=0.03)
+    assert_optimal(graph, noisy)
 
 
 def test_almost_lonely_is_not_for_sure(noisy):

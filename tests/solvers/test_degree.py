@@ -8,7 +8,15 @@ import pytest
 import otgraph
 import problems
 from otgraph.solvers import Goal, Screener, Wish, solve_for_degree
-from otgraph.solvers.degree import DegreeSearch, row_excess, row_law
+from otgraph.solvers.degree import (
+    DegreeSearch,
+    law_of_all_pairs,
+    loosely_solved,
+    row_excess,
+    row_law,
+    saturated,
+)
+from otgraph.solvers.state import first_state
 
 
 def solved(cost, degree, *, n_candidates):
@@ -107,3 +115,18 @@ def test_row_law_of_identical_points():
     eps, slope = row_law(cost, cost.neighbors(4), 3.0, np.ones(5))
     assert eps > 0
     assert slope > 0
+
+
+def test_rows_with_all_pairs_tell_eps_where_candidates_saturate(rng):
+    """Points of narrow clusters have more neighbors than candidates."""
+    width = np.repeat([0.02, 1.0], 300)
+    X = 10.0 * (np.arange(600) % 2)[:, None] + width[:, None] * rng.normal(size=(600, 10))
+    cost = problems.cost_of(X)
+    eps = solved(cost, 15.0, n_candidates=15).certificate.eps
+    assert law_of_all_pairs(cost, 15.0, np.ones(600)) == pytest.approx(eps, rel=0.3)
+    pairs = cost.neighbors(15)
+    assert row_law(cost, pairs, 15.0, np.ones(600))[0] > 2.0 * eps
+    goal = Goal(eps=eps, mass=np.ones(600), self_loops=False, tol=1e-6, max_iter=200)
+    state = first_state(cost, pairs, goal)
+    assert saturated(loosely_solved(state, goal, 10.0 * eps))
+    assert not saturated(loosely_solved(state, goal, 1e-3 * eps))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse.csgraph import connected_components
 
 import problems
 import reference
 from otgraph._parallel import Workers
 from otgraph.costs import RestrictedProblem
 from otgraph.costs.pairs import symmetric_pairs
+from otgraph.costs.restricted import Hessian
 from otgraph.solvers.newton import marginal_error, newton
 from otgraph.solvers.state import start_potentials
 
@@ -130,3 +132,40 @@ def test_infeasible_candidates_end(rng):
     assert result.error > 1e-6
     assert result.n_steps <= 40
     assert np.all(np.isfinite(result.u))
+
+
+def far_pairs(n_pairs):
+    """A ring of close points, and pairs of points whose partners elsewhere are far away."""
+    n, n_ring = 2 * n_pairs + 20, 20
+    C = np.full((n, n), np.inf)
+    ring = np.arange(n_ring)
+    for step in (1, 2):
+        C[ring, (ring + step) % n_ring] = C[(ring + step) % n_ring, ring] = 0.1
+    for k in range(n_pairs):
+        a, b = n_ring + 2 * k, n_ring + 2 * k + 1
+        C[a, b] = C[b, a] = 1.0
+        for end, place, cost in ((a, k % n_ring, 40.0 + k), (b, (k + 7) % n_ring, 60.0 + k)):
+            C[end, place] = C[place, end] = cost
+    target = np.full(n, 0.5)
+    target[n_ring::2] = 0.3  # unlike those of their only near partners
+    return C, target
+
+
+def test_parts_of_the_graph_do_not_wait_for_each_other(monkeypatch):
+    C, target = far_pairs(12)
+    start = np.where(np.arange(len(C)) < 20, 0.2, 0.75)
+    result = newton(problem_of(C), target, start, tol=1e-9, max_iter=200)
+    np.testing.assert_allclose(reference.row_sums(C, result.u), target, rtol=1e-8)
+    monkeypatch.setattr(Hessian, "parts", lambda _: None)
+    together = newton(problem_of(C), target, start, tol=1e-9, max_iter=200)
+    np.testing.assert_allclose(result.u, together.u, atol=1e-6)
+    assert 2 * result.n_steps < together.n_steps
+
+
+def test_parts_are_those_that_no_active_pair_connects(rng):
+    C = reference.with_diagonal(reference.cost_matrix(rng.normal(size=(N, 3))), self_loops=False)
+    u = rng.uniform(0.0, 0.15, size=N)
+    active = (u[:, None] + u > C) & ~np.eye(N, dtype=bool)
+    count, labels = connected_components(active, directed=False)
+    assert 1 < count < N
+    np.testing.assert_array_equal(problem_of(C).hessian(u).parts(), labels)

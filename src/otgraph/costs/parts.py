@@ -36,7 +36,7 @@ class Move:
 
     def slopes(self, row_sums: FloatArray) -> FloatArray:
         """Change of F with the step of every part, where the row sums are these."""
-        return np.bincount(self.parts, (row_sums - self.target) * self.direction)
+        return np.bincount(self.parts, (row_sums - self.target) * self.direction).astype(np.float64)
 
     def taken(
         self,

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._parallel import row_blocks
 from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.certificate import Status
 from otgraph.solvers.certify import certify
-from otgraph.solvers.floors import Wish, finished, surely_lonely
+from otgraph.solvers.floors import Wish, surely_lonely, with_floors
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import near_pairs
 from otgraph.solvers.rounds import (
@@ -24,13 +25,13 @@ from otgraph.solvers.rounds import (
     screened,
     too_few_neighbors,
 )
-from otgraph.solvers.state import Effort, changed, first_state, middle
+from otgraph.solvers.state import Effort, Solution, changed, first_state, middle
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
     from otgraph.costs.interface import PairSet
     from otgraph.solvers.screening import Screener
-    from otgraph.solvers.state import Goal, Solution, State
+    from otgraph.solvers.state import Goal, State
     from otgraph.typing import FloatArray, LongArray
 
 logger = logging.getLogger("otgraph")
@@ -45,12 +46,23 @@ MAX_TRIALS = 120
 CANDIDATE_RANGE = 3.0
 # Limit of trials with minimum flows. None or two are usual.
 FLOORED_TRIALS = 12
+MAX_DRAFTS = 3  # of these, before all points are solved
 # Up to this many points one edge may change the mean degree by more than the accepted distance, and
 # the degree may fall where eps rises. Trials take a millisecond each, so if the search ends at a
 # jump, eps on a whole grid (`SCANNED_RATIOS`) are tried.
 FEW_POINTS = 500
 # Rows that give the first guess of eps: their median is known to a few percent.
 LAW_ROWS = 256
+# First candidates are too few to tell eps if more than this share of such rows use nearly all.
+SATURATED_SHARE = 0.1
+NEARLY_ALL = 0.9
+# Then so many rows with all their pairs tell it, to some ten percent; neighbors up to this multiple
+# of the wanted degree are counted. Only so many digits are used, because the last digits of a
+# product may be others on a cluster. A guess that is hardly smaller is not used.
+WHOLE_ROWS = 128
+MOST_RANKS = 8.0
+LAW_DIGITS = 3
+MUCH_SMALLER = 0.8
 # Part of that guess which is tried too, even below `SMALLEST_EPS` times the largest costs: between
 # clusters far apart these are large, and no edge has them.
 LAW_RANGE = 1e-3
@@ -104,6 +116,10 @@ def solve_for_degree(
         limits = min(limits[0], LAW_RANGE * eps), limits[1]
         eps = min(eps, limits[1])
         eps, plain = search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
+        if not cost.compares_all and saturated(plain):
+            lower = law_of_all_pairs(cost, degree, goal.mass)
+            if limits[0] < lower < MUCH_SMALLER * eps:
+                eps, plain = lower, loosely_solved(plain, goal, lower)
         if not too_few_neighbors(screener, goal.at(eps), plain):
             plain = changed(plain, k=None)  # found to be enough, not to be looked at again
             break
@@ -141,9 +157,14 @@ def solve_for_degree(
                 break
         return state
 
-    def completed(effort: Effort, shift: FloatArray | None = None) -> Solution:
-        """The certified solution, from as few pairs as possible: floors need them twice."""
-        nonlocal plain
+    def completed(
+        effort: Effort, shift: FloatArray | None = None, drafts: DegreeSearch | None = None
+    ) -> Solution:
+        """The certified solution, from as few pairs as possible: floors need them twice.
+
+        With ``drafts``, other eps are tried while floors give another degree.
+        """
+        nonlocal plain, eps
         level = goal.at(eps)
         if wish and not few and (rough or plain.solved(level)):
             plain = screened(screener, level, plain, prune=True)
@@ -153,9 +174,27 @@ def solve_for_degree(
         certified = certify(screener, level, state, effort) if few and shift is None else None
         if certified is not None and certified.certificate.status == Status.NOT_CONVERGED:
             certified = None
-        return finished(
-            screener, level, state, effort, wish, shift=shift, certified=certified, rough=rough
-        )
+        accepts = None if drafts is None else lambda mean: drafts.miss(mean) <= DEGREE_TOL
+        found = with_floors(
+            screener, level, state, effort, wish,
+            shift=shift, certified=certified, rough=rough, accepts=accepts,
+        )  # fmt: skip
+        if isinstance(found, Solution):
+            return found
+        logger.debug("eps %.4g: mean degree %.2f with minimum flows", eps, found.mean_degree)
+        assert drafts is not None  # who refuses
+        following = drafts.propose(eps, found.mean_degree)
+        if following is None or drafts.n_trials > MAX_DRAFTS:  # this one is as good as any
+            return completed(effort, found.u - plain.u)
+        shift = found.u - plain.u
+        advance(following, effort)
+        return completed(effort, shift, drafts)
+
+    def advance(following: float, effort: Effort) -> None:
+        """Solve for another eps, without floors."""
+        nonlocal plain, eps
+        eps, tol = following, max(goal.tol, TRIAL_TOL) if rough else goal.tol
+        plain = approach(screener, changed(goal.at(eps), tol=tol), plain, effort)
 
     def attempt(again: State | None) -> Solution:
         nonlocal plain
@@ -164,7 +203,7 @@ def solve_for_degree(
         plain = reached_by(plain, Wish(), effort)
         if DegreeSearch(degree).miss(expected_degree(plain, wish)) > DEGREE_TOL:
             plain = reached_by(plain, wish, effort)
-        return completed(effort)
+        return completed(effort, drafts=None if few else DegreeSearch(degree, slope, limits))
 
     best = solution = looking_further(screener, goal, attempt)
     # The certified plan is more accurate than a trial, and may lack its faintest edges.
@@ -182,9 +221,8 @@ def solve_for_degree(
             following = search.propose(solution.certificate.eps, solution.mean_degree)
         if following is None:
             break
-        eps, effort, shift = following, Effort(), solution.u - plain.u
-        tol = max(goal.tol, TRIAL_TOL) if rough else goal.tol
-        plain = approach(screener, changed(goal.at(eps), tol=tol), plain, effort)
+        effort, shift = Effort(), solution.u - plain.u
+        advance(following, effort)
         solution = completed(effort, shift)
     return best
 
@@ -225,6 +263,35 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     rise = math.log(eps / _median_positive(part / mass[rows]))
     slope = math.log(rank / half) / rise if rise > 0.0 and rank > half else USUAL_SLOPE
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
+
+
+def saturated(state: State) -> bool:
+    """Whether many points use nearly all their candidates, and would use more if they had more."""
+    rows = np.linspace(0, state.problem.n - 1, min(LAW_ROWS, state.problem.n)).astype(np.int64)
+    counts, _, _ = state.problem.entries_of(rows)
+    full = state.problem.hessian(state.u).degrees[rows] >= NEARLY_ALL * counts
+    return bool(np.mean(full) > SATURATED_SHARE)
+
+
+def law_of_all_pairs(cost: Cost, degree: float, mass: FloatArray) -> float:
+    """The eps that gives some points the wanted mean degree, each solved by itself with all pairs.
+
+    Where clusters have very different widths, points of narrow ones have many times the neighbors
+    of the others, and more than first candidates.
+    """
+    rows = np.linspace(0, cost.n - 1, min(WHOLE_ROWS, cost.n)).astype(np.int64)
+    most = min(int(np.ceil(MOST_RANKS * degree)), cost.n - 2)
+    steps = np.empty((len(rows), most))
+    for a, b in row_blocks(len(rows), cost.sample_rows):
+        costs = cost.sample(rows[a:b])
+        costs[np.arange(b - a), rows[a:b]] = np.inf  # itself
+        near = np.sort(np.partition(costs, most, axis=1)[:, : most + 1], axis=1)
+        # From this target on, a row has one more neighbor than so many.
+        steps[a:b] = np.arange(1, most + 1) * near[:, 1:] - np.cumsum(near, axis=1)[:, :-1]
+    steps /= mass[rows, None]
+    rank = min(int((degree - 1.0) * len(rows)), steps.size - 1)
+    eps = float(np.partition(steps.ravel(), rank)[rank])
+    return float(f"{eps:.{LAW_DIGITS}g}")
 
 
 def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatArray]:
@@ -276,17 +343,21 @@ def search_on_candidates(
     """
     first = eps
     for _ in range(CANDIDATE_TRIALS):
-        state = state.priced(goal.at(eps))
-        result = newton(
-            state.problem, eps * goal.mass, state.u, tol=LOOSE_TOL, max_iter=LOOSE_STEPS
-        )
-        state = changed(state, u=result.u)
+        state = loosely_solved(state, goal, eps)
         logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, state.mean_degree)
         following = search.propose(eps, state.mean_degree)
         if following is None or abs(np.log(following / first)) > CANDIDATE_RANGE:
             break
         eps = following
     return eps, state
+
+
+def loosely_solved(state: State, goal: Goal, eps: float) -> State:
+    """The state with loosely solved potentials for another eps, on the same candidates."""
+    state = state.priced(goal.at(eps))
+    target = eps * goal.mass
+    result = newton(state.problem, target, state.u, tol=LOOSE_TOL, max_iter=LOOSE_STEPS)
+    return changed(state, u=result.u)
 
 
 def _search_among_all(

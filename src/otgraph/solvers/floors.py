@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,13 +26,15 @@ from otgraph.solvers.certificate import Status
 from otgraph.solvers.certify import certify, plan_error
 from otgraph.solvers.newton import newton
 from otgraph.solvers.rounds import approach, looking_further
-from otgraph.solvers.state import Effort
+from otgraph.solvers.state import Effort, Solution
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph.costs import Cost
     from otgraph.costs.interface import Curvature, PairSet, TransportPlan
     from otgraph.solvers.screening import Screener
-    from otgraph.solvers.state import Goal, Solution, State
+    from otgraph.solvers.state import Goal, State
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
 logger = logging.getLogger("otgraph")
@@ -123,15 +125,35 @@ def finished(
     effort: Effort,
     wish: Wish,
     *,
-    shift: FloatArray | None = None,
     certified: Solution | None = None,
-    rough: bool = False,
 ) -> Solution:
     """The certified solution from solved potentials, with the floors that a wish needs.
 
-    ``shift`` is how floors have changed the potentials for a similar eps. ``certified`` is the
-    solution without floors, if it is known already. ``rough`` potentials are not solved to the
-    tolerance, because it is known that there will be floors.
+    ``certified`` is the solution without floors, if it is known already.
+    """
+    found = with_floors(screener, goal, state, effort, wish, certified=certified)
+    assert isinstance(found, Solution)  # nothing is refused
+    return found
+
+
+def with_floors(
+    screener: Screener,
+    goal: Goal,
+    state: State,
+    effort: Effort,
+    wish: Wish,
+    *,
+    shift: FloatArray | None = None,
+    certified: Solution | None = None,
+    rough: bool = False,
+    accepts: Callable[[float], bool] | None = None,
+) -> Solution | Draft:
+    """Like `finished`, from potentials that need not be solved, and with a say in the degree.
+
+    ``shift`` is how floors have changed the potentials for a similar eps. ``rough`` potentials are
+    not solved to the tolerance, because it is known that there will be floors. ``accepts`` is asked
+    for the mean degree with floors before all points are solved; if it refuses, the result is a
+    draft.
     """
 
     def without_floors() -> Solution:
@@ -166,6 +188,8 @@ def finished(
                 state = problem.nearby(state, effort)
                 degrees, labels = problem.degrees(state), None
             elif not settled:
+                if accepts is not None and not accepts(mean := float(np.mean(degrees))):
+                    return Draft(state.u, mean)
                 try:
                     state, settled = problem.approach(state, effort), True
                 except InfeasibleError:  # given candidates cannot carry what the floors leave
@@ -183,6 +207,13 @@ def finished(
     finally:
         problem.lower(plain)
     return certified
+
+
+class Draft(NamedTuple):
+    """Potentials with floors, solved near these only, and the mean degree that they give."""
+
+    u: FloatArray
+    mean_degree: float
 
 
 class _WithFloors:
