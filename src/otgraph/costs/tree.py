@@ -37,7 +37,7 @@ PAIRS_PER_NEIGHBOR = 0.95
 # The scale of a point is the cost of its neighbor of this rank among so many leaves around it.
 NEAR_RANK, NEAR_LEAVES = 6, 4
 NEAR_BLOCK = 1024  # leaves per task
-FAR_SHARE = 0.5  # of that cost that far points need: 98 of 100 have smaller potentials
+FAR_SHARE = 0.7  # of that cost that far points need: nearly all have smaller potentials
 SAMPLED_ROWS = 512  # rows that tell the number of pairs within a few percent
 FACTOR_GROWTH = 2.0  # of the bounds, while these rows find too few pairs
 MOST_FACTORS = 12
@@ -151,8 +151,10 @@ class TreePowers(DistancePowers):
         """A multiple of ``shape``, but no less than ``least``, with about k candidates per point."""
         rows = np.linspace(0, self.n - 1, min(SAMPLED_ROWS, self.n)).astype(np.int64)
         wanted = min(max(1, round(PAIRS_PER_NEIGHBOR * k)), self.n - 1) * len(rows)
-        low = 0.0
-        high = float(np.median(least / np.where(shape > 0.0, shape, 1.0))) / FAR_SHARE
+        some = shape > 0.0
+        if not some.any():  # all points are copies
+            return least
+        low, high = 0.0, float(np.median(least[some] / shape[some])) / FAR_SHARE
         for _ in range(MOST_FACTORS):
             bounds = np.maximum(high * shape, least)
             work = self.screen_work(bounds, rows)
