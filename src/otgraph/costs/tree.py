@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 LEAF_POINTS = 16
 BLOCK_ROWS = 8192  # rows per task
 BUFFER_PAIRS = 1 << 19  # size of the buffer for the pairs of a block
-# First candidates of a point, for every neighbor asked for. At a mean degree of 15 that makes 28,
-# and 95 to 99 of 100 points find all their partners among them.
+# First candidates of a point, for every neighbor asked for. At a mean degree of 15 that makes 28
+# or a few more, and 95 to 99 of 100 points find all their partners among them. With a sixth fewer,
+# a million points on a spiral need the pairs of so many that the graph takes longer.
 PAIRS_PER_NEIGHBOR = 0.95
 # The scale of a point is the cost of its neighbor of this rank among so many leaves around it.
 NEAR_RANK, NEAR_LEAVES = 6, 4
@@ -160,7 +161,9 @@ class TreePowers(DistancePowers):
             work = self.screen_work(bounds, rows)
             i, j, costs = (
                 np.concatenate(arrays)
-                for arrays in zip(*(c for part in work.parts for c in work.find(part)[1]), strict=True)
+                for arrays in zip(
+                    *(c for part in work.parts for c in work.find(part)[1]), strict=True
+                )
             )
             if len(costs) >= wanted:
                 break

@@ -51,6 +51,8 @@ FLOORED_TRIALS = 12
 FEW_POINTS = 500
 # Rows that give the first guess of eps: their median is known to a few percent.
 LAW_ROWS = 256
+# From here on a trial takes longer than the second guess of eps, from the mean row.
+MEAN_LAW_POINTS = 10_000
 # Part of that guess which is tried too, even below `SMALLEST_EPS` times the largest costs: between
 # clusters far apart these are large, and no edge has them.
 LAW_RANGE = 1e-3
@@ -222,6 +224,8 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     half = max(1, rank // 2)
     full, part = row_excess(counts, costs, rank, half)
     eps = _median_positive(full / mass[rows])
+    if cost.n >= MEAN_LAW_POINTS:
+        eps = min(eps, _mean_law(counts, costs, mass[rows], degree))
     rise = math.log(eps / _median_positive(part / mass[rows]))
     slope = math.log(rank / half) / rise if rise > 0.0 and rank > half else USUAL_SLOPE
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
@@ -245,6 +249,23 @@ def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatA
         following = np.where(counts > 0, table[rows, last], 0.0)
         found.append(np.maximum((last + 1) * following - sums[rows, last], 0.0))
     return found
+
+
+def _mean_law(counts: LongArray, costs: FloatArray, mass: FloatArray, degree: float) -> float:
+    """The eps that gives rows, each solved by itself, the wanted degree on average.
+
+    Where density varies, dense rows have far more neighbors than the median row.
+    """
+    table = np.full((len(counts), int(counts.max(initial=0)) + 1), np.inf)
+    table[np.arange(table.shape[1]) < counts[:, None]] = costs
+    table.sort(axis=1)
+    ranks = np.arange(1, table.shape[1])
+    sums = np.cumsum(np.where(table < np.inf, table, 0.0), axis=1)
+    # The eps from which on a row has so many neighbors.
+    needed = (ranks * table[:, 1:] - sums[:, :-1]) / mass[:, None]
+    needed = needed[needed < np.inf]
+    place = int(degree * len(counts))
+    return float(np.partition(needed, place)[place]) if place < len(needed) else np.inf
 
 
 def _median_positive(values: FloatArray) -> float:
