@@ -14,6 +14,7 @@ from otgraph.costs.points import MANY_QUERIES
 from otgraph.costs.powers import DirectPowers
 from otgraph.costs.scaling import EXACT_MEAN_POINTS, scaled_points
 from otgraph.costs.sizes import SearchSizes
+from otgraph.costs.tree import TreeCost
 
 N = 1200
 # Relative width of the band around the threshold in which two float64 computations of the
@@ -166,6 +167,32 @@ def test_neighbors_without_cells_are_the_nearest(rng, name, n):
     # No pair below the reach of either end is missing.
     found = problems.as_mask(pairs)
     assert not (C[~found] < np.maximum.outer(pairs.reach, pairs.reach)[~found]).any()
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+@pytest.mark.parametrize("name", ["random", "clustered", "grid", "duplicates", "copies", "far"])
+def test_first_search_of_a_tree_is_a_screen(rng, name, power):
+    """No pair is missing below the bound, and there are about as many pairs as wanted."""
+    X = rng.normal(size=(700, 3))
+    if name == "copies":
+        X = np.repeat(X[:70], 10, axis=0)
+    elif name == "far":
+        X[:5] *= 1000.0
+    elif name != "random":
+        X = problems.CLOUDS[name](rng, 700)[:, :3]
+    cost = problems.cost_of(X, sizes=SearchSizes(fewest_tree_points=100), power=power)
+    assert isinstance(cost, TreeCost)
+    C = reference.cost_matrix(X, power=power)[np.ix_(cost.order, cost.order)]
+    np.fill_diagonal(C, np.inf)
+    pairs, k = cost.neighbors(30), 30
+    found = problems.as_mask(pairs)
+    bound = 0.5 * (pairs.reach[:, None] + pairs.reach)
+    np.testing.assert_array_equal(found[bound * (1.0 - 1e-9) > C], True)
+    np.testing.assert_array_equal(found[bound * (1.0 + 1e-9) < C], False)
+    if name in ("random", "clustered"):  # others have ties
+        assert 0.7 * k < 2.0 * pairs.n_pairs / len(X) < 1.3 * k
+    if name == "far":  # each has a few partners
+        assert np.diff(pairs.indptr).min() >= 2
 
 
 @pytest.mark.parametrize("name", problems.CLOUDS)

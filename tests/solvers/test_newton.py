@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 import problems
 import reference
 from otgraph._parallel import Workers
-from otgraph.costs import RestrictedProblem
+from otgraph.costs import RestrictedProblem, restricted
 from otgraph.costs.pairs import symmetric_pairs
 from otgraph.costs.restricted import Hessian
 from otgraph.solvers.newton import marginal_error, newton
@@ -89,6 +89,31 @@ def test_start_lies_above(rng):
     target = rng.uniform(0.5, 1.5, size=N)
     u = start_potentials(problem_of(C), target)
     assert np.all(reference.row_sums(C, u) >= target * (1 - 1e-12))
+
+
+@pytest.mark.parametrize("eps", [0.02, 0.3, 5.0])
+def test_steps_in_one_call_are_the_same(rng, monkeypatch, eps):
+    """With few points the first steps are one call of a kernel."""
+    C = reference.cost_matrix(rng.normal(size=(40, 3)))
+    np.fill_diagonal(C, np.inf)
+    target, seen, found = np.full(40, eps), [], []
+    start = rng.uniform(0.0, 1.0, size=40)
+    calls = []
+    together = restricted.full_steps
+    monkeypatch.setattr(restricted, "full_steps", lambda *args: calls.append(1) or together(*args))
+    for most in (restricted.FEWEST_ROWS, 0):
+        monkeypatch.setattr(restricted, "FEWEST_ROWS", most)
+        seen.append([])
+        result = newton(
+            problem_of(C), target, start, tol=1e-9, max_iter=60, on_step=seen[-1].append
+        )
+        found.append(result)
+    assert len(calls) == 1
+    one, other = found
+    np.testing.assert_array_equal(one.u, other.u)
+    assert one.errors == other.errors == (one.errors[0], *seen[0])
+    assert seen[0] == seen[1]
+    assert (one.n_steps, one.reason) == (other.n_steps, other.reason)
 
 
 def test_stops_at_max_steps(rng):

@@ -43,15 +43,17 @@ def _label(starts, ends, indices, labels):
     """Union of the ends of every edge; the root of a component is its first row."""
     for i in range(len(labels)):
         labels[i] = i
+        a = i  # the root of this row
         for p in range(starts[i], ends[i]):
             j = np.int64(indices[p])  # one type of `_root`
             if j >= i:
                 continue  # the edge comes again in the later row
-            a, b = _root(labels, i), _root(labels, j)
+            b = _root(labels, j)
             if a < b:
                 labels[b] = a
-            else:
+            elif b < a:
                 labels[a] = b
+                a = b
     count = 0
     for i in range(len(labels)):
         if labels[i] == i:  # a first row: roots come before all other rows of their component

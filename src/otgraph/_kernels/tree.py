@@ -126,25 +126,27 @@ def near_costs(
     """Cost of the neighbor of some rank of every point of the leaves ``first:last``.
 
     It is looked for in the group of ``width`` leaves that the point is in; ``first`` begins one.
+    Copies of the point do not count. Zero where there are only these.
     """
     squares = np.empty(width * np.max(offsets[1:] - offsets[:-1]))
-    nearest = np.empty(rank + 1)
+    nearest = np.empty(rank)
     for b in range(first, last, width):
         begin, end = offsets[b], offsets[min(b + width, last)]
-        size = end - begin
         for i in range(begin, end):
-            _leaf_squares(X, coordinates, i, begin, size, squares)
+            _leaf_squares(X, coordinates, i, begin, end - begin, squares)
             nearest[:] = np.inf
-            for t in range(size):
+            for t in range(end - begin):
                 value = squares[t]
-                if value < nearest[rank]:
-                    q = rank
+                if 0.0 < value < nearest[rank - 1]:
+                    q = rank - 1
                     while q > 0 and nearest[q - 1] > value:
                         nearest[q] = nearest[q - 1]
                         q -= 1
                     nearest[q] = value
-            # The nearest of all is the point itself or a copy.
-            out[i] = power(nearest[min(rank, size - 1)], factor, half_power)
+            q = rank - 1
+            while q >= 0 and nearest[q] == np.inf:
+                q -= 1
+            out[i] = power(nearest[q], factor, half_power) if q >= 0 else 0.0
 
 
 @njit

@@ -89,9 +89,10 @@ class Pairs(PairSet):
         if self.room is None or len(self.room[0]) < indptr[-1]:
             return self.merged(other, workers)
         columns, costs = self.room
-        kernels.grow_rows(
-            self.indptr, columns, costs, other.indptr, other.indices, other.costs, indptr
-        )
+        if indptr[-1] > self.indptr[-1]:  # otherwise all are here already
+            kernels.grow_rows(
+                self.indptr, columns, costs, other.indptr, other.indices, other.costs, indptr
+            )
         self.indptr, self.indices, self.costs = indptr, columns[: indptr[-1]], costs[: indptr[-1]]
         return self
 

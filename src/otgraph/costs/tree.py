@@ -31,13 +31,19 @@ if TYPE_CHECKING:
 LEAF_POINTS = 16
 BLOCK_ROWS = 8192  # rows per task
 BUFFER_PAIRS = 1 << 19  # size of the buffer for the pairs of a block
-# First candidates of a point, for every neighbor asked for. At a mean degree of 15 that makes 28,
-# and 95 to 99 of 100 points find all their partners among them.
+# First candidates of a point, for every neighbor asked for. At a mean degree of 15 that makes 28
+# or a few more, and 95 to 99 of 100 points find all their partners among them. With a sixth fewer,
+# a million points on a spiral need the pairs of so many that the graph takes longer.
 PAIRS_PER_NEIGHBOR = 0.95
 # The scale of a point is the cost of its neighbor of this rank among so many leaves around it.
 NEAR_RANK, NEAR_LEAVES = 6, 4
 NEAR_BLOCK = 1024  # leaves per task
-FAR_SHARE = 0.5  # of that cost that far points need: 98 of 100 have smaller potentials
+# Share of that cost which bounds do not fall below. Potentials of points in sparse regions are
+# smaller, at the median a quarter of it.
+LEAST_SHARE = 0.5
+# The farthest points, all but this share, need some of their nearest as partners.
+FAR_RANK = 0.98
+FAR_NEIGHBOR = 10
 SAMPLED_ROWS = 512  # rows that tell the number of pairs within a few percent
 FACTOR_GROWTH = 2.0  # of the bounds, while these rows find too few pairs
 MOST_FACTORS = 12
@@ -128,10 +134,13 @@ class TreePowers(DistancePowers):
         screen.
         """
         near, tree, d = self._near_costs(), self._trees[0], self.own.shape[1]
-        means = np.add.reduceat(near, tree.offsets[:-1]) / tree.sizes
+        with np.errstate(divide="ignore"):  # leaves of copies have scale 0
+            logs = np.log(near)
         # The mean of the leaf corrects those that have found too few neighbors in their leaves.
-        shape = (near * np.repeat(means, tree.sizes)) ** (0.5 * d / (d + 2.0 * self._half_power))
-        upper = TIE_MARGIN * self._bounds(shape, FAR_SHARE * near, k)
+        means = np.add.reduceat(logs, tree.offsets[:-1]) / tree.sizes
+        logs += np.repeat(means, tree.sizes)
+        shape = np.exp((0.5 * d / (d + 2.0 * self._half_power)) * logs)
+        upper = TIE_MARGIN * self._bounds(shape, self._least_bounds(near, shape), k)
         return replace(self.screen_work(upper), reach=2.0 * upper)
 
     def _near_costs(self) -> FloatArray:
@@ -147,21 +156,47 @@ class TreePowers(DistancePowers):
         self.workers.run(fill, row_blocks(tree.n_leaves, NEAR_BLOCK))
         return costs
 
+    def _least_bounds(self, near: FloatArray, shape: FloatArray) -> FloatArray:
+        """What points need whose partners are not around them: a share of the cost of a near one.
+
+        For the farthest the near ones are really looked for: a group of leaves may be so large
+        there that it says nothing.
+        """
+        ratios = near / np.where(shape > 0.0, shape, 1.0)
+        rank = int(FAR_RANK * len(ratios))
+        rows = np.flatnonzero(ratios >= np.partition(ratios, rank)[rank])
+        least = LEAST_SHARE * near
+        least[rows] = self._neighbor_costs(min(FAR_NEIGHBOR, self.n - 1), rows)
+        return least
+
+    def _neighbor_costs(self, rank: int, rows: LongArray) -> FloatArray:
+        """Cost of the neighbor of that rank of some points."""
+        from scipy.spatial import KDTree
+
+        tree = KDTree(self.own, leafsize=LEAF_POINTS, copy_data=False)
+        distance = np.empty(len(rows))
+
+        def find(block: tuple[int, int]) -> None:
+            here = slice(*block)
+            # The nearest point is the point itself or a duplicate.
+            distance[here] = tree.query(self.own[rows[here]], k=[rank + 1])[0][:, 0]
+
+        self.workers.run(find, row_blocks(len(rows), BLOCK_ROWS))
+        return self.factor * np.square(distance) ** self._half_power
+
     def _bounds(self, shape: FloatArray, least: FloatArray, k: int) -> FloatArray:
-        """A multiple of ``shape``, but no less than ``least``, with about k candidates per point."""
+        """A multiple of ``shape``, at least ``least``, with about k candidates per point."""
         rows = np.linspace(0, self.n - 1, min(SAMPLED_ROWS, self.n)).astype(np.int64)
         wanted = min(max(1, round(PAIRS_PER_NEIGHBOR * k)), self.n - 1) * len(rows)
-        low = 0.0
-        high = float(np.median(least / np.where(shape > 0.0, shape, 1.0))) / FAR_SHARE
+        some = shape > 0.0
+        if not some.any():  # all points are copies
+            return least
+        low, high = 0.0, float(np.median(least[some] / shape[some])) / LEAST_SHARE
         for _ in range(MOST_FACTORS):
             bounds = np.maximum(high * shape, least)
             work = self.screen_work(bounds, rows)
-            i, j, costs = (
-                np.concatenate(arrays)
-                for arrays in zip(
-                    *(c for part in work.parts for c in work.find(part)[1]), strict=True
-                )
-            )
+            found = [chunk for part in work.parts for chunk in work.find(part)[1]]
+            i, j, costs = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
             if len(costs) >= wanted:
                 break
             low, high = high, FACTOR_GROWTH * high

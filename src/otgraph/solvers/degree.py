@@ -63,6 +63,8 @@ WHOLE_ROWS = 128
 MOST_RANKS = 8.0
 LAW_DIGITS = 3
 MUCH_SMALLER = 0.8
+# From here on a trial takes longer than the second guess of eps, from the mean row.
+MEAN_LAW_POINTS = 10_000
 # Part of that guess which is tried too, even below `SMALLEST_EPS` times the largest costs: between
 # clusters far apart these are large, and no edge has them.
 LAW_RANGE = 1e-3
@@ -260,6 +262,8 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     half = max(1, rank // 2)
     full, part = row_excess(counts, costs, rank, half)
     eps = _median_positive(full / mass[rows])
+    if cost.n >= MEAN_LAW_POINTS:
+        eps = min(eps, _mean_law(counts, costs, mass[rows], degree))
     rise = math.log(eps / _median_positive(part / mass[rows]))
     slope = math.log(rank / half) / rise if rise > 0.0 and rank > half else USUAL_SLOPE
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
@@ -312,6 +316,23 @@ def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatA
         following = np.where(counts > 0, table[rows, last], 0.0)
         found.append(np.maximum((last + 1) * following - sums[rows, last], 0.0))
     return found
+
+
+def _mean_law(counts: LongArray, costs: FloatArray, mass: FloatArray, degree: float) -> float:
+    """The eps that gives rows, each solved by itself, the wanted degree on average.
+
+    Where density varies, dense rows have far more neighbors than the median row.
+    """
+    table = np.full((len(counts), int(counts.max(initial=0)) + 1), np.inf)
+    table[np.arange(table.shape[1]) < counts[:, None]] = costs
+    table.sort(axis=1)
+    ranks = np.arange(1, table.shape[1])
+    sums = np.cumsum(np.where(table < np.inf, table, 0.0), axis=1)
+    # The eps from which on a row has so many neighbors.
+    needed = (ranks * table[:, 1:] - sums[:, :-1]) / mass[:, None]
+    needed = needed[needed < np.inf]
+    place = int(degree * len(counts))
+    return float(np.partition(needed, place)[place]) if place < len(needed) else np.inf
 
 
 def _median_positive(values: FloatArray) -> float:
