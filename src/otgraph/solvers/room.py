@@ -30,9 +30,9 @@ FEWEST_NEIGHBORS = 16
 # other pairs, for which the screen asks when it knows how many there are.
 BYTES_PER_NEIGHBOR = 40
 # The same for pairs that a screen collects: both rows 2·12 bytes, and a plan of 2·20 for those that
-# are active. It is assumed that the slack of the screen leaves a fifth idle; at a million points in
-# 3 and 50 dimensions it leaves 49 and 59 %.
-BYTES_PER_SCREENED = 56
+# are active. It is assumed that the slack of the screen leaves two fifths idle; at a million points
+# in 3 and 50 dimensions it leaves 49 and 59 %.
+BYTES_PER_SCREENED = 48
 SURE_ROWS = 256  # rows that tell the number of pairs within a few percent
 
 
