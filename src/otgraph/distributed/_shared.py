@@ -168,7 +168,8 @@ class SharedCost(InCells, DistributedCost):
         sizes, limit = self.points.cell_bytes(), self.cluster.input_bytes
         needed = np.zeros(self._cells.n_cells, dtype=np.bool_)
         for group in self._equal_parts(wanted):
-            cells, size = [], 0
+            cells: list[int] = []
+            size = 0
             for b in group.tolist():
                 around = np.append(near[b], b)  # the cell itself is one of its nearest, or not
                 more = int(sizes[np.unique(around[~needed[around]])].sum())
