@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 
 # Groups that a task compares with one group, where memory allows: it holds all of them.
 MOST_OTHERS = 4
-# Least number of tasks of a search for each thread, where groups allow: so that threads end at
-# about the same time. Dask does not always give two workers as many tasks.
+# Least number of tasks of a search for each thread: so that threads end at about the same time, as
+# Dask does not always give two workers as many tasks. But messages of small ones take longer.
 TASKS_PER_THREAD = 8
+LEAST_TASK_POINTS = 1 << 15
 
 
 class SharedCost(InCells, DistributedCost):
@@ -118,12 +119,12 @@ class SharedCost(InCells, DistributedCost):
     def _others_per_task(self, n_meetings: int) -> int:
         """Groups that a task compares with one group; it may get no more than its input."""
         fit = self.cluster.input_bytes // int(self.points.group_bytes().max()) - 1
-        fair = n_meetings // (TASKS_PER_THREAD * self.cluster.n_threads)
+        fair = n_meetings * self._task_points() // self.n
         return max(1, min(MOST_OTHERS, fit, fair))
 
     def _task_points(self) -> int:
-        """Points for which a task of a search looks for neighbors, at most."""
-        return -(-self.n // (TASKS_PER_THREAD * self.cluster.n_threads))
+        """Points for which a task of a search looks for neighbors, about."""
+        return max(LEAST_TASK_POINTS, -(-self.n // (TASKS_PER_THREAD * self.cluster.n_threads)))
 
     def _among_near(
         self, label: str, function: Any, near: list[LongArray], *arguments: Any,
@@ -167,7 +168,8 @@ class SharedCost(InCells, DistributedCost):
         sizes, limit = self.points.cell_bytes(), self.cluster.input_bytes
         needed = np.zeros(self._cells.n_cells, dtype=np.bool_)
         for group in self._equal_parts(wanted):
-            cells, size = [], 0
+            cells: list[int] = []
+            size = 0
             for b in group.tolist():
                 around = np.append(near[b], b)  # the cell itself is one of its nearest, or not
                 more = int(sizes[np.unique(around[~needed[around]])].sum())
