@@ -46,7 +46,10 @@ MAX_TRIALS = 120
 CANDIDATE_RANGE = 3.0
 # Limit of trials with minimum flows. None or two are usual.
 FLOORED_TRIALS = 12
-MAX_DRAFTS = 3  # of these, before all points are solved
+# Of these, so many may be refused before all points are solved, if log eps changes by less than
+# this. Floors change the degree by some percent; a search that goes far may have no end.
+MAX_DRAFTS = 3
+DRAFT_RANGE = 0.2
 # Up to this many points one edge may change the mean degree by more than the accepted distance, and
 # the degree may fall where eps rises. Trials take a millisecond each, so if the search ends at a
 # jump, eps on a whole grid (`SCANNED_RATIOS`) are tried.
@@ -185,10 +188,10 @@ def solve_for_degree(
             return found
         logger.debug("eps %.4g: mean degree %.2f with minimum flows", eps, found.mean_degree)
         assert drafts is not None  # who refuses
-        following = drafts.propose(eps, found.mean_degree)
-        if following is None or drafts.n_trials > MAX_DRAFTS:  # this one is as good as any
-            return completed(effort, found.u - plain.u)
-        shift = found.u - plain.u
+        following, shift = drafts.propose(eps, found.mean_degree), found.u - plain.u
+        far = following is None or abs(math.log(following / eps)) > DRAFT_RANGE
+        if following is None or far or drafts.n_trials > MAX_DRAFTS:  # a solution must decide
+            return completed(effort, shift)
         advance(following, effort)
         return completed(effort, shift, drafts)
 
