@@ -98,8 +98,9 @@ def newton(
         u, now, best, errors = taken.u, taken.now, taken.best, taken.errors
         steps, products, best_error, least_misplaced, since_best = taken.counts
         error = errors[-1]
-        for each in errors[1:] if on_step is not None else ():
-            on_step(each)
+        if on_step is not None:
+            for each in errors[1:]:
+                on_step(each)
     reason = Reason.NONE
     plain = PLAIN_PRODUCTS
     while error > tol:
