@@ -121,7 +121,7 @@ def solve_for_degree(
         limits = min(limits[0], LAW_RANGE * eps), limits[1]
         eps = min(eps, limits[1])
         eps, plain = search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
-        if not cost.compares_all and saturated(plain):
+        if cost.has_other_pairs and not (few or cost.compares_all) and saturated(plain):
             lower = law_of_all_pairs(cost, degree, goal.mass)
             if limits[0] < lower < MUCH_SMALLER * eps:
                 eps, plain = lower, loosely_solved(plain, goal, lower)
