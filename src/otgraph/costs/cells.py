@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from otgraph.costs.sizes import SearchSizes
     from otgraph.typing import FloatArray, LongArray
 
-# Factor on the searched cells if an approximate search missed too many pairs, or if each point
-# looks only into those that it is near to.
+# Factor on the searched cells if a search missed too many pairs, or if each point looks only into
+# those that it is near to.
 MORE_CELLS = 3
 RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
-MIN_RECALL = 0.5  # with a smaller recall, all points are searched
+MIN_RECALL = 0.5  # with a smaller recall, more cells are searched, and in the end all points
+
+# Share of all cells above which a search of near ones takes about as long as plain products.
+LARGE_PART = 0.25
 
 
 class InCells(Cost):
@@ -78,25 +81,35 @@ class InCells(Cost):
     def _near_cells(self, k: int) -> list[LongArray] | None:
         """The cells in which to look for the k nearest points of each cell; None: in all.
 
-        All are searched where near ones miss too many neighbors (isotropic data in many
-        dimensions), unless the search is approximate.
+        More are searched where near ones miss too many neighbors (wide clusters), and all where
+        these would be a large part (isotropic data in many dimensions). An approximate search
+        takes the first ones.
         """
-        cells = self._cells
+        cells, count = self._cells, self.sizes.neighbor_cells
         if cells.n_cells == 1:
             return None
-        near = cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
-        thorough = self.exact is not False or self._approximate_is_no_cheaper()
-        return None if thorough and self._recall(k, near) < MIN_RECALL else near
+        near = cells.nearest(count, n_points=2 * k + 1)
+        if self.exact is False and not self._approximate_is_no_cheaper():
+            return near
+        owners = self._owners_of_nearest(k)
+        while _recall(owners, near) < MIN_RECALL:
+            count *= MORE_CELLS
+            if count > LARGE_PART * cells.n_cells:
+                return None
+            near = cells.nearest(count, n_points=2 * k + 1)
+        return near
 
-    def _recall(self, k: int, near_cells: list[LongArray]) -> float:
-        """Share of the k nearest points that lie in near cells, from sampled rows."""
+    def _owners_of_nearest(self, k: int) -> dict[int, LongArray]:
+        """For sampled cells, the cells in which the k nearest points of their first point are."""
         offsets = self._cells.offsets
         chosen = range(0, self._cells.n_cells, max(1, self._cells.n_cells // RECALL_ROWS))
         rows = offsets[list(chosen)]
         ends, nearest, _ = self._partners(rows, rows, np.arange(self.n), k, inside=False)
         owners = np.searchsorted(offsets, nearest, side="right") - 1
         of_rows = np.split(owners, np.searchsorted(ends, rows[1:]))
-        found = [
-            np.isin(cells, near_cells[b]).mean() for cells, b in zip(of_rows, chosen, strict=True)
-        ]
-        return float(np.mean(found))
+        return dict(zip(chosen, of_rows, strict=True))
+
+
+def _recall(owners: dict[int, LongArray], near_cells: list[LongArray]) -> float:
+    """Share of the nearest points of sampled rows that lie in near cells."""
+    return float(np.mean([np.isin(cells, near_cells[b]).mean() for b, cells in owners.items()]))
