@@ -23,6 +23,7 @@ from otgraph.solvers.rounds import (
     screened,
     too_few_neighbors,
 )
+from otgraph.solvers.screening import MANY_PAIRS
 from otgraph.solvers.state import Effort, first_state, middle
 
 if TYPE_CHECKING:
@@ -296,12 +297,15 @@ def _search_among_all(
     while trial is not None and search.n_trials < MAX_TRIALS:
         level, effort = goal.at(trial), Effort()
         # After the first trial, the state is needed again if a larger eps does not fit into memory.
-        state = replace(state, spare=state.spare and search.n_trials == 0)
+        # Very many pairs are not kept for that: beside others they might be what does not fit.
+        spare = state.spare if search.n_trials == 0 else state.problem.n_pairs > MANY_PAIRS
+        state = replace(state, spare=spare)
         try:
             state = approach(screener, level, state, effort)
+            state = replace(state, spare=state.spare and search.n_trials == 0)
             reached = expected_degree(state, wish)
         except MemoryLimitError:
-            if search.n_trials == 0:
+            if search.n_trials == 0 or spare:
                 raise
             reached = np.inf  # more neighbors than fit into memory: eps is too large
         total.add(effort)
