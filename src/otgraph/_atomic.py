@@ -115,9 +115,11 @@ def _open_safely(path: str, flags: int) -> int:
 
 def _new_file(temporary: str, path: str) -> BinaryIO:
     """A new, empty, locked file with the permissions that any new file gets."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
         try:
-            file = open(temporary, "xb")  # noqa: SIM115  (the caller closes it)
+            # Without a name of its own: pandas would open that name again.
+            file = os.fdopen(os.open(temporary, flags, 0o666), "wb")
         except OSError as error:
             msg = f"cannot write into the directory {os.path.dirname(temporary)}: {error.strerror}"
             raise type(error)(error.errno, msg, path) from error

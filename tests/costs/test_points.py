@@ -8,7 +8,6 @@ import pytest
 import problems
 import reference
 from otgraph.costs import exclusion
-from otgraph.costs.base import Cost
 from otgraph.costs.exclusion import NotExcluded
 from otgraph.costs.points import MANY_QUERIES
 from otgraph.costs.powers import DirectPowers
@@ -258,41 +257,6 @@ def test_with_many_cells_points_choose_theirs(rng):
     assert not (all_of_these & ~true).any()
     assert few.sum() < chosen.sum() < all_of_these.sum()
     assert checked[6, 1] < checked[18, 10**6]
-
-
-def test_with_many_cells_short_pairs_come_from_near_ones(rng, monkeypatch):
-    X = problems.clustered(rng, N)
-    sizes = SearchSizes(fewest_cell_points=100, many_cells=1)
-    cost, C = problems.cost_of(X, exact=False, sizes=sizes), reference.cost_matrix(X)
-    C = C[np.ix_(cost.order, cost.order)]
-    labels = np.zeros(N, dtype=np.int64)
-    labels[::100] = np.arange(1, 13)  # each a group of its own
-    largest = int(np.argmax(np.diff(cost._cells.offsets)))
-    cell = np.arange(*cost._cells.offsets[largest : largest + 2])
-    labels[cell] = 13
-    alone, asked = np.arange(0, N, 100), []
-    alone = alone[labels[alone] != 13]
-    whole = Cost._partners
-
-    def partners(self, rows, *arguments, **options):
-        asked.extend(rows)
-        return whole(self, rows, *arguments, **options)
-
-    monkeypatch.setattr(Cost, "_partners", partners)
-    i, j, costs = cost.shortest_pairs(alone, labels, 3)
-    assert not asked
-    C[np.arange(N), np.arange(N)] = np.inf
-    for row in alone:
-        np.testing.assert_allclose(np.sort(costs[i == row]), np.sort(C[row])[:3], rtol=1e-9)
-    assert not np.any(i == j)
-    # The cells that are searched are all in the group: everything else is looked at.
-    few = SearchSizes(fewest_cell_points=100, many_cells=1, neighbor_cells=1)
-    cost = problems.cost_of(X, exact=False, sizes=few)
-    rows = cell[:5]
-    _, j, costs = cost.shortest_pairs(rows, labels, 3)
-    assert set(asked) == set(rows)
-    assert np.all(labels[j] != 13)
-    np.testing.assert_allclose(np.sort(costs), np.sort(C[rows][:, labels != 13], axis=None)[:3])
 
 
 def test_search_auto_decides_by_what_exact_would_cost(rng):

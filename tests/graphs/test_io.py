@@ -382,7 +382,7 @@ class TestWriting:
         def denied(*args):
             raise PermissionError(errno.EACCES, "Permission denied")
 
-        monkeypatch.setattr("builtins.open", denied)
+        monkeypatch.setattr(os, "open", denied)
         with pytest.raises(PermissionError, match="cannot write into the directory"):
             small_graph().save(path)
 

@@ -7,7 +7,8 @@ import pytest
 
 import otgraph
 import problems
-from otgraph.solvers import Goal, Screener, Wish, solve_for_degree
+from otgraph.solvers import Goal, Screener, Wish, rounds, solve_for_degree
+from otgraph.solvers import degree as degree_search
 from otgraph.solvers.degree import (
     DegreeSearch,
     law_of_all_pairs,
@@ -89,6 +90,28 @@ def test_a_degree_below_all_others_still_gives_a_proved_graph(seed):
     with pytest.warns(otgraph.exceptions.ConvergenceWarning, match="No `eps` was found"):
         graph = otgraph.quadratic_ot_graph(X, mean_degree=1.07, tol=1e-6, outlier_cost=35.0)
     assert graph.certificate.status == "exact"
+
+
+def test_very_many_pairs_are_not_kept_for_another_trial(rng, monkeypatch):
+    X = rng.normal(size=(9000, 15))  # hubs: the first eps is too large
+    expected = otgraph.quadratic_ot_graph(X, mean_degree=12)
+    monkeypatch.setattr(degree_search, "MANY_PAIRS", 0)
+    spare = []
+
+    def approach(screener, goal, state, effort):
+        spare.append(state.spare)
+        after = rounds.approach(screener, goal, state, effort)
+        if state.spare and after.problem.pairs is not kept(state):
+            assert kept(state) is None  # freed, whoever has the state
+        return after
+
+    def kept(state):
+        return state.problem._candidates.pairs
+
+    monkeypatch.setattr(degree_search, "approach", approach)
+    found = otgraph.quadratic_ot_graph(X, mean_degree=12)
+    assert spare[:2] == [True, True]
+    np.testing.assert_array_equal(found.weights.data, expected.weights.data)
 
 
 def test_row_excess():

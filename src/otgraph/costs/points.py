@@ -400,41 +400,6 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         )  # fmt: skip
         return np.repeat(rows, k), partners.ravel(), costs.ravel()
 
-    def _partners(
-        self, rows: LongArray, groups: LongArray, labels: LongArray, k: int, *, inside: bool
-    ) -> tuple[LongArray, LongArray, FloatArray]:
-        """For every row, its k cheapest partners inside or outside a group.
-
-        Of very many points an approximate search looks into near cells first: both the rows and
-        the points that each would be compared with grow in proportion to n.
-        """
-        if self.exact is not False or self._cells.n_cells <= self.sizes.many_cells:
-            return super()._partners(rows, groups, labels, k, inside=inside)
-        with single_threaded_blas():
-            near_cells = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
-        owner = np.searchsorted(self._cells.offsets, rows, side="right") - 1
-        partners, costs = np.empty((len(rows), k), np.int64), np.full((len(rows), k), np.inf)
-
-        def fill(r: int) -> None:
-            columns = self._cells.members(np.sort(near_cells[owner[r]]))
-            columns = columns[(labels[columns] == groups[r]) == inside]
-            found = self._costs_among(rows[r : r + 1], columns[None])[0]
-            nearest = np.argsort(found, kind="stable")[:k]
-            partners[r, : len(nearest)], costs[r, : len(nearest)] = columns[nearest], found[nearest]
-
-        self.workers.run(fill, range(len(rows)))
-        there = np.isfinite(costs)
-        near = np.repeat(rows, there.sum(axis=1)), partners[there], costs[there]
-        # A group is far from others, or its points that were tried are. Where some have found
-        # partners, those of the rest are farther away.
-        far = ~np.isin(groups, groups[there.any(axis=1)])
-        if not far.any():
-            return near
-        more = super()._partners(rows[far], groups[far], labels, k, inside=inside)
-        i, j, both = (np.concatenate(parts) for parts in zip(near, more, strict=True))
-        order = np.argsort(i, kind="stable")
-        return i[order], j[order], both[order]
-
     def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
         """A cost that at least k partners of each point do not exceed, from near cells."""
         if self._cells.n_cells == 1:

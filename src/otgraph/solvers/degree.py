@@ -25,6 +25,7 @@ from otgraph.solvers.rounds import (
     screened,
     too_few_neighbors,
 )
+from otgraph.solvers.screening import MANY_PAIRS
 from otgraph.solvers.state import Effort, Solution, changed, first_state, middle
 
 if TYPE_CHECKING:
@@ -169,31 +170,33 @@ def solve_for_degree(
 
         With ``drafts``, other eps are tried while floors give another degree.
         """
-        nonlocal plain, eps
-        level = goal.at(eps)
-        if wish and not few and (rough or plain.solved(level)):
-            plain = screened(screener, level, plain, prune=True)
-            screener.keep(plain.screen)
-        state, plain = plain, plain.on(plain)
-        # Among few points most graphs need no floors, and looking for them takes a plan.
-        certified = certify(screener, level, state, effort) if few and shift is None else None
-        if certified is not None and certified.certificate.status == Status.NOT_CONVERGED:
-            certified = None
-        accepts = None if drafts is None else lambda mean: drafts.miss(mean) <= DEGREE_TOL
-        found = with_floors(
-            screener, level, state, effort, wish,
-            shift=shift, certified=certified, rough=rough, accepts=accepts,
-        )  # fmt: skip
-        if isinstance(found, Solution):
-            return found
-        logger.debug("eps %.4g: mean degree %.2f with minimum flows", eps, found.mean_degree)
-        assert drafts is not None  # who refuses
-        following, shift = drafts.propose(eps, found.mean_degree), found.u - plain.u
-        far = following is None or abs(math.log(following / eps)) > DRAFT_RANGE
-        if following is None or far or drafts.n_trials > MAX_DRAFTS:  # a solution must decide
-            return completed(effort, shift)
-        advance(following, effort)
-        return completed(effort, shift, drafts)
+        nonlocal plain
+        while True:  # not a call of itself: its variables, and all pairs, would outlive the solve
+            level = goal.at(eps)
+            if wish and not few and (rough or plain.solved(level)):
+                plain = screened(screener, level, plain, prune=True)
+                screener.keep(plain.screen)
+            state, plain = plain, plain.on(plain)
+            # Among few points most graphs need no floors, and looking for them takes a plan.
+            certified = certify(screener, level, state, effort) if few and shift is None else None
+            if certified is not None and certified.certificate.status == Status.NOT_CONVERGED:
+                certified = None
+            accepts = None if drafts is None else drafts.accepts
+            found = with_floors(
+                screener, level, state, effort, wish,
+                shift=shift, certified=certified, rough=rough, accepts=accepts,
+            )  # fmt: skip
+            if isinstance(found, Solution):
+                return found
+            del state, certified
+            logger.debug("eps %.4g: mean degree %.2f with minimum flows", eps, found.mean_degree)
+            assert drafts is not None  # who refuses
+            following, shift = drafts.propose(eps, found.mean_degree), found.u - plain.u
+            far = following is None or abs(math.log(following / eps)) > DRAFT_RANGE
+            if following is None or far or drafts.n_trials > MAX_DRAFTS:
+                drafts = None  # a solution must decide
+            else:
+                advance(following, effort)
 
     def advance(following: float, effort: Effort) -> None:
         """Solve for another eps, without floors."""
@@ -400,12 +403,15 @@ def _search_among_all(
     while trial is not None and search.n_trials < MAX_TRIALS:
         level, effort = goal.at(trial), Effort()
         # After the first trial, the state is needed again if a larger eps does not fit into memory.
-        state = changed(state, spare=state.spare and search.n_trials == 0)
+        # Very many pairs are not kept for that: beside others they might be what does not fit.
+        spare = state.spare if search.n_trials == 0 else state.problem.n_pairs > MANY_PAIRS
+        state = changed(state, spare=spare)
         try:
             state = approach(screener, level, state, effort)
+            state = changed(state, spare=state.spare and search.n_trials == 0)
             reached = expected_degree(state, wish)
         except MemoryLimitError:
-            if search.n_trials == 0:
+            if search.n_trials == 0 or spare:
                 raise
             reached = np.inf  # more neighbors than fit into memory: eps is too large
         total.add(effort)
@@ -527,6 +533,10 @@ class DegreeSearch:
         At a tiny eps, Newton may not find them again from those of another eps.
         """
         return changed(state, u=self._potentials.get(eps, state.u))
+
+    def accepts(self, degree: float) -> bool:
+        """Whether a degree is near enough to the wanted one."""
+        return self.miss(degree) <= DEGREE_TOL
 
     def skip(self) -> float | None:
         """The next value after one that could not be solved; smaller ones cannot be either."""
