@@ -7,7 +7,7 @@ import pytest
 
 import problems
 import reference
-from otgraph.costs import exclusion
+from otgraph.costs import cells, exclusion
 from otgraph.costs.exclusion import NotExcluded
 from otgraph.costs.points import MANY_QUERIES
 from otgraph.costs.powers import DirectPowers
@@ -329,3 +329,18 @@ def test_nearest_points_of_many_are_those_of_a_screen(rng, dtype, power):
     found = cost.nearest_pairs(rows, 3)
     for mine, others in zip(found, DirectPowers.nearest_pairs(cost, rows, 3), strict=True):
         np.testing.assert_array_equal(mine, others)
+
+
+def test_more_cells_are_searched_where_near_ones_miss_neighbors(rng, monkeypatch):
+    X = rng.normal(size=(4000, 8))
+    sizes = SearchSizes(fewest_cell_points=20, neighbor_cells=2)
+
+    def near_cells(large_part):
+        monkeypatch.setattr(cells, "LARGE_PART", large_part)
+        return problems.cost_of(X, exact=True, sizes=sizes)._near_cells(10)
+
+    assert near_cells(0.0) is None
+    near = near_cells(1.0)
+    assert min(map(len, near)) in {2 * cells.MORE_CELLS**k for k in range(1, 5)}
+    cost = problems.cost_of(X, exact=True, sizes=sizes)
+    assert cells._recall(cost._owners_of_nearest(10), near) >= cells.MIN_RECALL

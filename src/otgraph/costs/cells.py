@@ -20,8 +20,9 @@ MORE_CELLS = 3
 RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
 MIN_RECALL = 0.5  # with a smaller recall, more cells are searched, and in the end all points
 
-# Share of all cells above which a search of near ones takes about as long as plain products.
-LARGE_PART = 0.25
+# Share of all cells up to which more of them are searched. All points are compared in a few large
+# products, of which no task of a cluster needs more than some; many near cells it would need whole.
+LARGE_PART = 0.05
 
 
 class InCells(Cost):
