@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import otgraph, otgraph._kernels, problems
 from otgraph._kernels.aggregates import add_from_groups
 from otgraph._kernels.blocks import pack_columns
-from otgraph._kernels.euclidean import assign_in_groups
+from otgraph._kernels.euclidean import assign_in_groups, near_center
 from otgraph._parallel import Workers
 from otgraph.costs import between_points
 from otgraph.costs.clouds import check_clouds, cross_cost
@@ -101,6 +101,8 @@ table, rough = (rng.normal(size=(n, 5)).astype(np.float32) for n in (90, 60))
 rows = rng.normal(size=(60, 5)).astype(np.float32)
 assign_in_groups(rows, rough, np.array([0, 1, 30, 64, 70, 90]), table, 2, near)
 found["centers in groups"] = near.tolist()
+some = np.arange(0, 60, 3, dtype=np.int32)
+found["near a center"] = near_center(X, some, X[0], 1.0, np.abs(X[:, 0]), 0.5, 0.45).tolist()
 found["forest"] = [ends.tolist() for ends in forest(20, entries[0], entries[1])]
 found["products"] = (Threaded(graphs["cells"].weights) @ X).tolist()
 for name, few_points, error in (("dense", X[:50], None), ("cut off", X, 1e-4)):
