@@ -9,14 +9,8 @@ import otgraph
 import problems
 from otgraph.solvers import Goal, Screener, Wish, rounds, solve_for_degree
 from otgraph.solvers import degree as degree_search
-from otgraph.solvers.degree import (
-    DegreeSearch,
-    law_of_all_pairs,
-    loosely_solved,
-    row_excess,
-    row_law,
-    saturated,
-)
+from otgraph.solvers.degree import DegreeSearch, loosely_solved
+from otgraph.solvers.laws import law_of_all_pairs, row_excess, row_law, saturated
 from otgraph.solvers.state import first_state
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MORE_CELLS = 3
 RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
 MIN_RECALL = 0.5  # with a smaller recall, more cells are searched, and in the end all points
-
-# Share of all cells up to which more of them are searched. All points are compared in a few large
-# products, of which no task of a cluster needs more than some; many near cells it would need whole.
+# Share of all cells up to which more of them are searched; beyond it all points are compared. Plain
+# products of large blocks are faster per pair, and a task on a cluster gets such blocks one after
+# the other, but all near cells at once.
 LARGE_PART = 0.05
 
 

@@ -109,11 +109,7 @@ class EuclideanPowers(InCells, DistancePowers):
         return NotExcluded(self.own, self._cells, self._reach(upper), None).share()
 
     def neighbor_work(self, k: int) -> Work:
-        """The search for the k nearest points, within the nearest cells.
-
-        If that misses too many neighbors (isotropic data in many dimensions), all points are
-        searched, unless the search is approximate.
-        """
+        """The search for the k nearest points, within near cells or among all points."""
         k = min(k, self.n - 1)
         near_cells = self._near_cells(k)
         if near_cells is not None:

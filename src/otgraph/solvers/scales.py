@@ -23,13 +23,12 @@ import numpy as np
 from otgraph.costs.between import BetweenClouds, Coarse
 from otgraph.costs.restricted import Plan
 from otgraph.solvers.degree import (
-    USUAL_SLOPE,
     DegreeSearch,
     Guess,
     eps_limits,
-    row_law,
     search_on_candidates,
 )
+from otgraph.solvers.laws import USUAL_SLOPE, row_law
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import near_pairs
 from otgraph.solvers.rounds import (

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._kernels.newton import ARMIJO, CURVATURE, ROUNDING
-from otgraph._kernels.parts import LEAST_CHANGE, OVERSHOOT
+from otgraph._kernels.parts import EXPANSION, LEAST_CHANGE, OVERSHOOT
 from otgraph.costs.parts import Move
 
 if TYPE_CHECKING:
     from otgraph.costs.interface import Evaluation, Marginals
     from otgraph.typing import FloatArray
 
-EXPANSION = 8.0  # factor by which a step that is too short grows
 MAX_TRIALS = 20  # steps tried before the line search fails
 PART_ROUNDS = 4  # times that more parts of the graph get steps of their own length
 
@@ -87,11 +86,7 @@ def common_step(
 
 
 def _step_of_parts(
-    problem: Marginals,
-    target: FloatArray,
-    u: FloatArray,
-    now: Evaluation,
-    direction: FloatArray,
+    problem: Marginals, target: FloatArray, u: FloatArray, now: Evaluation, direction: FloatArray
 ) -> Step | None:
     """A step with another length for each part of the graph, if it decreases F enough.
 

@@ -1,0 +1,133 @@
+"""First guesses of the eps that gives a mean degree, from rows that are solved by themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from otgraph._parallel import row_blocks
+from otgraph.solvers.state import middle
+
+if TYPE_CHECKING:
+    from otgraph.costs import Cost
+    from otgraph.costs.interface import PairSet
+    from otgraph.solvers.state import State
+    from otgraph.typing import FloatArray, LongArray
+
+# Rows that give the first guess of eps: their median is known to a few percent.
+LAW_ROWS = 256
+# First candidates are too few to tell eps if more than this share of such rows use nearly all.
+SATURATED_SHARE = 0.1
+NEARLY_ALL = 0.9
+# Then so many rows with all their pairs tell it, to some ten percent; neighbors up to this multiple
+# of the wanted degree are counted. Only so many digits are used, because the last digits of a
+# product may be others on a cluster.
+WHOLE_ROWS = 128
+MOST_RANKS = 8.0
+LAW_DIGITS = 3
+# From here on a trial takes longer than the second guess of eps, from the mean row.
+MEAN_LAW_POINTS = 10_000
+# Exponent of degree ~ eps^slope before a slope is measured. In theory it is d/(d + 2).
+USUAL_SLOPE = 0.7
+SMALLEST_SLOPE, LARGEST_SLOPE = 0.1, 2.0  # slopes outside come from jumps of the degree
+
+
+def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tuple[float, float]:
+    """First guess of eps, and the slope d log degree / d log eps.
+
+    The guess gives the median row, solved by itself, the wanted degree. The slope is measured
+    between half the degree and the degree. In theory it is d/(d + 2), where d is the (unknown)
+    intrinsic dimension.
+    """
+    problem = cost.restrict(pairs, np.full(cost.n, np.inf))
+    rows = np.arange(cost.n)
+    if cost.n > LAW_ROWS:
+        rows = np.linspace(0, cost.n - 1, LAW_ROWS).astype(np.int64)
+    counts, _, costs = problem.entries_of(rows)
+    rank = max(1, round(degree))
+    half = max(1, rank // 2)
+    full, part = row_excess(counts, costs, rank, half)
+    eps = _median_positive(full / mass[rows])
+    if cost.n >= MEAN_LAW_POINTS:
+        eps = min(eps, _mean_law(counts, costs, mass[rows], degree))
+    rise = math.log(eps / _median_positive(part / mass[rows]))
+    slope = math.log(rank / half) / rise if rise > 0.0 and rank > half else USUAL_SLOPE
+    return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
+
+
+def saturated(state: State) -> bool:
+    """Whether many points use nearly all their candidates, and would use more if they had more."""
+    rows = np.linspace(0, state.problem.n - 1, min(LAW_ROWS, state.problem.n)).astype(np.int64)
+    counts, _, _ = state.problem.entries_of(rows)
+    full = state.problem.hessian(state.u).degrees[rows] >= NEARLY_ALL * counts
+    return bool(np.mean(full) > SATURATED_SHARE)
+
+
+def law_of_all_pairs(cost: Cost, degree: float, mass: FloatArray) -> float:
+    """The eps that gives some points the wanted mean degree, each solved by itself with all pairs.
+
+    Where clusters have very different widths, points of narrow ones have many times the neighbors
+    of the others, and more than first candidates.
+    """
+    rows = np.linspace(0, cost.n - 1, min(WHOLE_ROWS, cost.n)).astype(np.int64)
+    most = min(int(np.ceil(MOST_RANKS * degree)), cost.n - 2)
+    steps = np.empty((len(rows), most))
+    for a, b in row_blocks(len(rows), cost.sample_rows):
+        costs = cost.sample(rows[a:b])
+        costs[np.arange(b - a), rows[a:b]] = np.inf  # itself
+        near = np.sort(np.partition(costs, most, axis=1)[:, : most + 1], axis=1)
+        steps[a:b] = _targets(near)
+    steps /= mass[rows, None]
+    rank = min(int((degree - 1.0) * len(rows)), steps.size - 1)
+    eps = float(np.partition(steps.ravel(), rank)[rank])
+    return float(f"{eps:.{LAW_DIGITS}g}")
+
+
+def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatArray]:
+    """Sum over the ``rank`` smallest costs of a row: the next larger one minus theirs.
+
+    With this target and equal potentials, a row by itself has so many neighbors. A row with fewer
+    costs uses all of them; ``counts`` says how many a row has.
+    """
+    table = np.full((len(counts), max(int(counts.max(initial=0)), *ranks) + 1), np.inf)
+    table[np.arange(table.shape[1]) < counts[:, None]] = costs
+    table.partition(max(ranks), axis=1)
+    table = table[:, : max(ranks) + 1]  # only these are sorted
+    table.sort(axis=1)
+    sums = np.cumsum(np.where(table < np.inf, table, 0.0), axis=1)
+    rows, found = np.arange(len(counts)), []
+    for rank in ranks:
+        last = np.minimum(rank, np.maximum(counts - 1, 0))
+        following = np.where(counts > 0, table[rows, last], 0.0)
+        found.append(np.maximum((last + 1) * following - sums[rows, last], 0.0))
+    return found
+
+
+def _mean_law(counts: LongArray, costs: FloatArray, mass: FloatArray, degree: float) -> float:
+    """The eps that gives rows, each solved by itself, the wanted degree on average.
+
+    Where density varies, dense rows have far more neighbors than the median row.
+    """
+    table = np.full((len(counts), int(counts.max(initial=0)) + 1), np.inf)
+    table[np.arange(table.shape[1]) < counts[:, None]] = costs
+    table.sort(axis=1)
+    needed = _targets(table) / mass[:, None]
+    needed = needed[needed < np.inf]
+    place = int(degree * len(counts))
+    return float(np.partition(needed, place)[place]) if place < len(needed) else np.inf
+
+
+def _targets(costs: FloatArray) -> FloatArray:
+    """The targets from which on rows of sorted costs, each by itself, have one neighbor more.
+
+    The first is for the second neighbor, and so on. Costs that are missing are infinite.
+    """
+    sums = np.cumsum(np.where(costs < np.inf, costs, 0.0), axis=1)
+    return np.arange(1, costs.shape[1]) * costs[:, 1:] - sums[:, :-1]
+
+
+def _median_positive(values: FloatArray) -> float:
+    positive = values[values > 0.0]
+    return middle(positive) if len(positive) else 1.0
