@@ -37,7 +37,8 @@ def test_nearest(rng, k):
     columns = np.sort(rng.permutation(250)[:200]).astype(np.int32)
     first, out = 20, np.empty((7, k), dtype=np.int32)
     beyond = np.empty(7, dtype=np.float32)
-    kernels.nearest(product, first, columns, k, out, beyond)
+    everything = np.full(7, -np.inf, dtype=np.float32)
+    kernels.nearest(product, first, columns, k, everything, out, beyond)
     for r in range(7):
         values = np.where(columns == first + r, -np.inf, product[r])
         wanted = np.sort(values[np.isfinite(values)])[::-1][:k]
@@ -49,6 +50,21 @@ def test_nearest(rng, k):
         values[position] = -np.inf
         assert beyond[r] >= values.max()
         assert beyond[r] <= wanted[-1] or k > 199
+
+
+@pytest.mark.parametrize("k", [3, 60])
+def test_nearest_above_a_floor(rng, k):
+    """Only products above the floor are found, and no other one is above it."""
+    product = rng.normal(size=(3, 200)).astype(np.float32)
+    floor = np.array([-np.inf, 0.5, 9.0], dtype=np.float32)
+    out, beyond = np.empty((3, k), dtype=np.int32), np.empty(3, dtype=np.float32)
+    columns = np.arange(200, dtype=np.int32)
+    kernels.nearest(product, 200, columns, k, floor, out, beyond)
+    for r in range(3):
+        above = np.sort(product[r][product[r] > floor[r]])[::-1]
+        found = out[r][out[r] >= 0]
+        np.testing.assert_array_equal(np.sort(product[r, found])[::-1], above[:k])
+        assert beyond[r] >= np.append(above[k:], floor[r]).max()
 
 
 def test_costs_of_skips_what_is_not_there(rng):

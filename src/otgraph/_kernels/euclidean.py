@@ -172,10 +172,10 @@ def collect(
 
 
 @njit
-def nearest(product, first_row, columns, k, out, beyond):
+def nearest(product, first_row, columns, k, floor, out, beyond):
     """The k points with the largest products in each row, without the point of the row.
 
-    No product of the others is above ``beyond``.
+    No product of the others is above ``beyond``. Only products above ``floor`` count.
 
     Row r is point ``first_row + r``, and column s is point ``columns[s]``. If there are fewer than
     k points, the rest of ``out`` is -1. A sample of the row gives a limit that a little more than k
@@ -191,8 +191,8 @@ def nearest(product, first_row, columns, k, out, beyond):
     points = np.empty(n_columns, dtype=np.int32)
     for r in range(n_rows):
         own, row, found = first_row + r, product[r], out[r]
-        limit = np.float32(-np.inf)
-        if sampled:
+        limit = floor[r]
+        if sampled and limit == -np.inf:
             for q in range(rank):
                 largest[q] = limit  # sorted
             for s in range(0, n_columns, SAMPLE_STEP):
@@ -216,9 +216,9 @@ def nearest(product, first_row, columns, k, out, beyond):
                     values[here] = row[np.uint64(chunk + place)]
                     points[here] = point
                     count += point != own
-            if count >= k or limit == -np.inf:
+            if count >= k or not limit > floor[r]:
                 break
-            limit = np.float32(-np.inf)
+            limit = floor[r]
         low, high = _largest_exceed(values, np.int64(count), np.int64(k))
         q = 0
         for p in range(count):

@@ -23,6 +23,9 @@ MIN_RECALL = 0.5  # with a smaller recall, more cells are searched, and in the e
 # products of large blocks are faster per pair, and a task on a cluster gets such blocks one after
 # the other, but all near cells at once.
 LARGE_PART = 0.05
+# Factor on the number of neighbors where all points are compared. The comparison is most of the
+# work: three times as many neighbors take a fifth more time.
+HUB_NEIGHBORS = 3
 
 
 class InCells(Cost):
@@ -99,6 +102,16 @@ class InCells(Cost):
                 return None
             near = cells.nearest(count, n_points=2 * k + 1)
         return near
+
+    def _neighbors_of_hubs(self, k: int) -> int:
+        """Number of neighbors to search for among all points, where k are wanted.
+
+        Near cells miss the neighbors of isotropic data in many dimensions, where some points are
+        near to all others (hubs). Potentials of k candidates would be too high there, and the
+        search would be repeated for more.
+        """
+        room = int(self.usable_bytes() / self.bytes_per_pair / self.n)
+        return max(k, min(HUB_NEIGHBORS * k, room, self.n - 1))
 
     def _owners_of_nearest(self, k: int) -> dict[int, LongArray]:
         """For sampled cells, the cells in which the k nearest points of their first point are."""

@@ -116,6 +116,7 @@ class EuclideanPowers(InCells, DistancePowers):
             tasks = self.neighbor_tasks(enumerate(near_cells))
             return Work(tasks, partial(self.neighbors_of_cell, k))
         if not self.compares_all:
+            k = self._neighbors_of_hubs(k)
             return Work(self._all_columns(), partial(self._neighbors_among_all, k))
         reach, blocks = np.empty(self.n), self._all_columns()
         if len(blocks) == 1:  # between two clouds there are more
@@ -198,17 +199,23 @@ class EuclideanPowers(InCells, DistancePowers):
         cuts = np.searchsorted(columns, [a for a, _ in self.column_blocks()[1:]])
         for some in np.split(columns, cuts):
             if len(some):
-                best = merged_lists(best, self.nearest_in(k, (first, last), some))
+                best = merged_lists(best, self.nearest_in(k, (first, last), some, before=best))
         assert best is not None  # there are columns
         return (last - first) * len(columns), [pairs_of_lists(first, best)]
 
     def nearest_in(
-        self, k: int, rows: tuple[int, int], columns: IntArray, reach: FloatArray | None = None
+        self,
+        k: int,
+        rows: tuple[int, int],
+        columns: IntArray,
+        reach: FloatArray | None = None,
+        before: NearLists | None = None,
     ) -> NearLists:
         """The k nearest of some columns, by a float32 product, and their costs.
 
         Where there are fewer than k, the number is -1 and the cost infinite. ``reach`` is filled
-        with the cost of each row below which no other column is.
+        with the cost of each row below which no other column is. ``before`` has lists of other
+        columns: what is farther than all of a list is left out.
         """
         first, last = rows
         center = self.own[first:last].mean(axis=0)
@@ -218,7 +225,11 @@ class EuclideanPowers(InCells, DistancePowers):
         right[:, -1] = -squares
         found = np.empty((last - first, k), dtype=np.int32)
         beyond = np.empty(last - first, dtype=np.float32)
-        kernels.nearest(left @ right.T, first, columns, k, found, beyond)
+        floor = np.full(last - first, -np.inf, dtype=np.float32)
+        if before is not None:
+            farthest = (before[1].max(axis=1) / self.factor) ** (1.0 / self._half_power)
+            floor[:] = own_squares - farthest
+        kernels.nearest(left @ right.T, first, columns, k, floor, found, beyond)
         if reach is not None:
             self._fill_reach(reach[first:last], own_squares, squares, beyond)
         i, j, c = (

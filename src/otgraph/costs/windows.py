@@ -234,7 +234,7 @@ class Window:
             best = before[len(lists)] if before else None
             for a, b in self._column_blocks(other):
                 columns = np.arange(a, b, dtype=np.int32)
-                points, costs = self._cost.nearest_in(k, (first, last), columns)
+                points, costs = self._cost.nearest_in(k, (first, last), columns, before=best)
                 points = np.where(points < 0, points, self.members[points])
                 best = merged_lists(best, (points, costs))
             assert best is not None  # no group is empty

@@ -97,7 +97,7 @@ class SharedCost(InCells, DistributedCost):
         own = (self.frame, k)
         end = (self.n, self._ranges[0][1])
         if near is None:
-            found = self._nearest_of_all(k)
+            found = self._nearest_of_all(self._neighbors_of_hubs(k))
         else:
             found = self._among_near("search", _find_neighbors, near, *own, *end)
         return self._collected("search", found)[1]
