@@ -39,5 +39,29 @@ def test_parts(rng, matrix, monkeypatch):
     np.testing.assert_array_equal(part.diagonal(), matrix[some][:, some].diagonal())
 
 
+@pytest.mark.parametrize("shape", [(9000,), (9000, 3)])
+def test_neighbors_are_brought_together_with_the_same_bits(rng, monkeypatch, shape):
+    """A ring in random order: its products do not change when it is renumbered along the ring."""
+    monkeypatch.setattr(products, "NEAR_BYTES", 1 << 12)
+    ring = sp.diags([rng.random(8998), rng.random(8999)], [2, 1], format="csr")
+    shuffled = rng.permutation(9000)
+    matrix = (ring + ring.T)[shuffled][:, shuffled].tocsr()
+    V, operator = rng.standard_normal(shape), Threaded(matrix)
+    results = [operator @ V for _ in range(products.MANY_PRODUCTS + 2)]
+    far = np.abs(np.subtract(*operator._sorted.nonzero()))
+    assert far.mean() < 4.0
+    for result in results:
+        np.testing.assert_array_equal(result, results[0])
+
+
+def test_an_order_in_which_neighbors_are_near_stays(rng, monkeypatch):
+    monkeypatch.setattr(products, "NEAR_BYTES", 1 << 12)
+    matrix = sp.diags([rng.random(8999), rng.random(8999)], [-1, 1], format="csr")
+    operator, V = Threaded(matrix), rng.standard_normal(9000)
+    for _ in range(products.MANY_PRODUCTS + 2):
+        np.testing.assert_allclose(operator @ V, matrix @ V, rtol=1e-13, atol=1e-13)
+    assert operator._sorted is matrix
+
+
 def test_small_matrices_stay_as_they_are(matrix):
     assert threaded(matrix) is matrix

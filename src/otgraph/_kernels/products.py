@@ -27,3 +27,14 @@ def multiply_columns(indptr, indices, weights, V, start, stop, out):
             weight, other = weights[p], V[indices[p]]
             for c in range(n_columns):
                 row[c] += weight * other[c]
+
+
+@njit
+def renumber(indptr, indices, weights, order, place, new_indptr, start, stop, columns, values):
+    """Rows ``order[start:stop]``, with the columns that ``place`` gives, in the same order."""
+    for i in range(start, stop):
+        q = new_indptr[i]
+        for p in range(indptr[order[i]], indptr[order[i] + 1]):
+            columns[q] = place[indices[p]]
+            values[q] = weights[p]
+            q += 1

@@ -25,7 +25,7 @@ from otgraph.graphs.products import threaded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otgraph.typing import FloatArray, Keywords, SparseMatrix
+    from otgraph.typing import FloatArray, IntArray, Keywords, SparseMatrix
 
 # Up to this many points LAPACK is faster than Lanczos, and it needs no start vector.
 DENSE_LIMIT = 500
@@ -63,9 +63,10 @@ def leading_eigenpairs(
     if n <= DENSE_LIMIT or k + 1 >= n:
         dense = S.toarray() - DEFLATION * np.outer(known, known)
         return _dense(dense, k)
-    solve = _band_solver(S)
+    order = reverse_cuthill_mckee(S, symmetric_mode=True)
+    solve = _band_solver(S, order)
     if solve is None:
-        product = threaded(S)
+        product = threaded(S, order)
         return lanczos(lambda x: product @ x, known, k, tol=tol, max_restarts=max_restarts)
     inverse = lanczos(solve, known, k, tol=tol, max_restarts=max_restarts)
     return Eigenpairs(1.0 + SHIFT - 1.0 / inverse.values, inverse.vectors)
@@ -116,10 +117,9 @@ def lanczos(
         return Eigenpairs(failure.eigenvalues, failure.eigenvectors)
 
 
-def _band_solver(S: SparseMatrix) -> Callable[[FloatArray], FloatArray] | None:
-    """Solutions x of ((1 + shift) I - S) x = b, if S fits into a narrow band."""
+def _band_solver(S: SparseMatrix, order: IntArray) -> Callable[[FloatArray], FloatArray] | None:
+    """Solutions x of ((1 + shift) I - S) x = b, if S fits into a narrow band in an order."""
     n = S.shape[0]
-    order = reverse_cuthill_mckee(S, symmetric_mode=True)
     place = np.empty(n, dtype=S.indices.dtype)
     place[order] = np.arange(n)
     rows, columns = np.repeat(place, np.diff(S.indptr)), place[S.indices]
