@@ -105,6 +105,9 @@ some = np.arange(0, 60, 3, dtype=np.int32)
 found["near a center"] = near_center(X, some, X[0], 1.0, np.abs(X[:, 0]), 0.5, 0.45).tolist()
 found["forest"] = [ends.tolist() for ends in forest(20, entries[0], entries[1])]
 found["products"] = (Threaded(graphs["cells"].weights) @ X).tolist()
+ordered = Threaded(graphs["cells"].weights)
+ordered._bring_together(rng.permutation(len(X)))
+found["products in another order"] = (ordered @ X).tolist()
 for name, few_points, error in (("dense", X[:50], None), ("cut off", X, 1e-4)):
     entropic = otgraph.entropic_ot_graph(few_points, 0.5, max_error=error, n_jobs=2)
     found["entropic, " + name] = entropic.weights.toarray().sum(axis=0).tolist()
