@@ -153,8 +153,8 @@ def with_floors(
 
     ``shift`` is how floors have changed the potentials for a similar eps. ``rough`` potentials are
     not solved to the tolerance, because it is known that there will be floors. ``accepts`` is asked
-    for the mean degree with floors before all points are solved; if it refuses, the result is a
-    draft.
+    for the mean degree with floors twice: for the one that floors of points let expect, and for
+    that of the local solves, before all points are solved. If it refuses, the result is a draft.
     """
 
     def without_floors() -> Solution:
@@ -165,6 +165,10 @@ def with_floors(
     if certified is None and not rough and not (wish and state.solved(goal)):
         return certify(screener, goal, state, effort)
     plain, problem = state.on(state), _WithFloors(screener, goal, NO_FLOORS)
+    moved = state.u if shift is None else state.u + shift
+    expected = None if accepts is None else _expected_degree(screener, state, wish)
+    if accepts is not None and expected is not None and not accepts(expected):
+        return Draft(moved, expected)
     plan = state.problem.plan(state.u, goal.eps) if certified is None else certified.plan
     degrees = plan.degrees
     components = plan.component_labels()
@@ -183,7 +187,7 @@ def with_floors(
                     return without_floors()
                 logger.debug("eps %.4g: %d minimum flows", goal.eps, len(floors))
                 if not len(problem.floors):
-                    state = replace(state, u=state.u + (0.0 if shift is None else shift))
+                    state = replace(state, u=moved)
                 problem, settled, certified = _WithFloors(screener, goal, floors), False, None
                 state = state.on(plain)
                 state = problem.nearby(state, effort)
@@ -211,7 +215,7 @@ def with_floors(
 
 
 class Draft(NamedTuple):
-    """Potentials with floors, solved near these only, and the mean degree that they give."""
+    """Potentials with floors, solved near these at most, and the mean degree that they give."""
 
     u: FloatArray
     mean_degree: float
@@ -331,6 +335,20 @@ def surely_lonely(state: State, goal: Goal, wish: Wish) -> bool:
     margin = SURE_MARGIN * state.error(goal) * goal.target[own]
     near = costs < state.u[own] + state.u[partners] + margin
     return bool(np.any(np.bincount(ends[near], minlength=len(rows)) < wish.min_degree))
+
+
+def _expected_degree(screener: Screener, state: State, wish: Wish) -> float | None:
+    """About the mean degree after lonely points get floors, None if there are no such points.
+
+    Floors on pairs without any flow become edges. Others appear and disappear around them, about
+    as many: the edges that are added are 0.92 to 1.11 times these (benchmarks/README.md).
+    """
+    degrees = _neighbor_counts(state.problem.hessian(state.u))
+    floors = _missing_floors(screener, degrees, None, wish, NO_FLOORS, np.empty(0, np.bool_))
+    if not len(floors):
+        return None
+    idle = state.u[floors.i] + state.u[floors.j] <= floors.costs
+    return float(np.mean(degrees) + 2.0 * np.count_nonzero(idle) / len(degrees))
 
 
 def _neighbor_counts(hessian: Curvature) -> LongArray:
