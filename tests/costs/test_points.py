@@ -7,7 +7,7 @@ import pytest
 
 import problems
 import reference
-from otgraph.costs import cells, exclusion
+from otgraph.costs import Cost, cells, exclusion
 from otgraph.costs.exclusion import NotExcluded
 from otgraph.costs.points import MANY_QUERIES
 from otgraph.costs.powers import DirectPowers
@@ -344,3 +344,14 @@ def test_more_cells_are_searched_where_near_ones_miss_neighbors(rng, monkeypatch
     assert min(map(len, near)) in {2 * cells.MORE_CELLS**k for k in range(1, 5)}
     cost = problems.cost_of(X, exact=True, sizes=sizes)
     assert cells._recall(cost._owners_of_nearest(10), near) >= cells.MIN_RECALL
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_partners_of_blocks_of_columns_are_those_of_all(rng, route, inside):
+    cost = problems.cost_of(problems.clustered(rng, N), sizes=route)
+    labels = rng.integers(0, 3, size=N)
+    rows = np.sort(rng.choice(N, size=150, replace=False))
+    blocks = cost._partners(rows, labels[rows], labels, 5, inside=inside)
+    whole = Cost._partners(cost, rows, labels[rows], labels, 5, inside=inside)
+    for one, other in zip(blocks, whole, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -13,7 +13,7 @@ import otgraph
 import reference
 from otgraph import eps_path, quadratic_ot_graph
 from otgraph.exceptions import DisconnectedWarning, InfeasibleError
-from otgraph.solvers import degree
+from otgraph.solvers import degree, floors
 from otgraph.solvers.floors import FLOOR_SHARE, SMALL_SHARE, Draft
 from soak import oracle
 
@@ -163,6 +163,27 @@ def test_a_degree_that_floors_miss_is_refused_before_all_points_are_solved(noisy
     assert all(abs(np.log(draft.mean_degree / 15.0)) > degree.DEGREE_TOL for draft in drafts)
     assert graph.mean_degree == pytest.approx(15.0, rel=0.03)
     assert_optimal(graph, noisy)
+
+
+def test_the_degree_is_expected_before_anything_is_solved_for_floors(noisy, monkeypatch):
+    expect, nearby = floors._expected_degree, floors._WithFloors.nearby
+    done = []
+
+    def expected(*arguments):
+        done.append(expect(*arguments))
+        return done[-1]
+
+    def solved(*arguments):
+        done.append("solved")
+        return nearby(*arguments)
+
+    monkeypatch.setattr(floors, "_expected_degree", expected)
+    monkeypatch.setattr(floors._WithFloors, "nearby", solved)
+    monkeypatch.setattr(degree, "EDGES_PER_MISSING", 0.0)  # so that floors come as a surprise
+    graph = quadratic_ot_graph(noisy, min_degree=7)
+    first = done.index("solved")
+    assert first > 1  # another eps was taken before
+    assert done[first - 1] == pytest.approx(graph.mean_degree, rel=0.02)
 
 
 def test_almost_lonely_is_not_for_sure(noisy):

@@ -194,3 +194,16 @@ def test_parts_are_those_that_no_active_pair_connects(rng):
     count, labels = connected_components(active, directed=False)
     assert 1 < count < N
     np.testing.assert_array_equal(problem_of(C).hessian(u).parts(), labels)
+
+
+def test_rows_that_are_left_do_not_hold_up_the_others(rng):
+    C = reference.with_diagonal(reference.cost_matrix(problems.random(rng, N)), self_loops=False)
+    problem, target = problem_of(C), 0.05 * rng.uniform(0.5, 1.5, size=N)
+    problem.full_steps = lambda *_: None  # which goes on to the tolerance
+    start = start_potentials(problem, target)
+    whole = newton(problem, target, start, tol=1e-6, max_iter=100)
+    most = newton(problem, target, start, tol=1e-6, max_iter=100, left=N - 1)
+    off = np.abs(problem.evaluate(most.u).row_sums - target) > 1e-6 * target
+    assert 0 < np.count_nonzero(off) <= N - 1
+    assert most.n_steps < whole.n_steps
+    assert whole.error <= 1e-6

@@ -200,7 +200,9 @@ class BetweenClouds(Cost):
             for a, b in row_blocks(last - first, size)
         ]
 
-    _row_totals = Cost._row_totals  # by `sample`, which knows that a cloud has no pairs
+    # By `sample`, which knows that a cloud has no pairs.
+    _row_totals = Cost._row_totals
+    _partners = Cost._partners
 
     def slack(self, u: FloatArray, units: FloatArray, k: int) -> float:
         """The multiple of ``units`` that, added to ``u``, gives about k pairs per point."""

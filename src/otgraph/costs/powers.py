@@ -37,6 +37,8 @@ T = TypeVar("T")
 NOISE_UNITS = 1e4
 # Points beside a point in memory, which is sorted by cells or leaves, that bound its neighborhood.
 NEAR_IN_MEMORY = 64
+# Sampled rows whose costs to a block of points are in the cache at once: 1 MB.
+PARTNER_ROWS = 64
 # Bytes per entry of a list: index and value as found, as copied, and as entries of a matrix.
 BYTES_PER_ENTRY = 48
 BYTES_PER_KEPT_ENTRY = 96  # the same with costs, and in both directions
@@ -101,6 +103,30 @@ class DistancePowers(SearchedCost):
             return measure(gap)
 
         return np.sum(self._for_sampled(rows, total), axis=0)
+
+    def _partners(
+        self, rows: LongArray, groups: LongArray, labels: LongArray, k: int, *, inside: bool
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """As in `Cost`, from lists of each block of columns, while its costs are in the cache."""
+        near, found = np.empty((len(rows), k), np.int64), np.empty((len(rows), k))
+        for a, b in row_blocks(len(rows), PARTNER_ROWS):
+            own = groups[a:b]
+
+            def cheapest(
+                part: slice, costs: FloatArray, own: LongArray = own
+            ) -> tuple[LongArray, FloatArray]:
+                places, best = np.empty((len(own), k), np.int64), np.empty((len(own), k))
+                source = (costs, own, labels[part], inside)
+                kernels.cheapest_partners(*source, places, best, (0, len(own)))
+                return places + part.start, best
+
+            lists = self._for_sampled(rows[a:b], cheapest)
+            places, best = (np.concatenate(values, axis=1) for values in zip(*lists, strict=True))
+            order = np.argsort(best, axis=1, kind="stable")[:, :k]
+            near[a:b] = np.take_along_axis(places, order, axis=1)
+            found[a:b] = np.take_along_axis(best, order, axis=1)
+        allowed = np.isfinite(found)
+        return np.repeat(rows, allowed.sum(axis=1)), near[allowed], found[allowed]
 
     def _for_sampled(self, rows: LongArray, use: Callable[[slice, FloatArray], T]) -> list[T]:
         """What a function makes of the costs from some points to blocks of consecutive ones."""

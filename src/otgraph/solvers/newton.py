@@ -81,12 +81,13 @@ def newton(
     *,
     tol: float,
     max_iter: int,
+    left: int = 0,
     on_step: Callable[[float], None] | None = None,
 ) -> NewtonResult:
-    """Bring all row sums of (u_i + u_j - c_ij)_+ to ``target`` within ``tol``.
+    """Bring all row sums of (u_i + u_j - c_ij)_+ to ``target`` within ``tol``, but for ``left``.
 
-    Returns the best potentials found. ``on_step`` is called with the marginal error after every
-    step.
+    Returns the best potentials found, or the last ones if only ``left`` rows miss the tolerance.
+    ``on_step`` is called with the marginal error after every step.
     """
     now = problem.evaluate(u)
     error = marginal_error(now.row_sums, target)
@@ -106,6 +107,9 @@ def newton(
     reason = Reason.NONE
     plain = PLAIN_PRODUCTS
     while error > tol:
+        if left and np.count_nonzero(np.abs(now.row_sums - target) > tol * target) <= left:
+            best, best_error = u, error
+            break
         if steps >= max_iter:
             reason = Reason.OUT_OF_STEPS
             break
