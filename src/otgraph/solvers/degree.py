@@ -19,7 +19,6 @@ from otgraph.solvers.laws import (
     USUAL_SLOPE,
     law_of_all_pairs,
     row_law,
-    saturated,
 )
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import near_pairs
@@ -61,8 +60,6 @@ DRAFT_RANGE = 0.2
 # the degree may fall where eps rises. Trials take a millisecond each, so if the search ends at a
 # jump, eps on a whole grid (`SCANNED_RATIOS`) are tried.
 FEW_POINTS = 500
-# A guess from whole rows that is hardly smaller than the other one is not used.
-MUCH_SMALLER = 0.8
 # Part of the first guess which is tried too, even below `SMALLEST_EPS` times the largest costs:
 # between clusters far apart these are large, and no edge has them.
 LAW_RANGE = 1e-3
@@ -107,19 +104,22 @@ def solve_for_degree(
     if start is not None:
         eps, slope, plain = start.eps, start.slope, start.state
         limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
+    law = None  # before the candidates: cells near others are looked for once, for more neighbors
+    if start is None and cost.has_other_pairs and not (few or cost.compares_all):
+        law = law_of_all_pairs(cost, degree, goal.mass)
     while start is None:
         pairs = near_pairs(cost, k)
-        eps, slope = row_law(cost, pairs, degree, goal.mass)
+        eps, slope = law or row_law(cost, pairs, degree, goal.mass)
         plain = first_state(cost, pairs, goal.at(eps), k=k, spare=True)
         del pairs
         limits = eps_limits(cost, goal.mass, plain.problem.largest_costs())
         limits = min(limits[0], LAW_RANGE * eps), limits[1]
         eps = min(eps, limits[1])
-        eps, plain = search_on_candidates(plain, goal, eps, DegreeSearch(degree, slope, limits))
-        if cost.has_other_pairs and not (few or cost.compares_all) and saturated(plain):
-            lower = law_of_all_pairs(cost, degree, goal.mass)
-            if limits[0] < lower < MUCH_SMALLER * eps:
-                eps, plain = lower, loosely_solved(plain, goal, lower)
+        if law is None:
+            search = DegreeSearch(degree, slope, limits)
+            eps, plain = search_on_candidates(plain, goal, eps, search)
+        else:  # few candidates would ask for a larger eps, and a screen there finds more pairs
+            plain = loosely_solved(plain, goal, eps)
         if not too_few_neighbors(screener, goal.at(eps), plain):
             plain = changed(plain, k=None)  # found to be enough, not to be looked at again
             break

@@ -7,26 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph._parallel import row_blocks
 from otgraph.solvers.state import middle
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
     from otgraph.costs.interface import PairSet
-    from otgraph.solvers.state import State
     from otgraph.typing import FloatArray, LongArray
 
 # Rows that give the first guess of eps: their median is known to a few percent.
 LAW_ROWS = 256
-# First candidates are too few to tell eps if more than this share of such rows use nearly all.
-SATURATED_SHARE = 0.1
-NEARLY_ALL = 0.9
-# Then so many rows with all their pairs tell it, to some ten percent; neighbors up to this multiple
-# of the wanted degree are counted. Only so many digits are used, because the last digits of a
-# product may be others on a cluster.
-WHOLE_ROWS = 128
+# Rows with all their pairs tell it to some ten percent, also where points have more neighbors than
+# first candidates; neighbors up to this multiple of the wanted degree are counted. Only so many
+# digits are used, because the last digits of a product may be others on a cluster.
+WHOLE_ROWS = 256
 MOST_RANKS = 8.0
 LAW_DIGITS = 3
+SLOPE_RANGE = 1.3  # the slope is that between degrees lower and higher by this factor
 # From here on a trial takes longer than the second guess of eps, from the mean row.
 MEAN_LAW_POINTS = 10_000
 # Exponent of degree ~ eps^slope before a slope is measured. In theory it is d/(d + 2).
@@ -57,32 +53,30 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
 
 
-def saturated(state: State) -> bool:
-    """Whether many points use nearly all their candidates, and would use more if they had more."""
-    rows = np.linspace(0, state.problem.n - 1, min(LAW_ROWS, state.problem.n)).astype(np.int64)
-    counts, _, _ = state.problem.entries_of(rows)
-    full = state.problem.hessian(state.u).degrees[rows] >= NEARLY_ALL * counts
-    return bool(np.mean(full) > SATURATED_SHARE)
-
-
-def law_of_all_pairs(cost: Cost, degree: float, mass: FloatArray) -> float:
+def law_of_all_pairs(cost: Cost, degree: float, mass: FloatArray) -> tuple[float, float] | None:
     """The eps that gives some points the wanted mean degree, each solved by itself with all pairs.
 
-    Where clusters have very different widths, points of narrow ones have many times the neighbors
-    of the others, and more than first candidates.
+    Also the slope d log degree / d log eps. Where clusters have very different widths, points of
+    narrow ones have many times the neighbors of the others, and more than first candidates. An
+    approximate search looks for neighbors in near cells only. None if points coincide.
     """
     rows = np.linspace(0, cost.n - 1, min(WHOLE_ROWS, cost.n)).astype(np.int64)
     most = min(int(np.ceil(MOST_RANKS * degree)), cost.n - 2)
-    steps = np.empty((len(rows), most))
-    for a, b in row_blocks(len(rows), cost.sample_rows):
-        costs = cost.sample(rows[a:b])
-        costs[np.arange(b - a), rows[a:b]] = np.inf  # itself
-        near = np.sort(np.partition(costs, most, axis=1)[:, : most + 1], axis=1)
-        steps[a:b] = _targets(near)
+    ends, _, found = cost.nearest_pairs(rows, most + 1)
+    near = np.full((len(rows), most + 1), np.inf)
+    near[np.searchsorted(rows, ends), np.arange(len(ends)) - np.searchsorted(ends, ends)] = found
+    steps = _targets(near)
     steps /= mass[rows, None]
-    rank = min(int((degree - 1.0) * len(rows)), steps.size - 1)
-    eps = float(np.partition(steps.ravel(), rank)[rank])
-    return float(f"{eps:.{LAW_DIGITS}g}")
+    ratios = (1.0 / SLOPE_RANGE, 1.0, SLOPE_RANGE)
+    ranks = [int((ratio * degree - 1.0) * len(rows)) for ratio in ratios]
+    ranks = [min(max(rank, 0), steps.size - 1) for rank in ranks]
+    steps = np.partition(steps.ravel(), sorted(set(ranks)))
+    below, eps, above = (float(f"{steps[rank]:.{LAW_DIGITS}g}") for rank in ranks)
+    if not 0.0 < below <= above < np.inf:
+        return None
+    rise = math.log(above / below)
+    slope = 2.0 * math.log(SLOPE_RANGE) / rise if rise > 0.0 else USUAL_SLOPE
+    return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
 
 
 def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatArray]:
