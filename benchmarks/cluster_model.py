@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
+from otgraph._text import listed
 from otgraph.distributed._checks import MOST_GROUP_BYTES, WorkerFacts, choose_block_rows
 from otgraph.distributed._cost import BYTES_PER_PAIR
 from otgraph.distributed._pairs import MOST_SOLVED
@@ -167,6 +168,14 @@ def rounds_table(measured: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def pays_line(measured: dict[str, Any]) -> str:
+    """How much longer the cluster takes than one process, in a sentence."""
+    runs = fitted_runs(measured)
+    ratios = [f"{run['seconds'] / run['local_seconds']:.1f} at {run['n']:,}" for run in runs]
+    line = f"Times as long as one process on the same two cores: {listed(ratios)} points."
+    return textwrap.fill(line, PAGE_WIDTH)
+
+
 def run_table(measured: dict[str, Any]) -> str:
     """The measured graphs beside local ones, and what the model says."""
     model = model_of(measured)
@@ -243,7 +252,13 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-TABLES = {"rounds": rounds_table, "run": run_table, "time": time_table, "parts": parts_table}
+TABLES = {
+    "pays": pays_line,
+    "rounds": rounds_table,
+    "run": run_table,
+    "time": time_table,
+    "parts": parts_table,
+}
 
 
 def filled(page: str, measured: dict[str, Any]) -> str:

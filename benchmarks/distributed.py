@@ -1,10 +1,12 @@
 """The same graph by a cluster of processes on this machine, and what its messages cost.
 
+    python -m benchmarks.distributed --all --quiet   all that docs/distributed.md shows
     python -m benchmarks.distributed --n 1000000     graph against the local one
     python -m benchmarks.distributed --n 0           rounds and kernels
 
-Each adds to ``out/bench/distributed.json``. ``python -m benchmarks.cluster_model`` makes the
-tables of docs/distributed.md of it. ``--quiet`` says that nothing else runs on the machine.
+Each adds to ``out/bench/distributed.json``. ``--all`` also puts the new figures into
+``benchmarks/distributed.json``, fits the model again and writes the tables of docs/distributed.md
+(`benchmarks.cluster_model`). ``--quiet`` says that nothing else runs on the machine.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from distributed import Client, LocalCluster
 
-from benchmarks import data
+from benchmarks import cluster_model, data
 from otgraph._memory import peak_bytes
 from otgraph._parallel import Workers
 from otgraph.costs import as_cost
@@ -39,6 +41,8 @@ OUT = Path("out/bench/distributed.json")
 DEGREE = 15
 ROUNDS = 30
 VECTOR_SIZES = [10_000, 100_000, 1_000_000]
+PAGE_SIZES = [100_000, 200_000, 500_000, 1_000_000]  # of the page, on two workers of 2 GB
+PAGE_MEMORY = "2GB"
 KERNEL_POINTS = 50_000  # from which costs per pair are measured
 # As this process was started: Dask sets variables of its workers here, too, and with these the C
 # library gives freed memory back at once, which makes the local function almost twice as slow.
@@ -54,7 +58,13 @@ def main() -> None:
     parser.add_argument("--search", default="approximate")
     parser.add_argument("--quiet", action="store_true", help="record that nothing else runs")
     parser.add_argument("--skip-local", action="store_true")
+    parser.add_argument("--all", action="store_true", help="measure and write all of the page")
     options = parser.parse_args()
+    if options.all:
+        if not options.quiet:  # the model is fitted to runs on a quiet machine only
+            parser.error("--all needs a quiet machine, and --quiet to say so.")
+        measure_all()
+        return
     results: dict[str, Any] = json.loads(OUT.read_text()) if OUT.exists() else {"graphs": []}
     with (
         LocalCluster(
@@ -76,6 +86,25 @@ def main() -> None:
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(results, indent=2) + "\n")
     print(json.dumps(results, indent=2))
+
+
+def measure_all() -> None:
+    """Measure rounds, kernels and graphs, each in a process of its own, and fill the page."""
+    command = [sys.executable, "-m", "benchmarks.distributed", "--quiet", "--memory", PAGE_MEMORY]
+    for n in [0, *PAGE_SIZES]:
+        subprocess.run(
+            [*command, "--n", str(n)], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT
+        )
+    found = json.loads(OUT.read_text())
+    mine = [run for run in found["graphs"] if run["n"] in PAGE_SIZES]
+    known = json.loads(cluster_model.MEASURED.read_text())
+    others = [run for run in known["graphs"] if _name(run) not in {_name(new) for new in mine}]
+    known |= {name: found[name] for name in ("rounds", "kernels")}
+    known["graphs"] = sorted([*others, *mine], key=_name)
+    cluster_model.MEASURED.write_text(json.dumps(known, indent=2) + "\n")
+    page = cluster_model.PAGE
+    page.write_text(cluster_model.filled(page.read_text(), known))
+    print(cluster_model.run_table(known))
 
 
 def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]:

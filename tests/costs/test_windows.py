@@ -15,7 +15,7 @@ from otgraph.costs.points import EuclideanCost
 from otgraph.costs.scaling import scaled_points
 from otgraph.costs.single import SinglePoints
 from otgraph.costs.sizes import SearchSizes
-from otgraph.costs.windows import NEAR_WAYS, Frame, Group, Window, met_cells
+from otgraph.costs.windows import NEAR_WAYS, CellLists, Frame, Group, Window, cells_near, met_cells
 
 N, GROUPS = 900, 4
 SIZES = SearchSizes(fewest_cell_points=100, neighbor_cells=4, screen_cells=6, block_rows=64)
@@ -54,7 +54,19 @@ def assert_same(chunks, expected):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
-def screened(cost, frame, groups, upper, way, partners, rows=None):
+def screened_near(frame, groups, upper, way, partners, rows=None):
+    """Each group with all before it, or with all, in one window."""
+    for g, target in enumerate(groups):
+        some = groups if rows is not None else groups[: g + 1]
+        own = None if rows is None else [rows[np.isin(rows, each.members)] for each in some]
+        cells = cells_near(some, target, own, partners)
+        window = Window(frame, some, cells)
+        assert len(window.members) < N  # not all cells are near
+        found = window.screen_near(target, upper[window.members], rows, way, partners)
+        yield from found[1]
+
+
+def screened(frame, groups, upper, way, rows=None):
     for g, target in enumerate(groups):
         for other in groups if rows is not None else groups[: g + 1]:
             mine = None
@@ -63,10 +75,11 @@ def screened(cost, frame, groups, upper, way, partners, rows=None):
                 if not len(mine):
                     continue
             bounds = (upper[target.members], upper[other.members])
-            left, right = met_cells(frame, target, other, *bounds, mine, way, partners)
+            left, right = met_cells(frame, target, other, *bounds, mine, way)
             if len(left.cells) and len(right.cells):
-                window = Window(frame, [left] if left is right else [left, right])
-                yield from window.screen(left, right, upper[window.members], mine, way, partners)[1]
+                both = sorted([left, right], key=lambda group: group.starts[0])
+                window = Window(frame, [left] if left is right else both)
+                yield from window.screen(left, right, upper[window.members], mine, way)[1]
 
 
 @pytest.mark.parametrize("way", ["near", "chosen", "cells", "plain"])
@@ -80,8 +93,11 @@ def test_screens(parts, rng, way, some):
         assert cost.chooses
     rows = np.sort(rng.choice(N, 40, replace=False)) if some else None
     upper = np.quantile(cost.sample(np.arange(50)), 0.02) * rng.uniform(0.5, 1.0, size=N)
-    partners = dict(enumerate(cost.partner_cells()))
-    found = screened(cost, frame, groups, upper, way, partners, rows)
+    if way in NEAR_WAYS:
+        partners = CellLists.of(range(cost._cells.n_cells), cost.partner_cells())
+        found = screened_near(frame, groups, upper, way, partners, rows)
+    else:
+        found = screened(frame, groups, upper, way, rows)
     expected = cost.screen(upper, rows).pairs
     assert expected.n_pairs > 100
     assert_same(found, expected)
@@ -102,8 +118,8 @@ def test_neighbors_in_near_cells(parts):
     near = cost._cells.nearest(SIZES.neighbor_cells, n_points=15)
     chunks = []
     for group in groups:
-        needed = {b: near[b] for b in group.cells.tolist()}
-        cells = np.unique(np.concatenate([group.cells, *needed.values()]))
+        needed = CellLists.of(group.cells, [near[b] for b in group.cells])
+        cells = np.unique(np.concatenate([group.cells, needed.others]))
         pieces = [each.only(np.intersect1d(each.cells, cells)) for each in groups]
         window = Window(frame, [piece for piece in pieces if len(piece.cells)])
         chunks += window.neighbors(7, needed)[1]
@@ -118,7 +134,8 @@ def test_neighbors_among_all(parts):
     for target in groups:
         lists = None
         for other in groups:
-            window = Window(frame, [target] if other is target else [target, other])
+            both = sorted([target, other], key=lambda group: group.starts[0])
+            window = Window(frame, [target] if other is target else both)
             lists = window.nearest(7, target, other, lists)
         chunks += Window(frame, [target]).pairs_of(target, lists)
     expected = [
@@ -140,7 +157,8 @@ def test_sampled_costs(parts):
 def test_partners_in_near_cells(parts):
     cost, frame, groups = parts
     rows = np.array([3, 4, 400, 899])
-    near = dict(enumerate(cost._cells.nearest(SIZES.neighbor_cells, n_points=15)))
+    near = cost._cells.nearest(SIZES.neighbor_cells, n_points=15)
+    near = CellLists.of(range(len(near)), near)
     found = Window(frame, groups).partners(rows, 7, near)
     for mine, expected in zip(found, cost._partners_in_near_cells(rows, 7), strict=True):
         np.testing.assert_array_equal(mine, expected)

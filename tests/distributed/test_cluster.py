@@ -6,6 +6,7 @@ import gc
 import logging
 import time
 
+import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
@@ -76,3 +77,19 @@ def test_interruption_frees_the_cluster(client, X, monkeypatch, caplog):
 
 def _keys(dask_scheduler):
     return [str(key) for key in dask_scheduler.tasks if "otgraph" in str(key)]
+
+
+def test_sent_messages_are_forgotten(client):
+    """Dask would keep the last thousand, with all vectors in them."""
+    cluster = _cluster.Cluster(client)
+    with cluster.running():
+        future = cluster.send("vector", np.zeros(1000))
+        cluster.result(future)
+        kept = client.run_on_scheduler(
+            lambda dask_scheduler: [
+                len(comm.recent_message_log) for comm in dask_scheduler.stream_comms.values()
+            ]
+        )
+    assert kept
+    assert not any(kept)
+    assert not client.scheduler_comm.recent_message_log

@@ -24,7 +24,7 @@ from otgraph.costs.single import SinglePoints
 from otgraph.costs.squares import row_squares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NearLists
@@ -78,6 +78,29 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class CellLists:
+    """Cells that belong to each of some cells: those of ``cells[a]`` in ``others[bounds[a]: ...]``.
+
+    Three arrays, because thousands of short ones would travel as a message each.
+    """
+
+    cells: LongArray
+    bounds: LongArray
+    others: LongArray
+
+    @classmethod
+    def of(cls, cells: Sequence[int], others: Sequence[LongArray]) -> CellLists:
+        """Lists of some cells, in order."""
+        bounds = np.cumsum([0, *map(len, others)])
+        together = np.concatenate(others) if len(others) else np.empty(0, dtype=np.int64)
+        return cls(np.asarray(cells, dtype=np.int64), bounds, together)
+
+    def pairs(self) -> tuple[LongArray, LongArray]:
+        """Both cells of every entry."""
+        return np.repeat(self.cells, np.diff(self.bounds)), self.others
+
+
+@dataclass(frozen=True)
 class Group:
     """The points of some cells, in their order, as they were given.
 
@@ -104,6 +127,10 @@ class Group:
         shifts = np.repeat(self.starts - self.offsets[:-1], np.diff(self.offsets))
         return (np.arange(len(self.points)) + shifts).astype(np.int32)
 
+    def sizes_of(self, cells: LongArray) -> LongArray:
+        """Number of points of some of the cells, given by their numbers."""
+        return np.diff(self.offsets)[np.searchsorted(self.cells, cells)]
+
     def placed(self, frame: Frame) -> Group:
         """The group with its points scaled."""
         if self.scaled:
@@ -115,9 +142,8 @@ class Group:
         if len(cells) == len(self.cells):
             return self
         here = np.searchsorted(self.cells, cells)
-        sizes = np.diff(self.offsets)[here]
         parts = [self.points[self.offsets[b] : self.offsets[b + 1]] for b in here]
-        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        offsets = np.concatenate(([0], np.cumsum(self.sizes_of(cells))))
         points = np.concatenate(parts) if parts else self.points[:0]
         return Group(
             points, cells, self.starts[here], offsets, self.centers[here], self.radii[here],
@@ -125,25 +151,59 @@ class Group:
         )  # fmt: skip
 
 
-def joined(groups: Sequence[Group], frame: Frame) -> Group:
-    """Several groups as one, scaled; their cells must be in order.
+def joined(
+    groups: Sequence[Group], frame: Frame, cells: Sequence[LongArray] | None = None
+) -> Group:
+    """Several groups as one, scaled, or only some ``cells`` of each; all must be in order.
 
     One group is scaled at a time, so that no more than one is in memory a third time.
     """
+    if cells is None:
+        cells = [group.cells for group in groups]
     if len(groups) == 1:
-        return groups[0].placed(frame)
-    lengths = np.cumsum([0, *(len(group.points) for group in groups)])
+        return groups[0].only(cells[0]).placed(frame)
+    sizes = [group.sizes_of(some) for group, some in zip(groups, cells, strict=True)]
+    lengths = np.cumsum([0, *(size.sum() for size in sizes)])
     kind = np.float32 if frame.single else np.float64
     points = np.empty((lengths[-1], groups[0].points.shape[1]), dtype=kind)
-    for group, (first, last) in zip(groups, pairwise(lengths.tolist()), strict=True):
-        points[first:last] = group.placed(frame).points
-    offsets = [
-        group.offsets[:-1] + length for group, length in zip(groups, lengths[:-1], strict=True)
-    ]
     names = ("cells", "starts", "centers", "radii")
-    whole = {name: np.concatenate([getattr(group, name) for group in groups]) for name in names}
-    whole["offsets"] = np.concatenate((*offsets, lengths[-1:]))
-    return Group(points, **whole, scaled=True)
+    parts: dict[str, list[Array]] = {name: [] for name in names}
+    for g, (first, last) in enumerate(pairwise(lengths.tolist())):
+        part = groups[g].only(cells[g])
+        points[first:last] = part.placed(frame).points
+        for name in names:
+            parts[name].append(getattr(part, name))
+    whole = {name: np.concatenate(each) for name, each in parts.items()}
+    offsets = np.concatenate(([0], np.cumsum(np.concatenate(sizes))))
+    return Group(points, offsets=offsets, **whole, scaled=True)
+
+
+def cells_near(
+    groups: Sequence[Group],
+    target: Group,
+    rows: Sequence[LongArray] | None,
+    partners: CellLists,
+) -> list[LongArray]:
+    """The cells of each of some groups that a screen of near cells looks into.
+
+    These are cells of the target that have partners in the groups, and the partners. With rows of
+    each group, only partners that have any of these count.
+    """
+    ends, others = partners.pairs()
+    last = max(int(groups[-1].cells[-1]), int(others.max(initial=0)))
+    wanted = np.zeros(last + 1, dtype=np.bool_)
+    for g, group in enumerate(groups):
+        here = group.cells
+        if rows is not None:
+            here = here[np.unique(np.searchsorted(group.starts, rows[g], side="right") - 1)]
+        wanted[here] = True
+    used = wanted[others] & np.isin(ends, target.cells)
+    if rows is None:  # a pair belongs to the later cell
+        used &= others <= ends
+    needed = np.zeros_like(wanted)
+    needed[ends[used]] = True
+    needed[others[used]] = True
+    return [group.cells[needed[group.cells]] for group in groups]
 
 
 def met_cells(
@@ -154,7 +214,6 @@ def met_cells(
     other_upper: FloatArray,
     rows: LongArray | None,
     way: str,
-    partners: Mapping[int, LongArray] | None,
 ) -> tuple[Group, Group]:
     """The cells of two groups that a screen looks into; see `Window.screen`.
 
@@ -169,9 +228,6 @@ def met_cells(
         wanted[np.searchsorted(other.starts, rows, side="right") - 1] = True
     if way == "plain":
         meets = np.ones((len(target.cells), len(other.cells)), dtype=np.bool_)
-    elif way in NEAR_WAYS:
-        assert partners is not None  # the cells to look into
-        meets = np.array([np.isin(other.cells, partners[b]) for b in target.cells.tolist()])
     else:
         meets = meeting_cells(_bounds(frame, target, upper), _bounds(frame, other, other_upper))
     meets &= wanted
@@ -193,9 +249,11 @@ def _bounds(frame: Frame, group: Group, upper: FloatArray) -> Ball:
 class Window:
     """A cost of the points of some groups; results have the numbers of the whole cost."""
 
-    def __init__(self, frame: Frame, groups: Sequence[Group]) -> None:
-        groups = sorted(groups, key=lambda group: int(group.starts[0]))
-        group = joined(groups, frame)
+    def __init__(
+        self, frame: Frame, groups: Sequence[Group], cells: Sequence[LongArray] | None = None
+    ) -> None:
+        """All cells of some groups, which are in order, or only these ``cells`` of each."""
+        group = joined(groups, frame, cells)
         scaled = ScaledPoints(
             frame.own(group.points), frame.power, frame.factor, frame.scale, frame.placement,
             frame.identical,
@@ -205,7 +263,7 @@ class Window:
         self._numbers = group.cells
         self.members = group.members
 
-    def neighbors(self, k: int, near_cells: Mapping[int, LongArray]) -> Found:
+    def neighbors(self, k: int, near_cells: CellLists) -> Found:
         """The k nearest points of those in some cells, in the cells near each."""
         tasks = self._cost.neighbor_tasks(self._local(near_cells).items())
         checked, chunks = 0, []
@@ -216,7 +274,7 @@ class Window:
         return checked, self._in_whole(chunks)
 
     def partners(
-        self, rows: LongArray, k: int, near_cells: Mapping[int, LongArray]
+        self, rows: LongArray, k: int, near_cells: CellLists
     ) -> tuple[LongArray, FloatArray]:
         """The k nearest points of some points in the cells near to theirs, and their costs."""
         found, costs = self._cost.partners_in(self._local(near_cells), self._places(rows), k)
@@ -255,7 +313,6 @@ class Window:
         upper: FloatArray,
         rows: LongArray | None,
         way: str,
-        partners: Mapping[int, LongArray] | None = None,
     ) -> Found:
         """The pairs with c_ij < upper_i + upper_j of points of one group with those of another.
 
@@ -266,23 +323,42 @@ class Window:
         columns = self._range(target)
         ends = (int(self._cells.offsets[columns[0]]), int(self._cells.offsets[columns[1]]))
         some = None if rows is None else self._places(rows[np.isin(rows, self.members)])
-        if way in NEAR_WAYS:
-            assert partners is not None  # the cells to look into
-            near = [np.empty(0, dtype=np.int64)] * self._cells.n_cells
-            for cell, cells in self._local(partners, within=other).items():
-                near[cell] = cells
-            division: AllPairs | NearCells | NotExcluded
-            division = NearCells(self._cells, near, some, columns, chosen=way == "chosen")
+        if some is None and target is not other:
+            first, last = self._range(other)
+            some = np.arange(self._cells.offsets[first], self._cells.offsets[last])
+        division: AllPairs | NotExcluded
+        if way == "plain":
+            division = AllPairs(ends, self._cost.sizes.plain_columns, some)
         else:
-            if some is None and target is not other:
-                first, last = self._range(other)
-                some = np.arange(self._cells.offsets[first], self._cells.offsets[last])
-            if way == "plain":
-                division = AllPairs(ends, self._cost.sizes.plain_columns, some)
-            else:
-                reach = self._cost._reach(upper)
-                division = NotExcluded(self._cost.own, self._cells, reach, some, columns)
-        checked, chunks = self._cost.pairs_in(division, upper, ordered=some is None)
+            reach = self._cost._reach(upper)
+            division = NotExcluded(self._cost.own, self._cells, reach, some, columns)
+        return self._pairs_in(division, upper, ordered=some is None)
+
+    def screen_near(
+        self,
+        target: Group,
+        upper: FloatArray,
+        rows: LongArray | None,
+        way: str,
+        partners: CellLists,
+    ) -> Found:
+        """The same of the points of one group in the partners of their cells.
+
+        The window holds what `cells_near` lists. Partners that it does not hold are left out.
+        """
+        near = [np.empty(0, dtype=np.int64)] * self._cells.n_cells
+        for cell, cells in self._local(partners).items():
+            near[cell] = cells
+        some = None if rows is None else self._places(rows[np.isin(rows, self.members)])
+        ends = np.searchsorted(self._numbers, (target.cells[0], target.cells[-1] + 1))
+        columns = (int(ends[0]), int(ends[1]))
+        division = NearCells(self._cells, near, some, columns, chosen=way == "chosen")
+        return self._pairs_in(division, upper, ordered=some is None)
+
+    def _pairs_in(
+        self, division: AllPairs | NearCells | NotExcluded, upper: FloatArray, *, ordered: bool
+    ) -> Found:
+        checked, chunks = self._cost.pairs_in(division, upper, ordered=ordered)
         return checked, self._in_whole(chunks)
 
     def costs_from(self, points: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
@@ -291,18 +367,23 @@ class Window:
         for block in self._blocks_of(self._cells):
             yield slice(*block), self._cost.costs_to(points, squares, block)
 
-    def _local(
-        self, cells: Mapping[int, LongArray], within: Group | None = None
-    ) -> dict[int, LongArray]:
-        """Cells that belong to each of some cells, by their places in the window."""
+    def _local(self, lists: CellLists) -> dict[int, LongArray]:
+        """Cells that belong to each of some cells, by their places in the window.
+
+        Those that the window does not hold are left out.
+        """
+        first, last = int(self._numbers[0]), int(self._numbers[-1])
+        place = np.full(last - first + 3, -1)  # the first and the last entry are for cells outside
+        place[self._numbers - first + 1] = np.arange(len(self._numbers))
+        cells, others = (
+            place[np.clip(numbers - first + 1, 0, last - first + 2)]
+            for numbers in (lists.cells, lists.others)
+        )
         found = {}
-        for cell, others in cells.items():
-            here = int(np.searchsorted(self._numbers, cell))
-            if within is not None:
-                if here == len(self._numbers) or self._numbers[here] != cell:
-                    continue  # left out, because it has no partners
-                others = others[np.isin(others, within.cells)]
-            found[here] = np.searchsorted(self._numbers, others)
+        for cell, (a, b) in zip(cells.tolist(), pairwise(lists.bounds.tolist()), strict=True):
+            if cell >= 0:
+                own = others[a:b]
+                found[cell] = own[own >= 0]
         return found
 
     def _places(self, rows: LongArray) -> LongArray:

@@ -257,6 +257,7 @@ class Cluster:
     def running(self) -> Iterator[None]:
         """Log lost workers; after an error or Ctrl-C, release all results."""
         self.watch()
+        self.keep_no_messages()
         watcher = threading.Thread(target=self._give_up_if_paused, daemon=True)
         watcher.start()
         try:
@@ -289,6 +290,18 @@ class Cluster:
                     )
                     self.release()
                     return
+
+    def keep_no_messages(self) -> None:
+        """Let Dask forget the messages that it has sent, here and in the scheduler.
+
+        For debugging it keeps the last thousand of each connection that are below 1 MB, with the
+        parts of vectors in them, until the connection ends: 60 vectors of 100 000 points. This
+        only saves memory, so a version of Dask without such a log, or whose scheduler runs no
+        functions, does no harm.
+        """
+        _forget_messages([self.client.scheduler_comm])
+        with suppress(Exception):
+            self.client.run_on_scheduler(_forget_sent)
 
     def watch(self) -> None:
         """Subscribe to the events of all current workers, which report lost workers."""
@@ -352,6 +365,18 @@ class Pace:
         """Count a task that was sent."""
         self._under_way.append((task, n_bytes))
         self._bytes += n_bytes
+
+
+def _forget_sent(dask_scheduler: Any) -> None:
+    """Runs in the scheduler: forget the messages to its workers and clients."""
+    connections = (dask_scheduler.stream_comms, dask_scheduler.client_comms)
+    _forget_messages(comm for comms in connections for comm in comms.values())
+
+
+def _forget_messages(connections: Iterable[Any]) -> None:
+    for connection in connections:
+        if hasattr(connection, "recent_message_log"):
+            connection.recent_message_log = deque(maxlen=0)
 
 
 def _is_stuck(worker: dict[str, Any]) -> bool:

@@ -89,9 +89,17 @@ class DistributedProblem(Restricted):
     def _set_diagonal(self, diagonal: FloatArray) -> None:
         self.diagonal = diagonal
         self.n = len(diagonal)
-        blocks = self._blocks
-        self._diagonals = [blocks.cluster.send("diagonal", d) for d in blocks.rows_of(diagonal)]
+        self._sent: list[Future] | None = None
         self._evaluated: _Evaluated | None = None
+
+    @property
+    def _diagonals(self) -> list[Future]:
+        """The diagonal of each block, sent when it is needed: many problems are only passed on."""
+        if self._sent is None:
+            blocks = self._blocks
+            own = blocks.rows_of(self.diagonal)
+            self._sent = [blocks.cluster.send("diagonal", part) for part in own]
+        return self._sent
 
     @property
     def pairs(self) -> DistributedPairs:

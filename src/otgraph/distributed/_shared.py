@@ -20,16 +20,17 @@ from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import NotExcluded, meeting_cells, share_rows
 from otgraph.costs.powers import raised, reaches
 from otgraph.costs.squares import subtracted_squares
-from otgraph.costs.windows import NEAR_WAYS, Window, met_cells
+from otgraph.costs.windows import NEAR_WAYS, CellLists, Window, cells_near, met_cells
 from otgraph.distributed._blocks import Vector, segment_rows
 from otgraph.distributed._cost import DistributedCost, found_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from distributed import Future
 
     from otgraph._parallel import Workers
+    from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NearLists
     from otgraph.costs.windows import Frame, Group
     from otgraph.distributed._blocks import Entries, Part
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from otgraph.distributed._points import SharedPoints
     from otgraph.typing import Array, FloatArray, LongArray
 
-    NearCells = dict[int, LongArray]  # the cells near some cells
     FoundPairs = Kept[dict[int, Entries], tuple[int, set[int]]]
 
 # Groups that a task compares with one group, where memory allows: it holds all of them.
@@ -152,7 +152,7 @@ class SharedCost(InCells, DistributedCost):
                 for s, part in enumerate(parts)
                 if len(part)
             ]
-            near_cells = {b: near[b] for b in cells}
+            near_cells = CellLists.of(cells, [near[b] for b in cells])
             tasks.append(self.cluster.submit(label, function, pieces, near_cells, *own, *arguments))
             pace.add(tasks[-1], size)
         return tasks
@@ -258,12 +258,13 @@ class SharedCost(InCells, DistributedCost):
                 pace.add(found[-1], size)
         return self._collected("screen", found)
 
-    def _near_in(self, partners: list[LongArray], g: int, others: LongArray) -> NearCells:
+    def _near_in(self, partners: list[LongArray], g: int, others: LongArray) -> CellLists:
         """The partners of the cells of a group that are in some other groups."""
         bounds = self.points.bounds
         inside = np.isin(np.arange(len(bounds) - 1), others)
         inside = np.repeat(inside, np.diff(bounds))
-        return {b: partners[b][inside[partners[b]]] for b in range(bounds[g], bounds[g + 1])}
+        cells = range(bounds[g], bounds[g + 1])
+        return CellLists.of(cells, [partners[b][inside[partners[b]]] for b in cells])
 
     def _way(self, upper: FloatArray) -> str:
         """How a screen divides the pairs; see `EuclideanCost._choose_blocks`."""
@@ -377,7 +378,7 @@ def _only(group: Group, cells: LongArray) -> Group:
 
 
 def _find_neighbors(
-    groups: Sequence[Group], near_cells: NearCells, frame: Frame, k: int, n: int, block_rows: int
+    groups: Sequence[Group], near_cells: CellLists, frame: Frame, k: int, n: int, block_rows: int
 ) -> FoundPairs:
     """The neighbors of the points of some cells in near cells."""
     with single_threaded_blas():
@@ -386,7 +387,7 @@ def _find_neighbors(
 
 
 def _find_partners(
-    groups: Sequence[Group], near_cells: NearCells, rows: LongArray, frame: Frame, k: int
+    groups: Sequence[Group], near_cells: CellLists, rows: LongArray, frame: Frame, k: int
 ) -> tuple[LongArray, FloatArray]:
     """The k nearest points of some points in near cells, and their costs."""
     with single_threaded_blas():
@@ -408,7 +409,7 @@ def _merge_nearest(
     """
     with single_threaded_blas():
         for place, other in enumerate(others):
-            both = [target] if place == same else [target, other]
+            both = [target] if place == same else _in_order([target, other])
             window = Window(frame, both)
             lists = window.nearest(k, target, target if place == same else other, lists)
     assert lists is not None  # there are others
@@ -425,7 +426,7 @@ def _screen(
     same: int | None,
     rows: list[LongArray] | None,
     way: str,
-    partners: NearCells | None,
+    partners: CellLists | None,
     upper: Part,
     n: int,
     block_rows: int,
@@ -436,6 +437,10 @@ def _screen(
     """
     if same is not None:
         others = [*others[:same], target, *others[same:]]
+    if partners is not None:
+        with single_threaded_blas():
+            found = _screen_near(frame, target, others, rows, way, partners, upper)
+        return found_pairs(*found, n, block_rows)
     checked, chunks = 0, []
     with single_threaded_blas():
         if rows is None:  # otherwise few of its cells may be needed
@@ -446,16 +451,48 @@ def _screen(
             both = (target, target, bound, bound)
             if place != same:
                 both = (target, other, bound, _entries(upper, other.members))
-            left, right = met_cells(frame, *both, some, way, partners)
+            left, right = met_cells(frame, *both, some, way)
             if not len(left.cells) or not len(right.cells):
                 continue
-            window = Window(frame, [left] if left is right else [left, right])
-            n_pairs, found = window.screen(
-                left, right, _entries(upper, window.members), some, way, partners
+            window = Window(frame, [left] if left is right else _in_order([left, right]))
+            n_pairs, found_here = window.screen(
+                left, right, _entries(upper, window.members), some, way
             )
             checked += n_pairs
-            chunks += found
+            chunks += found_here
     return found_pairs(checked, chunks, n, block_rows)
+
+
+def _screen_near(
+    frame: Frame,
+    target: Group,
+    others: list[Group],
+    rows: list[LongArray] | None,
+    way: str,
+    partners: CellLists,
+    upper: Part,
+) -> tuple[int, list[PairChunk]]:
+    """The same in the partners of each cell: all groups in one window.
+
+    A window for each two groups would cut the partners of a cell into many short blocks.
+    """
+    none = np.empty(0, dtype=np.int64)
+    own = {int(other.starts[0]): none for other in [target, *others]}
+    if rows is not None:
+        own |= {int(other.starts[0]): some for other, some in zip(others, rows, strict=True)}
+    groups = _in_order({int(other.starts[0]): other for other in [target, *others]}.values())
+    some = None if rows is None else [own[int(group.starts[0])] for group in groups]
+    cells = cells_near(groups, target, some, partners)
+    if not any(map(len, cells)):
+        return 0, []
+    window = Window(frame, groups, cells)
+    listed = None if some is None else np.concatenate(some)
+    return window.screen_near(target, _entries(upper, window.members), listed, way, partners)
+
+
+def _in_order(groups: Iterable[Group]) -> list[Group]:
+    """Groups in the order of their points."""
+    return sorted(groups, key=lambda group: int(group.starts[0]))
 
 
 def _sample(
