@@ -13,7 +13,14 @@ import time
 import numpy as np
 import pytest
 
-from otgraph._parallel import Workers, in_own_thread, row_blocks, thread_count
+from otgraph._parallel import (
+    MOST_CORES,
+    Workers,
+    cpu_count,
+    in_own_thread,
+    row_blocks,
+    thread_count,
+)
 
 
 def test_row_blocks_cover_every_row_once():
@@ -27,6 +34,35 @@ def test_thread_count(monkeypatch):
     assert [thread_count(n) for n in (None, 1, 3, -1, -2, -8, -99)] == [1, 1, 3, 8, 7, 1, 1]
     with pytest.raises(ValueError, match="`n_jobs` must be"):
         thread_count(0)
+
+
+def test_cores_are_those_of_joblib(monkeypatch):
+    import joblib
+
+    assert cpu_count() == joblib.cpu_count()
+    monkeypatch.setenv(MOST_CORES, "1")
+    assert cpu_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({}, 8),
+        ({"cpu.max": "max 100000"}, 8),
+        ({"cpu.max": "250000 100000"}, 3),
+        ({"cpu/cpu.cfs_quota_us": "100000", "cpu/cpu.cfs_period_us": "100000"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
+    ],
+)
+def test_cores_of_a_container(monkeypatch, tmp_path, files, cores):
+    monkeypatch.delenv(MOST_CORES, raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(8), raising=False)
+    for name, text in files.items():
+        file = tmp_path / "sys/fs/cgroup" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert cpu_count(str(tmp_path)) == cores
 
 
 @pytest.mark.parametrize("n_jobs", [1, 4])

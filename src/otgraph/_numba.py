@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils, event
 from numba.extending import intrinsic, overload
@@ -44,6 +46,11 @@ def inner(function: F) -> F:
     return numba.njit(no_cpython_wrapper=True, **OPTIONS)(function)
 
 
+def inlined(function: F) -> F:
+    """Compile a part of kernels into each of them: a call with two matrices takes 10 ns."""
+    return numba.njit(no_cpython_wrapper=True, forceinline=True, **OPTIONS)(function)
+
+
 def trailing_zeros(mask: int) -> int:
     """Number of zeros at the end of a mask that is not zero; in kernels one instruction."""
     return (int(mask) & -int(mask)).bit_length() - 1
@@ -60,6 +67,82 @@ def _count_trailing_zeros(_: object, __: object) -> tuple[object, Callable[..., 
 @overload(trailing_zeros, strict=False)  # type: ignore[untyped-decorator]  # annotations differ
 def _compiled_trailing_zeros(mask: object) -> Callable[..., object]:
     return lambda mask: _count_trailing_zeros(mask)
+
+
+# Entries that are added up side by side: a vector of most processors has four to eight.
+LANES = 8
+
+
+def squares_in_lanes(q: Any, x: Any, n: int) -> float:
+    """Sum of (q_k - x_k)² over the first n entries, n a multiple of `LANES`, in float64.
+
+    Every lane has a sum of its own, and these are added in a fixed order, so that the bits are the
+    same for (x, q), in any kernel, on any processor and in plain Python. numba makes no vectors of
+    separate sums, and would add in any order it likes if it were allowed to: 49 → 17 ns for 50
+    numbers in float32.
+    """
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    for k in range(0, n, LANES):
+        s0 += _square(q, x, k)
+        s1 += _square(q, x, k + 1)
+        s2 += _square(q, x, k + 2)
+        s3 += _square(q, x, k + 3)
+        s4 += _square(q, x, k + 4)
+        s5 += _square(q, x, k + 5)
+        s6 += _square(q, x, k + 6)
+        s7 += _square(q, x, k + 7)
+    return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
+
+
+@inlined
+def _square(q: Any, x: Any, k: int) -> Any:
+    difference = np.float64(q[k]) - np.float64(x[k])
+    return difference * difference
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _squares_in_vectors(_: object, q: Any, x: Any, n: Any) -> tuple[object, Callable[..., object]]:
+    def code(context: Any, builder: Any, signature: Any, arguments: list[Any]) -> object:
+        vector = ir.VectorType(ir.DoubleType(), LANES)
+        total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))
+        rows = []
+        for kind, row in zip(signature.args[:2], arguments[:2], strict=True):
+            data = context.make_array(kind)(context, builder, row).data
+            rows.append((data, context.get_data_type(kind.dtype), kind.dtype.bitwidth // 8))
+        n_blocks = builder.sdiv(arguments[2], ir.Constant(arguments[2].type, LANES))
+        with cgutils.for_range(builder, n_blocks) as loop:
+            first = builder.mul(loop.index, ir.Constant(loop.index.type, LANES))
+            parts = []
+            for data, number, size in rows:
+                kind = ir.VectorType(number, LANES)
+                place = builder.bitcast(builder.gep(data, [first]), kind.as_pointer())
+                part = builder.load(place, align=size)
+                parts.append(part if kind == vector else builder.fpext(part, vector))
+            difference = builder.fsub(*parts)
+            square = builder.fmul(difference, difference)
+            builder.store(builder.fadd(builder.load(total), square), total)
+        sums, width = builder.load(total), LANES
+        while width > 1:  # the first half plus the second half
+            width //= 2
+            halves = [
+                builder.shuffle_vector(
+                    sums,
+                    ir.Constant(sums.type, ir.Undefined),
+                    ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(a, a + width))),
+                )
+                for a in (0, width)
+            ]
+            sums = builder.fadd(*halves)
+        return builder.extract_element(sums, ir.Constant(ir.IntType(32), 0))
+
+    return types.float64(q, x, n), code
+
+
+@overload(squares_in_lanes, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_squares(q: Any, x: Any, n: Any) -> Callable[..., object]:
+    if q.layout == x.layout == "C":
+        return lambda q, x, n: _squares_in_vectors(q, x, n)
+    return squares_in_lanes  # the same sums, one by one
 
 
 # One kernel takes a tenth of a second, all of a first graph several. Who waits longer than this is

@@ -8,12 +8,26 @@ import pytest
 from otgraph._kernels import euclidean as kernels
 
 
-def test_squared_distance_is_symmetric_to_the_bit(rng):
-    X = rng.normal(size=(50, 37))
-    for i, j in rng.integers(50, size=(100, 2)):
-        square = kernels.squared_distance(X, i, j)
-        assert square == kernels.squared_distance(X, j, i)
-        assert square == pytest.approx(((X[i] - X[j]) ** 2).sum(), rel=1e-14)
+def squared_distances(X, i, neighbors):
+    """Squared distances from point i, as kernels compute them."""
+    neighbors = np.array([neighbors], dtype=np.int32)
+    rows, columns = np.empty((2, neighbors.size), dtype=np.int32)
+    found = np.empty(neighbors.size)
+    kernels.costs_of(X, i, neighbors, 1.0, 1.0, rows, columns, found)
+    return found
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 3, 4, 7, 8, 13, 16, 50])
+def test_squared_distance_is_symmetric_and_the_same_for_any_layout(rng, d, number):
+    X = rng.normal(size=(20, 2 * d)).astype(number)
+    strided, X = X[:, ::2], np.ascontiguousarray(X[:, ::2])
+    for i in range(19):
+        (square,) = squared_distances(X, i, [19])
+        assert [square] == squared_distances(X, 19, [i])
+        assert [square] == squared_distances(strided, i, [19])
+        difference = X[i].astype(np.float64) - X[19]
+        assert square == pytest.approx(difference @ difference, rel=1e-14)
 
 
 @pytest.mark.parametrize("half_power", [0.25, 0.5, 1.0, 1.5])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import inner, njit, trailing_zeros
+from otgraph._numba import LANES, inlined, inner, njit, squares_in_lanes, trailing_zeros
 
 CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
 SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
@@ -26,40 +26,40 @@ SMALL = np.float32(1e-30)  # more than the distance of those near zero
 REACH_MARGIN = 8 * 2.0**-24
 
 
-@njit
+@inlined
 def squared_distance(X, i, j):
     """Sum of squared differences; the same bits for (i, j) and (j, i)."""
     return squared_distance_between(X, i, X, j)
 
 
-@inner
-def _difference(Q, i, X, j, k):
-    """In float64, also for points in float32."""
-    return np.float64(Q[i, k]) - np.float64(X[j, k])
+@inlined
+def _square(q, x, k):
+    """In float64, also for points in float32. Without a sign there is no test for negative ones."""
+    difference = np.float64(q[np.uint64(k)]) - np.float64(x[np.uint64(k)])
+    return difference * difference
 
 
-@inner
+@inlined
 def squared_distance_between(Q, i, X, j):
-    """The same for row i of Q and row j of X.
+    """The same for row i of Q and row j of X, by the fixed sums of `squares_in_lanes`.
 
-    Four partial sums are faster than one, because their additions are independent.
+    The rest has four partial sums, because independent additions are faster.
     """
     d = X.shape[1]
+    q, x = Q[i], X[j]
+    n = d - d % LANES
+    total = squares_in_lanes(q, x, n) if n > 0 else 0.0
     s0 = s1 = s2 = s3 = 0.0
-    k = 0
-    while k + 4 <= d:
-        a, b = _difference(Q, i, X, j, k), _difference(Q, i, X, j, k + 1)
-        c, e = _difference(Q, i, X, j, k + 2), _difference(Q, i, X, j, k + 3)
-        s0 += a * a
-        s1 += b * b
-        s2 += c * c
-        s3 += e * e
-        k += 4
-    while k < d:
-        a = _difference(Q, i, X, j, k)
-        s0 += a * a
-        k += 1
-    return (s0 + s1) + (s2 + s3)
+    rest = n
+    if d - n >= 4:
+        s0 += _square(q, x, n)
+        s1 += _square(q, x, n + 1)
+        s2 += _square(q, x, n + 2)
+        s3 += _square(q, x, n + 3)
+        rest = n + 4
+    for k in range(rest, d):
+        s0 += _square(q, x, k)
+    return total + ((s0 + s1) + (s2 + s3))
 
 
 @njit
@@ -84,7 +84,7 @@ def gather(X, rows, center, scale, out, squares):
             differences[k] = X[i, k] - center[k]
         for k in range(d):
             out[r, k] = scale * differences[k]
-        # Four partial sums, as in `squared_distance`.
+        # Four partial sums, whose additions are independent.
         s0 = s1 = s2 = s3 = 0.0
         for k in range(0, d - 3, 4):
             s0 += differences[k] * differences[k]

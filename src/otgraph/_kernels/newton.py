@@ -19,12 +19,25 @@ ROUNDING = 1e-13
 CG_SHARE = 0.1
 LOOSEST_CG = 0.1
 TIGHTEST_CG = 1e-8
+# Below this error the active pairs are nearly right, and one step is exact if its system is solved
+# well enough. Where the goal is nearly reached, little is left to solve.
+NEAR_ERROR = 1e-3
+# Largest relative error of a marginal of the feasible plan behind the duality gap. Where rounding
+# errors are larger, they are the limit.
+FEASIBLE_TOL = 1e-9
 MAX_PRODUCTS = 500  # limit of products per linear system
 # The diagonal of the Hessian is increased by RIDGE times the share of misplaced mass. This limits
 # the step if the Hessian is singular (a component of the active pairs is bipartite). The shift
 # vanishes at the solution, fast enough for quadratic convergence.
 RIDGE = 0.03
 SMALLEST_RIDGE = 1e-9
+
+
+@njit
+def linear_tolerance(error, tol):
+    """Relative residual of the linear system at a marginal error, on the way to a tolerance."""
+    share = min(FEASIBLE_TOL, tol) / error if error <= NEAR_ERROR else error
+    return min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * share))
 
 
 @njit
@@ -71,7 +84,7 @@ def full_steps(
             width[i] = degree + loop
             shift[i] = ridge * max(width[i], 1.0)
             rhs[i] = target[i] - row_sums[i]
-        rtol = min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error))
+        rtol = linear_tolerance(error, tol)
         count = solve_cg(
             indptr[:-1], ends, active, width, shift, rhs, weights, rtol, MAX_PRODUCTS,
             direction, residual, z, p, q,

@@ -166,8 +166,8 @@ class EuclideanPowers(InCells, DistancePowers):
         self, k: int, reach: FloatArray | None, task: NeighborTask
     ) -> tuple[int, list[PairChunk]]:
         first, last, columns = task
-        found = self.nearest_in(k, (first, last), columns, reach)
-        return (last - first) * len(columns), [pairs_of_lists(first, found)]
+        _, pairs = self._near_points(k, (first, last), columns, reach)
+        return (last - first) * len(columns), [pairs]
 
     def _neighbors_of_few(self, reach: FloatArray, k: int) -> tuple[int, list[PairChunk]]:
         """The pairs of all points, each once and in order, so that nothing has to be sorted."""
@@ -208,14 +208,29 @@ class EuclideanPowers(InCells, DistancePowers):
         k: int,
         rows: tuple[int, int],
         columns: IntArray,
-        reach: FloatArray | None = None,
         before: NearLists | None = None,
     ) -> NearLists:
-        """The k nearest of some columns, by a float32 product, and their costs.
+        """The k nearest of some columns and their costs; see `_near_points`.
 
-        Where there are fewer than k, the number is -1 and the cost infinite. ``reach`` is filled
-        with the cost of each row below which no other column is. ``before`` has lists of other
-        columns: what is farther than all of a list is left out.
+        Where there are fewer than k, the number is -1 and the cost infinite.
+        """
+        found, (_, _, listed) = self._near_points(k, rows, columns, before=before)
+        costs = np.full(found.shape, np.inf)
+        costs[found >= 0] = listed
+        return found, costs
+
+    def _near_points(
+        self,
+        k: int,
+        rows: tuple[int, int],
+        columns: IntArray,
+        reach: FloatArray | None = None,
+        before: NearLists | None = None,
+    ) -> tuple[IntArray, PairChunk]:
+        """The k nearest of some columns, by a float32 product, as lists, and as pairs with costs.
+
+        ``reach`` is filled with the cost of each row below which no other column is. ``before`` has
+        lists of other columns: what is farther than all of a list is left out.
         """
         first, last = rows
         center = self.own[first:last].mean(axis=0)
@@ -232,15 +247,9 @@ class EuclideanPowers(InCells, DistancePowers):
         kernels.nearest(left @ right.T, first, columns, k, floor, found, beyond)
         if reach is not None:
             self._fill_reach(reach[first:last], own_squares, squares, beyond)
-        i, j, c = (
-            np.empty(found.size, np.int32),
-            np.empty(found.size, np.int32),
-            np.empty(found.size),
-        )
+        i, j, c = empty_chunk(found.size)
         count = kernels.costs_of(self._values, first, found, self.factor, self._half_power, i, j, c)
-        costs = np.full(found.shape, np.inf)
-        costs[found >= 0] = c[:count]
-        return found, costs
+        return found, (i[:count], j[:count], c[:count])
 
     # Screening -------------------------------------------------------------------------
 

@@ -176,6 +176,7 @@ class DistributedProblem(Restricted):
 
     def plan(self, u: FloatArray, eps: float) -> DistributedPlan:
         """The transport plan of ``u`` on the stored pairs."""
+        self.forget()  # nobody evaluates it any more, so that there is room for the plan
         blocks = self._blocks
         rows = blocks.each("plan", _plan, self._diagonals, eps, vector=u)
         loops = np.maximum(2.0 * u - self.diagonal, 0.0) / eps

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._kernels.newton import FEASIBLE_TOL
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients
 from otgraph.solvers.newton import marginal_error, newton, rounding_level
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from otgraph.solvers.state import Effort, Goal, State
     from otgraph.typing import FloatArray
 
-# Largest relative error of a marginal of the feasible plan behind the duality gap. Where rounding
-# errors are larger, they are the limit.
-FEASIBLE_TOL = 1e-9
 # If points may hold mass back, every plan is feasible, and the gap alone tells a good one. An error
 # b of a row sum costs b² times the outlier cost, which may be many orders larger than all costs:
 # then row sums within the tolerance are not enough.
@@ -44,7 +42,7 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
     if solved:
         state, plan, gap = _polished(screener, goal, state, effort)
     else:
-        plan, gap = _plan(goal, state), np.inf
+        plan, gap = state.problem.plan(state.u, goal.eps), np.inf
     screen, violations = state.screen, 0
     if not state.covered:
         screen = screener.screen(state.u, np.zeros_like(state.u))
@@ -72,12 +70,6 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
         history=tuple(effort.history),
     )
     return Solution(state, plan, certificate)
-
-
-def _plan(goal: Goal, state: State) -> TransportPlan:
-    """The plan of a state; nobody evaluates it any more, so that there is room for the plan."""
-    state.problem.forget()
-    return state.problem.plan(state.u, goal.eps)
 
 
 def _verdict(
@@ -125,7 +117,7 @@ def _polished(
             start = state = better
             effort.steps += result.n_steps
             effort.history.append(result.errors)
-        plan = _plan(goal, state)
+        plan = state.problem.plan(state.u, goal.eps)  # of the active pairs that Newton has found
         gap = duality_gap(plan, state.u, goal, tol)
         if _proves(goal, gap):
             break

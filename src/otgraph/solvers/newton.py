@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._kernels.newton import (
-    CG_SHARE,
-    LOOSEST_CG,
     MAX_PRODUCTS,
     RIDGE,
     SMALLEST_RIDGE,
     TIGHTEST_CG,
+    linear_tolerance,
     misplaced,
 )
 from otgraph.solvers.certificate import Reason
@@ -114,7 +113,7 @@ def newton(
             reason = Reason.OUT_OF_STEPS
             break
         ridge = max(SMALLEST_RIDGE, RIDGE * min(misplaced(now.row_sums, target), 1.0))
-        cg_tol = min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * error))
+        cg_tol = linear_tolerance(error, tol)
         direction, count = _direction(
             problem, target, weights, u, now, ridge=ridge, cg_tol=cg_tol, plain=plain
         )
