@@ -91,6 +91,22 @@ def test_few_points_above_the_bound_are_looked_up_alone(cost, C, rng):
     assert cost.calls == [None, 3]
 
 
+def test_points_just_below_the_bound_are_looked_up_with_those_above(cost, C):
+    screener = Screener(cost)
+    u, slack = np.full(N, 0.1), np.full(N, 0.05)
+    known = screener.screen(u, slack).upper.copy()
+    share = screening.NEAR_BOUND
+    near = u + slack - 0.5 * share * slack  # below the bound, but not by more than the share
+    u[[3, 8]] = near[[3, 8]]
+    screener.screen(u, slack, prune=False)
+    assert cost.calls == [None]  # nobody is above
+    u[5] = known[5] + 0.01
+    screen = screener.screen(u, slack, prune=False)
+    assert cost.calls == [None, 3]
+    np.testing.assert_array_equal(np.flatnonzero(screen.upper > known), [3, 5, 8])
+    assert_complete(C, screen)
+
+
 def test_many_points_above_the_bound_need_a_pass(cost, C, rng):
     screener = Screener(cost)
     u = rng.uniform(0.1, 0.2, size=N)

@@ -241,6 +241,8 @@ def guess_from(
 
 def expected_degree(state: State, wish: Wish) -> float:
     """Mean degree after lonely points get their minimum flows."""
+    if not wish.min_degree:
+        return state.mean_degree
     degrees = state.problem.hessian(state.u).degrees
     missing = float(np.sum(np.maximum(wish.min_degree - degrees, 0.0)))
     return state.mean_degree + 2.0 * EDGES_PER_MISSING * missing / len(degrees)

@@ -24,6 +24,11 @@ PARTIAL_SHARE = 0.1
 PARTIAL_SHARE_OF_ALL = 0.3
 
 
+# If some points are above their bound, those that are below it by less than this share of their
+# slack are screened with them. They would leave it next, and another pass takes longer than a few
+# rows more.
+NEAR_BOUND = 0.1
+
 # More pairs than this are not kept beside the ones that are left after pruning: they take 2.4 GB. A
 # larger eps needs another pass then. At a mean degree of 15 four million points have so many.
 MANY_PAIRS = 10**8
@@ -97,7 +102,8 @@ class Screener:
             elif len(escaped):
                 if prune and known.pairs.n_pairs > many:
                     known = self._pruned(known, wanted)
-                known = self._partial_pass(known, wanted, escaped)
+                near = np.flatnonzero(u + NEAR_BOUND * slack > known.upper)
+                known = self._partial_pass(known, wanted, near)
                 prune = False  # few pairs were added; pruning would copy all of them
         self._known = known
         if not prune or not np.any(wanted < known.upper):
