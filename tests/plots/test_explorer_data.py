@@ -167,10 +167,10 @@ class TestChosenEps:
 
 class TestRebuilding:
     def test_only_what_differs_from_the_defaults(self, X):
-        graph = otgraph.quadratic_ot_graph(X, eps=0.25)
+        graph = otgraph.quadratic_ot_graph(X, eps=1.0)
         assert rebuilding(graph, "my file.csv --header") == {
-            "python": "graph = otgraph.quadratic_ot_graph(X, eps=0.25)\ngraph.save('graph.otg')",
-            "command": "otgraph graph my file.csv --header -o graph.otg --eps 0.25",
+            "python": "graph = otgraph.quadratic_ot_graph(X, eps=1.0)\ngraph.save('graph.otg')",
+            "command": "otgraph graph my file.csv --header -o graph.otg --eps 1.0",
         }
 
     @pytest.mark.parametrize(
