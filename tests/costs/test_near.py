@@ -36,15 +36,19 @@ def placed(X):
 
 
 def squares_of(Q, X):
-    """Squared distances with the sums of the kernels, which have four parts."""
-    difference = np.square(Q[:, None] - X)
-    d = X.shape[1] - X.shape[1] % 4
-    parts = [np.zeros(difference.shape[:2]) for _ in range(4)]
-    for k in range(d):
-        parts[k % 4] = parts[k % 4] + difference[..., k]
-    for k in range(d, X.shape[1]):
-        parts[0] = parts[0] + difference[..., k]
-    return (parts[0] + parts[1]) + (parts[2] + parts[3])
+    """Squared distances with the sums of the kernels: in eight lanes, then four for the rest."""
+    square = np.square(Q[:, None] - X)
+    lanes = np.zeros((8, *square.shape[:2]))
+    rest = np.zeros((4, *square.shape[:2]))
+    d = X.shape[1]
+    n = d - d % 8
+    for k in range(n):
+        lanes[k % 8] += square[..., k]
+    for k in range(n, d):
+        rest[k - n if d - n >= 4 and k < n + 4 else 0] += square[..., k]
+    halves = lanes[:4] + lanes[4:]
+    total = (halves[0] + halves[2]) + (halves[1] + halves[3])
+    return total + ((rest[0] + rest[1]) + (rest[2] + rest[3]))
 
 
 def by_sorting(values, k):
