@@ -149,17 +149,25 @@ def test_groups_are_those_of_the_spatial_order():
 
 @pytest.mark.parametrize("split", [None, 90])
 @pytest.mark.parametrize("n_points", [1, 400])
-def test_nearest_cells_are_those_of_all(rng, split, n_points):
-    """Cells that are excluded for a whole block are none of the nearest."""
+@pytest.mark.parametrize("n_full", [0, 5, 150, 300])  # cells of 30 points, the others have 3
+def test_nearest_cells_are_those_of_all(rng, split, n_points, n_full):
+    """Cells that are excluded for a whole block are none of the nearest.
+
+    Nor are they kept in memory: 30,000 cells, all sorted for each, are 7 GB.
+    """
     centers = rng.normal(size=(300, 2)).cumsum(axis=0)  # consecutive ones are near each other
     centers[120] += 1e6
-    cells = partition.Partition(np.arange(0, 3 * 301, 3), centers, np.ones(300), split)
+    sizes = np.where(rng.permutation(300) < n_full, 30, 3)
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    cells = partition.Partition(offsets, centers, np.ones(300), split)
     squares = np.square(centers[:, None] - centers[None]).sum(axis=2)
     for b, near in enumerate(cells.nearest(5, n_points)):
         first, last = cells.others(b)
         wanted = first + np.argsort(squares[b, first:last], kind="stable")
-        count = max(5, -(-n_points // 3))
+        points = np.cumsum(sizes[wanted])
+        count = max(5, 1 + np.count_nonzero(points < n_points))
         np.testing.assert_array_equal(near, wanted[:count])
+        assert near.base is None
 
 
 def test_nearest_cells_with_lift(rng):

@@ -32,6 +32,8 @@ MANY_CENTERS = 2000
 GROUP_CENTERS = 64
 VISITED_GROUPS = 8
 NEAR_BLOCK_CELLS = 32  # cells whose nearest cells are found at once
+# Nearest cells that are sorted for each wanted one, and at least; mostly these have points enough.
+SORTED_CELLS, LEAST_SORTED = 4, 64
 # Cells near the mean of such a block, relative to the wanted ones, that tell how far to look.
 TRIED_CELLS = 4
 # Factor on radii, to cover their rounding errors.
@@ -130,13 +132,9 @@ class Partition:
         sizes = np.diff(self.offsets)
         squares = np.square(self.centers).sum(axis=1) - (0.0 if lift is None else lift)
         near_cells = []
-        # Number of nearest cells to sort; all of them if cells are nearly empty.
-        sorted_part = max(4 * count, 64)
-        if np.sort(sizes)[:sorted_part].sum() < n_points:
-            sorted_part = self.n_cells
         for a, b in self._near_blocks():
             first, last = self.others(a)
-            few = min(sorted_part, last - first)
+            few = min(max(SORTED_CELLS * count, LEAST_SORTED), last - first)
             others = self.centers[first:last]
             distances = self.centers[a:b] @ others.T
             distances *= -2.0
@@ -148,8 +146,12 @@ class Partition:
             limits = np.partition(distances[:, tried], few - 1, axis=1)[:, few - 1]
             for distance, limit in zip(distances, limits, strict=True):
                 near = np.flatnonzero(distance <= limit)
-                near = first + near[np.lexsort((near, distance[near]))[:few]]
-                near_cells.append(near[: max(count, self._enough(near, n_points))])
+                near = near[np.lexsort((near, distance[near]))[:few]]
+                if few < last - first and sizes[first + near].sum() < n_points:  # nearly empty ones
+                    near = np.argsort(distance, kind="stable")
+                near += first
+                # A copy: a view would keep all that were sorted.
+                near_cells.append(near[: max(count, self._enough(near, n_points))].copy())
         return near_cells
 
     def _near_blocks(self) -> list[tuple[int, int]]:
