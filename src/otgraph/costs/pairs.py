@@ -282,3 +282,28 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     indices.resize(length, refcheck=False)
     costs.resize(length, refcheck=False)
     return _with_room(packed, indices, costs)
+
+
+def union_of_nearest(near: LongArray, costs: FloatArray, workers: Workers) -> Pairs:
+    """Pairs of which one end at least is among the nearest points of the other.
+
+    Rows are sorted by cost, which is the same from both ends. Few pairs are missing in one of their
+    rows, and only these are added there.
+    """
+    n, k = near.shape
+    blocks, counts = row_blocks(n, SORT_BLOCK_ROWS), np.zeros(n, dtype=np.int64)
+    if k == 0:
+        return _empty_pairs(counts)
+    workers.run(lambda b: kernels.count_one_sided(near, costs, *b, counts), blocks)
+    ends = np.cumsum(counts)
+    i, j, c = empty_chunk(ends[-1])
+    place = ends - counts
+    workers.run(lambda b: kernels.list_one_sided(near, costs, *b, place, i, j, c), blocks)
+    counts[:] = k
+    kernels.count_rows(j, counts)
+    union = _empty_pairs(counts)
+    target = (union.indptr, union.indices, union.costs)
+    workers.run(lambda b: kernels.put_rows(near, costs, *b, *target), blocks)
+    kernels.put_back(i, j, c, union.indptr[:-1] + k, union.indices, union.costs)
+    workers.run(lambda b: kernels.sort_rows(*target, *b, counts), blocks)
+    return union
