@@ -153,9 +153,9 @@ def near_costs(
 @njit
 def collect_near(
     X, coordinates, leaf_of, leaf_lower, leaf_upper, leaf_reach, leaf_tilts, offsets, lower, upper,
-    reach, node_reach, tilts, bound, factor, half_power, rows, counts, j_out, c_out, first,
+    reach, node_reach, tilts, bound, factor, half_power, rows, i_out, j_out, c_out, first,
 ):  # fmt: skip
-    """Append all j with bound_i + bound_j > c_ij for each row i, sorted, and their number.
+    """Append all pairs with bound_i + bound_j > c_ij of each row i, sorted by j.
 
     ``coordinates`` are the points again, one row for each coordinate.
 
@@ -213,7 +213,7 @@ def collect_near(
                 c_out[count] = cost
                 # Without a branch: every pair is written, and only a hit advances the count.
                 count += (mine + bound[j] > cost) & (j != i)
-        counts[r] = count - begin
+        i_out[begin:count] = i
     return len(rows), count
 
 

@@ -6,6 +6,7 @@ computes a few hundred pairs per point, for any number of points.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import numpy as np
 from otgraph._kernels import tree as kernels
 from otgraph._parallel import row_blocks
 from otgraph.costs.near import nearest_points
+from otgraph.costs.pairs import empty_chunk
 from otgraph.costs.partition import leaf_order
 from otgraph.costs.powers import DirectPowers, DistancePowers
 from otgraph.costs.search import Work
@@ -218,8 +220,11 @@ class TreePowers(DistancePowers):
         reach = reach + REACH_MARGIN * np.abs(reach)
         node_reaches = self._node_reaches(reach)
         wanted = np.arange(self.n) if rows is None else np.sort(rows)
-        find = partial(self._find, upper, reach, node_reaches)
-        return Work(self._parts(wanted), find, complete=True, whole_rows=rows is None)
+        spare: deque[PairChunk] = deque()  # buffers whose pairs were copied
+        whole = rows is None
+        find = partial(self._find, upper, reach, node_reaches, spare, whole)
+        parts, free = self._parts(wanted), spare.append if whole else None
+        return Work(parts, find, complete=True, whole_rows=whole, free=free)
 
     def _node_reaches(self, reach: FloatArray) -> list[NodeReaches]:
         return [tree.reaches(reach) for tree in self._trees]
@@ -229,27 +234,37 @@ class TreePowers(DistancePowers):
         return [(0, 0, rows[slice(*block)]) for block in row_blocks(len(rows), BLOCK_ROWS)]
 
     def _find(
-        self, upper: FloatArray, reach: FloatArray, node_reaches: list[NodeReaches], part: TreePart
+        self,
+        upper: FloatArray,
+        reach: FloatArray,
+        node_reaches: list[NodeReaches],
+        spare: deque[PairChunk],
+        whole: bool,
+        part: TreePart,
     ) -> tuple[int, list[PairChunk]]:
         own, other, rows = part
         leaves = slice(self._trees[own].n_leaves, None)
         own_reach, own_tilts = node_reaches[own]
         own_tilts = None if own_tilts is None else own_tilts[leaves]
         tree = self._trees[other]
-        capacity = max(BUFFER_PAIRS, self.n)
-        j, c = np.empty(capacity, np.int32), np.empty(capacity)
-        counts = np.empty(len(rows), dtype=np.int64)
         chunks, row = [], 0
         while row < len(rows):
-            first = row
+            try:
+                buffers = spare.pop()
+            except IndexError:  # other threads take from it, too
+                buffers = empty_chunk(max(BUFFER_PAIRS, self.n))
             row, count = kernels.collect_near(
                 self.own, self._coordinates, self._leaf_of, self._trees[own].lower[leaves],
                 self._trees[own].upper[leaves], own_reach[leaves], own_tilts, tree.offsets,
                 tree.lower, tree.upper, reach, *node_reaches[other], upper, self.factor,
-                self._half_power, rows, counts, j, c, row,
+                self._half_power, rows, *buffers, row,
             )  # fmt: skip
-            i = np.repeat(rows[first:row].astype(np.int32), counts[first:row])
-            chunks.append((i, j[:count].copy(), c[:count].copy()))
+            i, j, c = buffers
+            if whole:
+                chunks.append((i[:count], j[:count], c[:count]))
+            else:
+                chunks.append((i[:count].copy(), j[:count].copy(), c[:count].copy()))
+                spare.append(buffers)
         return len(rows) * self.n, chunks
 
 
