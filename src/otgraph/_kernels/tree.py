@@ -291,7 +291,7 @@ def _box_to_box(own_lower, own_upper, lower, upper, node):
     return DISTANCE_MARGIN * total
 
 
-@inner
+@inlined
 def _point_to_box(X, i, lower, upper, node):
     """Lower bound of the squared distance from a point to the points of a node."""
     total = 0.0
