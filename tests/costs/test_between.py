@@ -43,7 +43,7 @@ def goal_of(cost):
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_tilts_of_all_nodes_bound_the_reaches(rng, d):
     points = rng.normal(size=(700, d))
-    points = points[tree_order(points)]
+    points = points[tree_order(points, Workers(1))]
     steep = rng.normal(size=d)
     noise = 1e-3 * rng.uniform(size=700)
     reach = 3.0 + 2.0 * points @ steep + noise

@@ -14,6 +14,7 @@ from otgraph.costs.partition import (
     consecutive_cells,
     enclosing_cells,
     halves,
+    leaf_order,
     nearest_center,
     one_cell,
     spatial_order,
@@ -177,3 +178,19 @@ def test_nearest_cells_with_lift(rng):
     for b, near in enumerate(cells._nearest(4, 1, lift)):
         first, last = cells.others(b)
         np.testing.assert_array_equal(near, first + np.argsort(squares[b, first:last])[:4])
+
+
+@pytest.mark.parametrize("cloud", problems.CLOUDS.values(), ids=problems.CLOUDS)
+def test_leaves_of_parts_are_those_of_a_tree(rng, monkeypatch, cloud):
+    """As compact as without threads, and the same for any number of them."""
+    X = cloud(rng, 1024)[:, :3]
+
+    def spread(order):
+        return np.ptp(X[order].reshape(64, 16, -1), axis=1).sum()
+
+    whole = leaf_order(X, Workers(1), 16)
+    monkeypatch.setattr(partition, "FEWEST_DIVIDED", 100)
+    order = leaf_order(X, Workers(1), 16)
+    np.testing.assert_array_equal(np.sort(order), np.arange(1024))
+    np.testing.assert_array_equal(leaf_order(X, Workers(2), 16), order)
+    assert spread(order) <= 1.1 * spread(whole)

@@ -194,6 +194,17 @@ def test_first_search_of_a_tree_is_a_screen(rng, name, power):
         assert np.diff(pairs.indptr).min() >= 2
 
 
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_costs_of_the_neighbors_of_far_points(rng, power):
+    X = rng.standard_t(1.5, size=(700, 3))
+    X[:20] = X[20]
+    cost = problems.cost_of(X, sizes=SearchSizes(fewest_tree_points=100), power=power)
+    C = reference.cost_matrix(X, power=power)[np.ix_(cost.order, cost.order)]
+    rows = np.arange(0, 700, 3)
+    expected = np.sort(C[rows], axis=1)[:, 10]  # after the point itself
+    np.testing.assert_allclose(cost._neighbor_costs(10, rows), expected, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", problems.CLOUDS)
 def test_neighbors_are_k_other_points(rng, route, name):
     cost = problems.cost_of(problems.CLOUDS[name](rng, N), sizes=route)

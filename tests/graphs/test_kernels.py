@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
+import problems
 from otgraph import _memory
 from otgraph.exceptions import DisconnectedWarning, MemoryLimitError
 from otgraph.graphs import _canonical, entropic_ot_graph, gaussian_graph, knn_gaussian_graph
@@ -161,3 +162,22 @@ class TestNearestNeighbors:
         np.testing.assert_allclose(
             permuted.toarray(), weights[order][:, order].toarray(), rtol=1e-12
         )
+
+
+@pytest.mark.filterwarnings("ignore::otgraph.exceptions.DisconnectedWarning")
+@pytest.mark.parametrize("include_self", [False, True])
+@pytest.mark.parametrize("eps", [None, 0.3])
+@pytest.mark.parametrize("name", problems.CLOUDS)
+def test_union_of_lists_is_the_maximum_of_both_directions(rng, name, eps, include_self):
+    """Also where points have the same distance from another, so that only order decides."""
+    X = problems.CLOUDS[name](rng, 300)
+    options = {"eps": eps, "include_self": include_self}
+    weights = knn_gaussian_graph(X, 7, **options).weights
+    assert_canonical(weights, 300)
+    halves = 2.0 * knn_gaussian_graph(X, 7, **options, symmetrize="average").weights
+    loops = sp.identity(300) if include_self else sp.csr_matrix((300, 300))
+    halves = halves - loops
+    # Where only one end has the other, the average is half of the weight.
+    assert (weights != 0.0).nnz == (halves != 0.0).nnz
+    ratio = halves.multiply(weights.power(-1.0)).tocsr().data
+    np.testing.assert_allclose(np.minimum(np.abs(ratio - 1.0), np.abs(ratio - 2.0)), 0.0, atol=1e-9)

@@ -12,7 +12,7 @@ import reference
 from otgraph._kernels import pairs as kernels
 from otgraph._parallel import Workers
 from otgraph.costs import pairs as pair_lists
-from otgraph.costs.pairs import FoundPairs, Pairs, symmetric_pairs
+from otgraph.costs.pairs import FoundPairs, FoundRows, Pairs, symmetric_pairs
 
 
 @pytest.mark.parametrize("n", [6, 80])  # 80: rows long enough for the general sort
@@ -95,6 +95,29 @@ def test_many_found_pairs_are_moved_to_long_arrays(rng, monkeypatch):
     for chunk, expected in zip(taken, chunks, strict=True):
         for values, wanted in zip(chunk, expected, strict=True):
             np.testing.assert_array_equal(values, wanted)
+
+
+def test_found_rows_outgrow_their_room_and_give_buffers_back(rng, monkeypatch):
+    monkeypatch.setattr(pair_lists, "ROW_ROOM", 1)
+    counts, freed = rng.integers(6, size=40), []
+    found = FoundRows(40, freed.append)
+    rows = [np.sort(rng.choice(40, count, replace=False)) for count in counts]
+    for first in range(0, 40, 8):
+        buffers = np.empty(50, np.int32), np.empty(50, np.int32), np.empty(50)
+        here = slice(first, first + 8)
+        count = counts[here].sum()
+        buffers[0][:count] = np.repeat(np.arange(first, first + 8), counts[here])
+        buffers[1][:count] = np.concatenate(rows[here])
+        buffers[2][:count] = buffers[0][:count] + 0.01 * buffers[1][:count]
+        found.add([tuple(values[:count] for values in buffers)])
+        assert all(x is y for x, y in zip(freed[-1], buffers, strict=True))
+        for values in buffers:
+            values[:] = -1  # used again
+    pairs = found.joined()
+    np.testing.assert_array_equal(np.diff(pairs.indptr), counts)
+    np.testing.assert_array_equal(pairs.indices, np.concatenate(rows))
+    i = np.repeat(np.arange(40), counts)
+    np.testing.assert_array_equal(pairs.costs, i + 0.01 * pairs.indices)
 
 
 def test_no_pairs_at_all():

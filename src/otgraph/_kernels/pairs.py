@@ -199,6 +199,66 @@ def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, fi
     return n_rows, count
 
 
+@njit
+def count_one_sided(near, costs, start, stop, counts):
+    """Number of entries of every row i whose point does not have i in its own row.
+
+    Rows are the nearest points with the costs in rising order, the same from both ends. So the cost
+    tells it, unless it is equal to the largest one of the other row.
+    """
+    k = near.shape[1]
+    for i in range(start, stop):
+        count = 0
+        for q in range(k):
+            count += not _has(near, costs, near[i, q], costs[i, q], i)
+        counts[i] = count
+
+
+@njit
+def list_one_sided(near, costs, start, stop, place, i_out, j_out, c_out):
+    """Write the entries that `count_one_sided` counted, those of row i from ``place[i]`` on."""
+    k = near.shape[1]
+    for i in range(start, stop):
+        p = place[i]
+        for q in range(k):
+            j, cost = near[i, q], costs[i, q]
+            if not _has(near, costs, j, cost, i):
+                i_out[p], j_out[p], c_out[p] = i, j, cost
+                p += 1
+
+
+@inner
+def _has(near, costs, row, cost, column):
+    """Whether a column at some cost is among the nearest points of a row."""
+    last = costs[row, costs.shape[1] - 1]
+    if cost != last:
+        return cost < last
+    found = False
+    for q in range(near.shape[1]):
+        found |= near[row, q] == column
+    return found
+
+
+@njit
+def put_rows(near, costs, start, stop, indptr, indices, out):
+    """Write the nearest points of every row to its beginning."""
+    for i in range(start, stop):
+        p = indptr[i]
+        for q in range(near.shape[1]):
+            indices[p + q] = near[i, q]
+            out[p + q] = costs[i, q]
+
+
+@njit
+def put_back(i, j, costs, place, indices, out):
+    """Write pairs (i, j) to rows j; ``place`` holds the next free position of each row."""
+    for p in range(len(i)):
+        q = place[j[p]]
+        indices[q] = i[p]
+        out[q] = costs[p]
+        place[j[p]] = q + 1
+
+
 @inner
 def _insert(near, found, count, j, cost):
     """Insert a partner into a sorted list of the cheapest ones.

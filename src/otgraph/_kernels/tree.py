@@ -20,12 +20,13 @@ from __future__ import annotations
 import numpy as np
 
 from otgraph._kernels.euclidean import power, squared_distance
-from otgraph._numba import inner, njit
+from otgraph._numba import inlined, inner, njit
 
 # Factor on distances of boxes, to cover their rounding errors.
 DISTANCE_MARGIN = 1.0 - 1e-12
 # The same for tilts: a share of the terms that are added up.
 TILT_MARGIN = 1e-12
+RUN_LEAVES = 8  # most leaves, one after the other, whose points are looked at at once
 TILT_SWEEPS = 8  # over the coordinates, to fit the tilt of a leaf; three leave a tenth of it
 
 
@@ -152,9 +153,9 @@ def near_costs(
 @njit
 def collect_near(
     X, coordinates, leaf_of, leaf_lower, leaf_upper, leaf_reach, leaf_tilts, offsets, lower, upper,
-    reach, node_reach, tilts, bound, factor, half_power, rows, counts, j_out, c_out, first,
+    reach, node_reach, tilts, bound, factor, half_power, rows, i_out, j_out, c_out, first,
 ):  # fmt: skip
-    """Append all j with bound_i + bound_j > c_ij for each row i, sorted, and their number.
+    """Append all pairs with bound_i + bound_j > c_ij of each row i, sorted by j.
 
     ``coordinates`` are the points again, one row for each coordinate.
 
@@ -162,9 +163,11 @@ def collect_near(
     tree than the columns. Tilts are None if all are zero. Stops before a row for which the buffers
     may be too short. Returns (next row, number of pairs written).
     """
-    n_leaves = len(offsets) - 1
-    near = np.empty(n_leaves, dtype=np.int64)
-    squares = np.empty(np.max(offsets[1:] - offsets[:-1]))
+    n_leaves, d = len(offsets) - 1, X.shape[1]
+    near, hits = np.empty((2, n_leaves), dtype=np.int64)
+    near_lower, near_upper = np.empty((2, d, n_leaves))
+    near_reach, apart = np.empty((2, n_leaves))
+    squares = np.empty(RUN_LEAVES * np.max(offsets[1:] - offsets[:-1]))
     n_near = n_points = 0
     listed = -1  # the leaf whose near leaves are in `near`
     count = 0
@@ -177,19 +180,31 @@ def collect_near(
                 leaf_lower[listed], leaf_upper[listed], leaf_reach[listed],
                 None if leaf_tilts is None else leaf_tilts[listed], near,
             )  # fmt: skip
+            for s in range(n_near):
+                node = n_leaves + near[s]
+                near_reach[s] = node_reach[node]
+                for k in range(d):
+                    near_lower[k, s] = lower[node, k]
+                    near_upper[k, s] = upper[node, k]
         if count + n_points > len(j_out):
             return r, count
-        begin, mine = count, bound[i]
+        if tilts is None:
+            _point_to_boxes(X, i, near_lower, near_upper, n_near, apart)
+        else:
+            for s in range(n_near):
+                apart[s] = _tilted_point_to_box(X, i, lower, upper, tilts, n_leaves + near[s])
+        begin, mine, own_reach = count, bound[i], reach[i]
+        n_hits = 0
         for s in range(n_near):
-            b = near[s]
-            node = n_leaves + b
-            if tilts is None:
-                apart = _point_to_box(X, i, lower, upper, node)
-            else:
-                apart = _tilted_point_to_box(X, i, lower, upper, tilts, node)
-            if apart >= reach[i] + node_reach[node]:
-                continue
-            begin_leaf, size = offsets[b], offsets[b + 1] - offsets[b]
+            hits[n_hits] = near[s]
+            n_hits += apart[s] < own_reach + near_reach[s]
+        s = 0
+        while s < n_hits:
+            b, run = hits[s], 1
+            while run < RUN_LEAVES and s + run < n_hits and hits[s + run] == b + run:
+                run += 1
+            s += run
+            begin_leaf, size = offsets[b], offsets[b + run] - offsets[b]
             _leaf_squares(X, coordinates, i, begin_leaf, size, squares)
             for t in range(size):
                 j = begin_leaf + t
@@ -198,7 +213,7 @@ def collect_near(
                 c_out[count] = cost
                 # Without a branch: every pair is written, and only a hit advances the count.
                 count += (mine + bound[j] > cost) & (j != i)
-        counts[r] = count - begin
+        i_out[begin:count] = i
     return len(rows), count
 
 
@@ -219,6 +234,13 @@ def _leaf_squares(X, coordinates, i, first, size, out):
         for t in range(size):
             a, b, c, e = x - first_row[t], y - second_row[t], z - third_row[t], w - fourth_row[t]
             out[t] = (a * a + b * b) + (c * c + e * e)
+    elif d == 3:
+        x, y, z = X[i, 0], X[i, 1], X[i, 2]
+        first_row, second_row = coordinates[0, first:][:size], coordinates[1, first:][:size]
+        third_row = coordinates[2, first:][:size]
+        for t in range(size):
+            a, b, c = x - first_row[t], y - second_row[t], z - third_row[t]
+            out[t] = (a * a + b * b) + c * c
     else:
         out[:size] = 0.0
         for k in range(d):
@@ -259,7 +281,7 @@ def _near_leaves(
     return n_near, n_points
 
 
-@inner
+@inlined
 def _box_to_box(own_lower, own_upper, lower, upper, node):
     """Lower bound of the squared distance between points of a leaf and of a node."""
     total = 0.0
@@ -269,7 +291,7 @@ def _box_to_box(own_lower, own_upper, lower, upper, node):
     return DISTANCE_MARGIN * total
 
 
-@inner
+@inlined
 def _point_to_box(X, i, lower, upper, node):
     """Lower bound of the squared distance from a point to the points of a node."""
     total = 0.0
@@ -277,6 +299,19 @@ def _point_to_box(X, i, lower, upper, node):
         gap = max(lower[node, k] - X[i, k], X[i, k] - upper[node, k], 0.0)
         total += gap * gap
     return DISTANCE_MARGIN * total
+
+
+@inner
+def _point_to_boxes(X, i, lower, upper, count, out):
+    """The same for some boxes whose corners are columns: a few vector instructions."""
+    out[:count] = 0.0
+    for k in range(X.shape[1]):
+        x, low, high = X[i, k], lower[k, :count], upper[k, :count]
+        for s in range(count):
+            gap = max(low[s] - x, x - high[s], 0.0)
+            out[s] += gap * gap
+    for s in range(count):
+        out[s] *= DISTANCE_MARGIN
 
 
 @inner

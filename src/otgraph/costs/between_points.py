@@ -188,9 +188,10 @@ class CrossTreeCost(CrossPoints, TreePowers):
         super().__init__(scaled, workers)
         self.offsets = None if scaled.offsets is None else scaled.offsets[self.order]
 
-    def _order(self, points: FloatArray) -> LongArray:
-        left, right = tree_order(points[: self.n_left]), tree_order(points[self.n_left :])
-        return np.concatenate((left, self.n_left + right))
+    def _order(self, points: FloatArray, workers: Workers) -> LongArray:
+        left, right = points[: self.n_left], points[self.n_left :]
+        orders = tree_order(left, workers), self.n_left + tree_order(right, workers)
+        return np.concatenate(orders)
 
     def _grow(self) -> tuple[BoxTree, ...]:
         return tuple(BoxTree.around(self.own, *cloud) for cloud in self.clouds)

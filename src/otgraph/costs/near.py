@@ -216,7 +216,7 @@ class NearSearch:
 
     @cached_property
     def _tree(self) -> Sorted:
-        return SortedByTree(self._given)
+        return SortedByTree.of(self._given, self.workers)
 
     @cached_property
     def _cells(self) -> Sorted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,8 @@ BUFFER_PAIRS = 1 << 16  # size of the buffer for the pairs of a block
 # Length of the arrays of pairs, relative to what they hold, so that some can be added where they
 # are. Memory that is not written to is not used.
 ROOM = 1.05
+# Entries per row for which whole rows have room at first: 30 are usual.
+ROW_ROOM = 32
 # Up to so many pairs that a search finds stay where they are: 16 MB.
 FEW_PAIRS = 1 << 20
 # Pairs of a long array. 32 MB is the size from which the C library never keeps what is freed. Pages
@@ -203,8 +205,12 @@ def empty_chunk(n_pairs: int) -> PairChunk:
 def _empty_pairs(counts: LongArray) -> Pairs:
     """Rows of given lengths, to be filled."""
     indptr = np.concatenate(([0], np.cumsum(counts)))
-    length = int(indptr[-1] * ROOM)
-    return _with_room(indptr, np.empty(length, dtype=np.int32), np.empty(length))
+    return _with_room(indptr, *_empty_entries(int(indptr[-1] * ROOM)))
+
+
+def _empty_entries(count: int) -> tuple[IntArray, FloatArray]:
+    """Columns and costs, to be filled."""
+    return np.empty(count, dtype=np.int32), np.empty(count)
 
 
 def _with_room(indptr: LongArray, columns: IntArray, costs: FloatArray) -> Pairs:
@@ -212,28 +218,43 @@ def _with_room(indptr: LongArray, columns: IntArray, costs: FloatArray) -> Pairs
     return Pairs(indptr, columns[:used], costs[:used], (columns, costs))
 
 
-def joined_rows(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
-    """Pairs from chunks (i, j, cost) that hold complete, sorted rows in order.
+class FoundRows:
+    """Complete, sorted rows on their way into the arrays of pairs; they come in order.
 
-    The list ``chunks`` is emptied to free memory early.
+    The thread that waits for a search copies them meanwhile. The buffers they came in go back to
+    ``free``, for later parts of the search: the system fills every new page with zeros, which takes
+    longer than to copy to it.
     """
-    counts = np.zeros(n, dtype=np.int64)
-    workers.run(lambda chunk: kernels.count_rows(chunk[0], counts), chunks)
-    joined = _empty_pairs(counts)
-    groups = _equal_parts(chunks, min(FILL_GROUPS, max(1, len(chunks))))
-    chunks.clear()
-    ends = np.cumsum([sum(len(i) for i, _, _ in group) for group in groups])
 
-    def copy(g: int) -> None:
-        place = ends[g - 1] if g else 0
-        while groups[g]:
-            _, j, c = groups[g].popleft()
-            here = slice(place, place + len(j))
-            joined.indices[here], joined.costs[here] = j, c
-            place += len(j)
+    def __init__(self, n: int, free: Callable[[Any], None] | None) -> None:
+        self._counts = np.zeros(n, dtype=np.int64)
+        self._free = free
+        self._used = 0
+        self._room = _empty_entries(ROW_ROOM * n)
 
-    workers.run(copy, range(len(groups)))
-    return joined
+    def add(self, found: list[PairChunk]) -> None:
+        """Add the rows of a part of a search, which are the first entries of its buffers."""
+        for i, j, costs in found:
+            kernels.count_rows(i, self._counts)
+            here = slice(self._used, self._used + len(j))
+            if here.stop > len(self._room[0]):
+                self._lengthen(here.stop, int(i[-1]) + 1)
+            columns, all_costs = self._room
+            columns[here], all_costs[here] = j, costs
+            self._used = here.stop
+            if self._free is not None:
+                self._free((i.base, j.base, costs.base))
+
+    def _lengthen(self, least: int, n_rows: int) -> None:
+        """More room, for as many entries as the rows so far let expect."""
+        columns, costs = _empty_entries(int(ROOM * least * len(self._counts) / n_rows))
+        here = slice(self._used)
+        columns[here], costs[here] = self._room[0][here], self._room[1][here]
+        self._room = columns, costs
+
+    def joined(self) -> Pairs:
+        """All rows."""
+        return _with_room(np.concatenate(([0], np.cumsum(self._counts))), *self._room)
 
 
 def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
@@ -282,3 +303,28 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     indices.resize(length, refcheck=False)
     costs.resize(length, refcheck=False)
     return _with_room(packed, indices, costs)
+
+
+def union_of_nearest(near: LongArray, costs: FloatArray, workers: Workers) -> Pairs:
+    """Pairs of which one end at least is among the nearest points of the other.
+
+    Rows are sorted by cost, which is the same from both ends. Few pairs are missing in one of their
+    rows, and only these are added there.
+    """
+    n, k = near.shape
+    blocks, counts = row_blocks(n, SORT_BLOCK_ROWS), np.zeros(n, dtype=np.int64)
+    if k == 0:
+        return _empty_pairs(counts)
+    workers.run(lambda b: kernels.count_one_sided(near, costs, *b, counts), blocks)
+    ends = np.cumsum(counts)
+    i, j, c = empty_chunk(ends[-1])
+    place = ends - counts
+    workers.run(lambda b: kernels.list_one_sided(near, costs, *b, place, i, j, c), blocks)
+    counts[:] = k
+    kernels.count_rows(j, counts)
+    union = _empty_pairs(counts)
+    target = (union.indptr, union.indices, union.costs)
+    workers.run(lambda b: kernels.put_rows(near, costs, *b, *target), blocks)
+    kernels.put_back(i, j, c, union.indptr[:-1] + k, union.indices, union.costs)
+    workers.run(lambda b: kernels.sort_rows(*target, *b, counts), blocks)
+    return union

@@ -14,7 +14,7 @@ import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph.costs.base import Cost, Screen
-from otgraph.costs.pairs import FoundPairs, joined_rows, symmetric_pairs
+from otgraph.costs.pairs import FoundPairs, FoundRows, symmetric_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +40,8 @@ class Work:
         Whether the parts return complete, sorted rows in order, with both (i, j) and (j, i).
     sizes
         Shares of the parts in the work, if they differ much; for progress bars.
+    free
+        Takes the buffers of whole rows that were copied; parts that come later write to them.
     reach
         For neighbors among all points: a cost for every point, filled by the parts unless they are
         ``complete``. No pair is missing that costs less than the mean of those of its ends.
@@ -50,6 +52,7 @@ class Work:
     complete: bool = False
     whole_rows: bool = False
     sizes: Sequence[float] | None = None
+    free: Callable[[Any], None] | None = None
     reach: FloatArray | None = None
 
 
@@ -102,9 +105,11 @@ class SearchedCost(Cost):
         return raw
 
     def _found(self, work: Work, label: str) -> tuple[int, Pairs]:
-        checked, found = 0, FoundPairs()
+        checked = 0
+        found = FoundRows(self.n, work.free) if work.whole_rows else FoundPairs()
         for n_pairs, chunks in self.workers.map(work.find, work.parts, label, work.sizes):
             checked += n_pairs
             found.add(chunks)
-        join = joined_rows if work.whole_rows else symmetric_pairs
-        return checked, join(self.n, found.taken(), self.workers)
+        if isinstance(found, FoundRows):
+            return checked, found.joined()
+        return checked, symmetric_pairs(self.n, found.taken(), self.workers)

@@ -143,7 +143,7 @@ class SortedByCells(Sorted):
             return
         centers = cell_centers(points, cell_count(len(points)), 0, workers)
         # Cells that are next to each other in memory are near each other in space.
-        centers = centers[leaf_order(centers, CENTERS_PER_LEAF)]
+        centers = centers[leaf_order(centers, workers, CENTERS_PER_LEAF)]
         labels = nearest_center(points, centers, workers)
         self._centers = centers
         self.order, offsets = label_order(labels, len(centers))
@@ -188,21 +188,31 @@ class SortedByCells(Sorted):
 
 
 class SortedByTree(Sorted):
-    """Points sorted by the leaves of a k-d tree, for few dimensions."""
+    """Points sorted by the leaves of a k-d tree with their boxes, for few dimensions."""
 
-    def __init__(self, points: FloatArray) -> None:
+    def __init__(
+        self, points: FloatArray, order: LongArray, offsets: LongArray,
+        lower: FloatArray, upper: FloatArray,
+    ) -> None:  # fmt: skip
+        self.points, self.order, self._offsets = points, order, offsets
+        self._lower, self._upper = lower, upper
+
+    @classmethod
+    def of(cls, points: FloatArray, workers: Workers) -> SortedByTree:
+        """A tree of some points."""
         n, d = points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF_POINTS))))
         # The tree halves the points repeatedly; the offsets do the same.
-        self.order = leaf_order(points, LEAF_POINTS)
-        self.points = points[self.order]
-        self._offsets = (np.arange(2**depth + 1) * n) >> depth
-        self._lower, self._upper = np.empty((2, 2 ** (depth + 1), d))
-        tree_kernels.fill_boxes(self.points, self._offsets, self._lower, self._upper)
+        offsets = (np.arange(2**depth + 1) * n) >> depth
+        order = leaf_order(points, workers, LEAF_POINTS)
+        points = points[order]
+        lower, upper = np.empty((2, 2 ** (depth + 1), d))
+        tree_kernels.fill_boxes(points, offsets, lower, upper)
+        return cls(points, order, offsets, lower, upper)
 
     def query_order(self, queries: FloatArray, workers: Workers) -> LongArray:
         """Queries sorted by a tree of their own."""
-        return leaf_order(queries)
+        return leaf_order(queries, workers)
 
     def reduced(self, lift: FloatArray) -> FloatArray:
         """Largest lift of every node."""

@@ -6,6 +6,7 @@ computes a few hundred pairs per point, for any number of points.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,9 +15,12 @@ import numpy as np
 
 from otgraph._kernels import tree as kernels
 from otgraph._parallel import row_blocks
+from otgraph.costs.near import nearest_points
+from otgraph.costs.pairs import empty_chunk
 from otgraph.costs.partition import leaf_order
 from otgraph.costs.powers import DirectPowers, DistancePowers
 from otgraph.costs.search import Work
+from otgraph.costs.sweeps import Lists, SortedByTree, Values
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
@@ -37,7 +41,7 @@ BUFFER_PAIRS = 1 << 19  # size of the buffer for the pairs of a block
 PAIRS_PER_NEIGHBOR = 0.95
 # The scale of a point is the cost of its neighbor of this rank among so many leaves around it.
 NEAR_RANK, NEAR_LEAVES = 6, 4
-NEAR_BLOCK = 1024  # leaves per task
+NEAR_BLOCK = 1024  # leaves or points per task
 # Share of that cost which bounds do not fall below. Potentials of points in sparse regions are
 # smaller, at the median a quarter of it.
 LEAST_SHARE = 0.5
@@ -102,22 +106,22 @@ class BoxTree:
         return node_reach, tilts
 
 
-def tree_order(points: FloatArray) -> LongArray:
+def tree_order(points: FloatArray, workers: Workers) -> LongArray:
     """The points in the order of the leaves of a k-d tree."""
-    return leaf_order(points, LEAF_POINTS)
+    return leaf_order(points, workers, LEAF_POINTS)
 
 
 class TreePowers(DistancePowers):
     """Cost c_ij = (|x_i - x_j| · unit)^p / scale; every screen covers all pairs."""
 
     def __init__(self, scaled: ScaledPoints, workers: Workers) -> None:
-        super().__init__(scaled, workers, self._order(scaled.points))
+        super().__init__(scaled, workers, self._order(scaled.points, workers))
         self._trees = self._grow()
         self._leaf_of = np.concatenate([tree.leaf_numbers() for tree in self._trees])
         self._coordinates = np.ascontiguousarray(self.own.T)
 
-    def _order(self, points: FloatArray) -> LongArray:
-        return tree_order(points)
+    def _order(self, points: FloatArray, workers: Workers) -> LongArray:
+        return tree_order(points, workers)
 
     def _grow(self) -> tuple[BoxTree, ...]:
         return (BoxTree.around(self.own, 0, self.n),)
@@ -171,18 +175,19 @@ class TreePowers(DistancePowers):
 
     def _neighbor_costs(self, rank: int, rows: LongArray) -> FloatArray:
         """Cost of the neighbor of that rank of some points."""
-        from scipy.spatial import KDTree
-
-        tree = KDTree(self.own, leafsize=LEAF_POINTS, copy_data=False)
-        distance = np.empty(len(rows))
+        tree, costs, everyone = self._trees[0], np.empty(len(rows)), np.zeros(self.n)
+        found = SortedByTree(self.own, np.arange(self.n), tree.offsets, tree.lower, tree.upper)
+        values = Values(self.factor, self._half_power, everyone)
+        largest, rule = found.reduced(everyone), nearest_points(rank)
 
         def find(block: tuple[int, int]) -> None:
-            here = slice(*block)
-            # The nearest point is the point itself or a duplicate.
-            distance[here] = tree.query(self.own[rows[here]], k=[rank + 1])[0][:, 0]
+            here = rows[slice(*block)]
+            lists = Lists(rule, np.full(len(here), float(rank)), rule.room)
+            found.fill(self.own[here], here, values, largest, lists)
+            costs[slice(*block)] = lists.values[:, rank - 1]
 
-        self.workers.run(find, row_blocks(len(rows), BLOCK_ROWS))
-        return self.factor * np.square(distance) ** self._half_power
+        self.workers.run(find, row_blocks(len(rows), NEAR_BLOCK))
+        return costs
 
     def _bounds(self, shape: FloatArray, least: FloatArray, k: int) -> FloatArray:
         """A multiple of ``shape``, at least ``least``, with about k candidates per point."""
@@ -215,8 +220,11 @@ class TreePowers(DistancePowers):
         reach = reach + REACH_MARGIN * np.abs(reach)
         node_reaches = self._node_reaches(reach)
         wanted = np.arange(self.n) if rows is None else np.sort(rows)
-        find = partial(self._find, upper, reach, node_reaches)
-        return Work(self._parts(wanted), find, complete=True, whole_rows=rows is None)
+        spare: deque[PairChunk] = deque()  # buffers whose pairs were copied
+        whole = rows is None
+        find = partial(self._find, upper, reach, node_reaches, spare, whole)
+        parts, free = self._parts(wanted), spare.append if whole else None
+        return Work(parts, find, complete=True, whole_rows=whole, free=free)
 
     def _node_reaches(self, reach: FloatArray) -> list[NodeReaches]:
         return [tree.reaches(reach) for tree in self._trees]
@@ -226,27 +234,37 @@ class TreePowers(DistancePowers):
         return [(0, 0, rows[slice(*block)]) for block in row_blocks(len(rows), BLOCK_ROWS)]
 
     def _find(
-        self, upper: FloatArray, reach: FloatArray, node_reaches: list[NodeReaches], part: TreePart
+        self,
+        upper: FloatArray,
+        reach: FloatArray,
+        node_reaches: list[NodeReaches],
+        spare: deque[PairChunk],
+        whole: bool,
+        part: TreePart,
     ) -> tuple[int, list[PairChunk]]:
         own, other, rows = part
         leaves = slice(self._trees[own].n_leaves, None)
         own_reach, own_tilts = node_reaches[own]
         own_tilts = None if own_tilts is None else own_tilts[leaves]
         tree = self._trees[other]
-        capacity = max(BUFFER_PAIRS, self.n)
-        j, c = np.empty(capacity, np.int32), np.empty(capacity)
-        counts = np.empty(len(rows), dtype=np.int64)
         chunks, row = [], 0
         while row < len(rows):
-            first = row
+            try:
+                buffers = spare.pop()
+            except IndexError:  # other threads take from it, too
+                buffers = empty_chunk(max(BUFFER_PAIRS, self.n))
             row, count = kernels.collect_near(
                 self.own, self._coordinates, self._leaf_of, self._trees[own].lower[leaves],
                 self._trees[own].upper[leaves], own_reach[leaves], own_tilts, tree.offsets,
                 tree.lower, tree.upper, reach, *node_reaches[other], upper, self.factor,
-                self._half_power, rows, counts, j, c, row,
+                self._half_power, rows, *buffers, row,
             )  # fmt: skip
-            i = np.repeat(rows[first:row].astype(np.int32), counts[first:row])
-            chunks.append((i, j[:count].copy(), c[:count].copy()))
+            i, j, c = buffers
+            if whole:
+                chunks.append((i[:count], j[:count], c[:count]))
+            else:
+                chunks.append((i[:count].copy(), j[:count].copy(), c[:count].copy()))
+                spare.append(buffers)
         return len(rows) * self.n, chunks
 
 

@@ -12,6 +12,7 @@ from otgraph._parallel import Workers
 from otgraph.costs import check_input, direct_cost, kept_points
 from otgraph.costs.direct import fill_symmetric
 from otgraph.costs.near import all_but
+from otgraph.costs.pairs import union_of_nearest
 from otgraph.costs.powers import can_list
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs._canonical import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from otgraph.costs import DirectCost
     from otgraph.graphs.options import Symmetrize
-    from otgraph.typing import FloatArray, Metric, PointsLike, SparseMatrix
+    from otgraph.typing import FloatArray, LongArray, Metric, PointsLike, SparseMatrix
 
 
 def knn_gaussian_graph(
@@ -108,18 +109,38 @@ def knn_gaussian_graph(
     try:
         cost = direct_cost(checked, **options.cost(), workers=workers)
         indices, values = cost.nearest(k - include_self)
+        warn_of_duplicates(values)
+        weights = _symmetrized(cost, indices, values, eps, options)
     finally:
         workers.close()
-    warn_of_duplicates(values)
-    kernel = kernel_rows(indices, gaussian_weights(values, eps), n)
-    if include_self:
-        kernel = kernel + sp.identity(n, format="csr")
-    weights = kernel.maximum(kernel.T) if symmetrize == "union" else (kernel + kernel.T) * 0.5
     params = {"method": "knn", **options.record(), "n_neighbors": k, "scale": cost.scale}
     points = kept_points(X, checked, metric)
     graph = Graph(with_small_indices(weights.tocsr()), plain_params(params), points=points)
     _warn_of_isolated(graph, eps, loops_alone=k == include_self)
     return graph
+
+
+def _symmetrized(
+    cost: DirectCost,
+    indices: LongArray,
+    values: FloatArray,
+    eps: float | None,
+    options: KNNGaussianOptions,
+) -> SparseMatrix:
+    """The weights of lists of nearest points, in both directions."""
+    if options.symmetrize == "union" and can_list(cost):
+        pairs = union_of_nearest(indices, values, cost.workers)
+        if eps is None:
+            pairs.costs[:] = 1.0
+        else:
+            gaussian_in_place(pairs.costs, eps)
+        return weights_of_pairs(pairs, pairs.costs, float(options.include_self))
+    kernel = kernel_rows(indices, gaussian_weights(values, eps), cost.n)
+    if options.include_self:
+        kernel = kernel + sp.identity(cost.n, format="csr")
+    if options.symmetrize == "union":  # costs may differ in their last digits
+        return kernel.maximum(kernel.T)
+    return (kernel + kernel.T) * 0.5
 
 
 def gaussian_graph(

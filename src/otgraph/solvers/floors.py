@@ -178,7 +178,8 @@ def with_floors(
     core = _points_of_large_components(components)
     labels: LongArray | None = components
     del plan
-    settled = not rough  # whether the potentials of all points are solved
+    settled = not rough  # whether the potentials of all points are solved,
+    loosely = False  # or nearly
     try:
         while certified is None or certified.certificate.status != Status.NOT_CONVERGED:
             pairs = _missing_floors(screener, degrees, labels, wish, problem.floors, core)
@@ -196,10 +197,14 @@ def with_floors(
                 state = problem.nearby(state, effort)
                 degrees, labels = problem.degrees(state), None
             elif not settled:
-                if accepts is not None and not accepts(mean := float(np.mean(degrees))):
+                mean = float(np.mean(degrees))
+                if accepts is not None and not loosely and not accepts(mean):
                     return Draft(state.u, mean)
+                # Loosely first: if this makes points lonely, little is solved in vain.
+                tol = goal.tol if loosely else max(NEARBY_TOL, goal.tol)
                 try:
-                    state, settled = problem.approach(state, effort), True
+                    state = problem.approach(state, effort, tol)
+                    loosely, settled = True, tol == goal.tol
                 except InfeasibleError:  # given candidates cannot carry what the floors leave
                     if wish.strict or wish.connect:
                         raise
@@ -242,10 +247,10 @@ class _WithFloors:
         if len(self.floors) and plain.screen is not None:
             plain.screen.pairs.restore(lambda: self._listed(self.floors.costs))
 
-    def approach(self, state: State, effort: Effort) -> State:
-        """Solve for all points, without a certificate."""
-        work = Effort()
-        state = approach(self._screener, self._goal, replace(state, spare=True), work)
+    def approach(self, state: State, effort: Effort, tol: float) -> State:
+        """Solve for all points within a tolerance, without a certificate."""
+        goal, work = replace(self._goal, tol=tol), Effort()
+        state = approach(self._screener, goal, replace(state, spare=True), work)
         effort.add(work)
         return replace(state, spare=False)
 

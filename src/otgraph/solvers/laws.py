@@ -47,9 +47,9 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     half = max(1, rank // 2)
     full, part = row_excess(counts, costs, rank, half)
     eps = _median_positive(full / mass[rows])
+    rise = math.log(eps / _median_positive(part / mass[rows]))
     if cost.n >= MEAN_LAW_POINTS:
         eps = min(eps, _mean_law(counts, costs, mass[rows], degree))
-    rise = math.log(eps / _median_positive(part / mass[rows]))
     slope = math.log(rank / half) / rise if rise > 0.0 and rank > half else USUAL_SLOPE
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
 
