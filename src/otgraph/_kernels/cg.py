@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from otgraph._kernels.restricted import sum_at
 from otgraph._numba import njit
 
+# Least share of a diagonal that is left when branches are taken out. A star of shifted rows keeps
+# about its shift; less is rounding error.
+SMALLEST_PIVOT = 1e-15
+
 
 @njit
-def start_cg(residual, preconditioner, weights, z, p):
-    """Set z = p = M^-1 r and return r·z and the weighted sum of the squares of r."""
+def start_cg(residual, preconditioner, weights, z):
+    """Set z = M^-1 r and return r·z and the weighted sum of the squares of r."""
     rz = 0.0
     rr = 0.0
     for i in range(len(residual)):
         r = residual[i]
         z[i] = r * preconditioner[i]
-        p[i] = z[i]
         rz += r * z[i]
         rr += weights[i] * (r * r)
     return rz, rr
@@ -52,27 +57,87 @@ def next_direction(beta, z, p):
 
 
 @njit
+def find_branches(degrees, sums, diagonal):
+    """Rows with one entry beside the diagonal, which is one, each taken out before the next.
+
+    ``degrees`` are the numbers of entries, and two for an entry on the diagonal; ``sums`` are those
+    of the columns plus one, without columns that are no rows. Both lose what is taken out, and
+    ``diagonal`` changes as in Gauss's elimination. Returns these rows and their columns.
+    """
+    n = len(degrees)
+    rows = np.empty(n, dtype=np.int64)
+    columns = np.empty(n, dtype=np.int64)
+    count = 0
+    for first in range(n):
+        i = first
+        while degrees[i] == 1.0 and sums[i] > 0.0:
+            j = np.int64(sums[i]) - 1
+            rows[count] = i
+            columns[count] = j
+            count += 1
+            degrees[i] = 0.0
+            degrees[j] -= 1.0
+            sums[j] -= i + 1.0
+            diagonal[j] = max(diagonal[j] - 1.0 / diagonal[i], SMALLEST_PIVOT * diagonal[j])
+            i = j
+    return rows[:count].copy(), columns[:count].copy()
+
+
+@njit
+def solve_branches(rows, columns, diagonal, x, residual):
+    """Set x so that nothing is left of the residuals of branches; it is zero elsewhere."""
+    x[:] = 0.0
+    for k in range(len(rows)):
+        residual[columns[k]] -= residual[rows[k]] / diagonal[rows[k]]
+    for k in range(len(rows) - 1, -1, -1):
+        i = rows[k]
+        x[i] = (residual[i] - x[columns[k]]) / diagonal[i]
+        residual[i] = 0.0
+
+
+@njit
+def with_branches(rows, columns, diagonal, residual, z):
+    """Make M^-1 r of r divided by the diagonal, and return r·z.
+
+    M is the matrix without the entries between rows that are no branches. Residuals of branches are
+    rounding errors, but in a matrix that is nearly singular these would grow if they did not count.
+    """
+    for k in range(len(rows)):
+        z[columns[k]] -= z[rows[k]] / diagonal[columns[k]]
+    for k in range(len(rows) - 1, -1, -1):
+        z[rows[k]] -= z[columns[k]] / diagonal[rows[k]]
+    return dot(residual, z)
+
+
+@njit
 def solve_cg(
     starts, ends, indices, diagonal, shift, rhs, weights, rtol, max_products,
-    x, residual, z, p, q,
+    rows, columns, pivots, x, residual, z, p, q,
 ):  # fmt: skip
     """All steps of `solvers.cg` for the Hessian plus a shift: the same bits, in one call.
 
-    Columns beyond the rows belong to fixed points; ``p`` is zero there. Returns the number of
-    products.
+    Columns beyond the rows belong to fixed points; ``p`` is zero there. ``rows``, ``columns`` and
+    ``pivots`` are branches; without any, the pivots are the diagonal plus the shift. Returns the
+    number of products.
     """
     n = len(rhs)
+    rr = 0.0
+    for i in range(n):
+        residual[i] = rhs[i]
+        rr += weights[i] * (rhs[i] * rhs[i])
+    goal = rtol * rtol * rr
+    solve_branches(rows, columns, pivots, x, residual)
     rz = 0.0
     rr = 0.0
     for i in range(n):
-        r = rhs[i]
-        residual[i] = r
-        x[i] = 0.0
-        z[i] = r * (1.0 / (diagonal[i] + shift[i]))
-        p[i] = z[i]
+        r = residual[i]
+        z[i] = r * (1.0 / pivots[i])
         rz += r * z[i]
         rr += weights[i] * (r * r)
-    goal = rtol * rtol * rr
+    if len(rows):
+        rz = with_branches(rows, columns, pivots, residual, z)
+    for i in range(n):
+        p[i] = z[i]
     for count in range(max_products):
         if rr <= goal:
             return count
@@ -91,9 +156,11 @@ def solve_cg(
             x[i] += alpha * p[i]
             r = residual[i] - alpha * q[i]
             residual[i] = r
-            z[i] = r * (1.0 / (diagonal[i] + shift[i]))
+            z[i] = r * (1.0 / pivots[i])
             rz += r * z[i]
             rr += weights[i] * (r * r)
+        if len(rows):
+            rz = with_branches(rows, columns, pivots, residual, z)
         beta = rz / previous
         for i in range(n):
             p[i] = z[i] + beta * p[i]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from otgraph.costs.branches import Branches
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -190,8 +192,18 @@ class Curvature(ABC):
         """Products with the Hessian plus a shift of its diagonal; each may overwrite the last."""
         return lambda v: self.product(v) + shift * v
 
+    def branches(self, shift: FloatArray) -> Branches | None:
+        """Branches of the Hessian plus a shift of its diagonal, None if there are none."""
+        return Branches.of(self.product, self.diagonal, shift)
+
     def solve(
-        self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
+        self,
+        shift: FloatArray,
+        rhs: FloatArray,
+        weights: FloatArray,
+        rtol: float,
+        most: int,
+        branches: Branches | None = None,
     ) -> tuple[FloatArray, int] | None:
         """What conjugate gradients find with at most ``most`` products, and how many they took.
 

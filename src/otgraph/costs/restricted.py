@@ -23,6 +23,7 @@ from otgraph.costs.interface import Curvature, Evaluation, FullSteps, Restricted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from otgraph.costs.branches import Branches
     from otgraph.costs.pairs import Pairs
     from otgraph.typing import FloatArray, IntArray, LongArray
 
@@ -324,6 +325,7 @@ class Hessian(Curvature):
         weights: FloatArray,
         rtol: float,
         most: int,
+        branches: Branches | None = None,
         n_fixed: int = 0,
     ) -> tuple[FloatArray, int] | None:
         """Conjugate gradients in one call, if there is one block of rows, nothing to share.
@@ -335,7 +337,9 @@ class Hessian(Curvature):
         x, residual, z, q = np.empty((4, len(rhs)))
         p = np.zeros(len(rhs) + n_fixed)
         source = (self.starts, self.ends, self.indices, self.diagonal)
-        count = solve_cg(*source, shift, rhs, weights, rtol, most, x, residual, z, p, q)
+        none = np.empty(0, dtype=np.int64)
+        out = (none, none, self.diagonal + shift) if branches is None else branches.arrays
+        count = solve_cg(*source, shift, rhs, weights, rtol, most, *out, x, residual, z, p, q)
         return x, count
 
     def parts(self) -> LongArray:

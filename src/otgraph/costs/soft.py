@@ -15,6 +15,7 @@ import numpy as np
 from otgraph.costs.interface import Curvature, Evaluation, Restricted
 
 if TYPE_CHECKING:
+    from otgraph.costs.branches import Branches
     from otgraph.costs.coarse import Multilevel
     from otgraph.costs.interface import TransportPlan
     from otgraph.typing import FloatArray, IntArray, LongArray
@@ -118,6 +119,10 @@ class _SoftCurvature(Curvature):
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
         return self.hard.product(v) + self.added * v
+
+    def branches(self, shift: FloatArray) -> Branches | None:
+        """Branches of the Hessian plus a shift of its diagonal."""
+        return self.hard.branches(self.added + shift)
 
     def multilevel(self, shift: FloatArray) -> Multilevel | None:
         """A preconditioner for the Hessian plus a shift of its diagonal."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from distributed import Future
 
+    from otgraph.costs.branches import Branches
     from otgraph.costs.restricted import Plan
     from otgraph.distributed._blocks import Edges, Entries, Part
     from otgraph.typing import FloatArray, IntArray, LongArray
@@ -218,7 +219,13 @@ class DistributedHessian(Curvature):
         return self.blocks.answers("product", _hessian_product, vector=v)
 
     def solve(
-        self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
+        self,
+        shift: FloatArray,
+        rhs: FloatArray,
+        weights: FloatArray,
+        rtol: float,
+        most: int,
+        branches: Branches | None = None,
     ) -> tuple[FloatArray, int] | None:
         """Conjugate gradients in one round, if there are few active pairs and one worker has room.
 
@@ -230,7 +237,7 @@ class DistributedHessian(Curvature):
         if many or need > cluster.task_bytes:
             return None
         vectors = Vector.send(cluster, np.stack((shift, rhs, weights), axis=1)).pieces
-        task = ("solve", _solve, list(self.blocks.futures), vectors, rtol, most)
+        task = ("solve", _solve, list(self.blocks.futures), vectors, rtol, most, branches)
         found: tuple[FloatArray, int] = cluster.result(cluster.submit(*task))
         return found
 
@@ -402,7 +409,11 @@ def _hessian_product(block: HessianBlock, v: Part) -> FloatArray:
 
 
 def _solve(
-    blocks: Sequence[HessianBlock], vectors: Sequence[FloatArray], rtol: float, most: int
+    blocks: Sequence[HessianBlock],
+    vectors: Sequence[FloatArray],
+    rtol: float,
+    most: int,
+    branches: Branches | None,
 ) -> tuple[FloatArray, int]:
     """Conjugate gradients for the active pairs of all blocks: solution and number of products."""
     shift, rhs, weights = np.ascontiguousarray(np.concatenate(vectors).T)
@@ -416,7 +427,7 @@ def _solve(
     diagonal = np.concatenate([block.hessian.diagonal for block in blocks])
     rows = SharedRows([(0, len(rhs))], Workers(1))
     hessian = Hessian(bounds[:-1], bounds[1:], indices, diagonal, diagonal, rows)
-    found = hessian.solve(shift, rhs, weights, rtol, most)
+    found = hessian.solve(shift, rhs, weights, rtol, most, branches)
     assert found is not None  # the rows are one block
     return found
 

@@ -11,6 +11,7 @@ from otgraph._kernels import cg as kernels
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from otgraph.costs.branches import Branches
     from otgraph.costs.coarse import Multilevel
     from otgraph.typing import FloatArray
 
@@ -23,8 +24,12 @@ def conjugate_gradients(
     rtol: float,
     max_products: int,
     units: FloatArray | None = None,
+    branches: Branches | None = None,
 ) -> tuple[FloatArray, int]:
     """Solve A x = rhs to a relative residual, with the diagonal of A as preconditioner.
+
+    ``branches`` of A are taken out: their equations hold from the beginning, and each direction
+    keeps them so. The diagonal is then that of the system for the other rows.
 
     ``units`` are the sizes in which the residuals of the rows are measured. Without them, a
     row that is a million times smaller than the others would not be solved at all.
@@ -33,13 +38,18 @@ def conjugate_gradients(
     range of A, so are the iterates. A direction without curvature ends the iteration.
     Returns the solution and the number of products.
     """
-    preconditioner = 1.0 / diagonal
     weights = np.ones_like(rhs) if units is None else residual_weights(units)
     x = np.zeros_like(rhs)
     residual = rhs.copy()
-    z, p = np.empty_like(rhs), np.empty_like(rhs)
-    rz, rr = kernels.start_cg(residual, preconditioner, weights, z, p)
+    z = np.empty_like(rhs)
+    preconditioner = 1.0 / (diagonal if branches is None else branches.diagonal)
+    rz, rr = kernels.start_cg(residual, preconditioner, weights, z)
     goal = rtol * rtol * rr
+    if branches is not None:
+        kernels.solve_branches(*branches.arrays, x, residual)
+        rz, rr = kernels.start_cg(residual, preconditioner, weights, z)
+        rz = kernels.with_branches(*branches.arrays, residual, z)
+    p = z.copy()
     for count in range(max_products):
         if rr <= goal:
             return x, count
@@ -51,6 +61,8 @@ def conjugate_gradients(
         rz, rr = kernels.advance_cg(
             previous / curvature, p, q, preconditioner, weights, x, residual, z
         )
+        if branches is not None:
+            rz = kernels.with_branches(*branches.arrays, residual, z)
         kernels.next_direction(rz / previous, z, p)
     return x, max_products
 

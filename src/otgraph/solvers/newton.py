@@ -193,9 +193,12 @@ def _solved(
     product = hessian.shifted(shift)
     multilevel = hessian.multilevel(shift)
     most = MAX_PRODUCTS if multilevel is None else plain
-    x, count = hessian.solve(shift, rhs, weights, rtol, most) or conjugate_gradients(
-        product, hessian.diagonal + shift, rhs, rtol=rtol, max_products=most, units=target
-    )
+    branches = hessian.branches(shift) if multilevel is None else None
+    x, count = hessian.solve(shift, rhs, weights, rtol, most, branches) or conjugate_gradients(
+        product, hessian.diagonal + shift, rhs,
+        rtol=rtol, max_products=most, units=target, branches=branches,
+    )  # fmt: skip
+    count += branches is not None
     if count < most or multilevel is None:
         return x, count
     x, more = flexible_gradients(
