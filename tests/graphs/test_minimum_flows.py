@@ -157,7 +157,7 @@ def test_a_degree_that_floors_miss_is_refused_before_all_points_are_solved(noisy
 
     monkeypatch.setattr(degree, "with_floors", watched)
     monkeypatch.setattr(degree, "EDGES_PER_MISSING", 0.0)  # so that floors come as a surprise
-    graph = quadratic_ot_graph(noisy, min_degree=7)
+    graph = quadratic_ot_graph(noisy, min_degree=8)
     drafts = [found for found in asked if isinstance(found, Draft)]
     assert drafts
     assert all(abs(np.log(draft.mean_degree / 15.0)) > degree.DEGREE_TOL for draft in drafts)
@@ -180,7 +180,7 @@ def test_the_degree_is_expected_before_anything_is_solved_for_floors(noisy, monk
     monkeypatch.setattr(floors, "_expected_degree", expected)
     monkeypatch.setattr(floors._WithFloors, "nearby", solved)
     monkeypatch.setattr(degree, "EDGES_PER_MISSING", 0.0)  # so that floors come as a surprise
-    graph = quadratic_ot_graph(noisy, min_degree=7)
+    graph = quadratic_ot_graph(noisy, min_degree=8)
     first = done.index("solved")
     assert first > 1  # another eps was taken before
     assert done[first - 1] == pytest.approx(graph.mean_degree, rel=0.02)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from otgraph._kernels import euclidean as kernels
 
@@ -79,6 +80,25 @@ def test_nearest_above_a_floor(rng, k):
         found = out[r][out[r] >= 0]
         np.testing.assert_array_equal(np.sort(product[r, found])[::-1], above[:k])
         assert beyond[r] >= np.append(above[k:], floor[r]).max()
+
+
+@pytest.mark.parametrize("step", [1, 3, 7])
+@pytest.mark.parametrize("rank", [1, 4, 9])
+def test_near_in_sample(rng, step, rank):
+    """Ranks among every so many points, without the point of the row itself."""
+    X, first = rng.normal(size=(150, 4)), 20
+    rows, sample, lifts = X[first:60], X[::step], rng.uniform(size=len(X[::step]))
+    squares = np.square(X).sum(axis=1)
+    near, needed = np.empty((2, len(rows)))
+    kernels.near_in_sample(
+        2.0 * rows @ sample.T - squares[::step], squares[first:60], first, step, lifts, rank, near,
+        needed,
+    )  # fmt: skip
+    C = cdist(rows, sample, "sqeuclidean")
+    C[np.arange(first, 60)[:, None] == step * np.arange(len(sample))] = np.inf
+    np.testing.assert_allclose(near, np.sort(C, axis=1)[:, rank - 1], rtol=1e-12)
+    C -= np.minimum(lifts, 0.5 * near[:, None])
+    np.testing.assert_allclose(needed, np.sort(C, axis=1)[:, rank - 1], rtol=1e-10)
 
 
 def test_costs_of_skips_what_is_not_there(rng):

@@ -10,7 +10,7 @@ import problems
 from otgraph.solvers import Goal, Screener, Wish, rounds, solve_for_degree
 from otgraph.solvers import degree as degree_search
 from otgraph.solvers.degree import DegreeSearch
-from otgraph.solvers.laws import law_of_all_pairs, row_excess, row_law
+from otgraph.solvers.laws import degree_at, law_of_all_pairs, row_excess, row_law
 
 
 def solved(cost, degree, *, n_candidates):
@@ -124,6 +124,15 @@ def test_row_law_is_right_for_equal_rows():
     assert slope == pytest.approx(1 / 3, rel=0.2)  # d/(d + 2) in one dimension
     solution = solved(cost, 6.0, n_candidates=20)
     assert eps == pytest.approx(solution.certificate.eps, rel=0.5)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_rows_with_all_pairs_tell_the_degree(rng, power):
+    cost = problems.cost_of(rng.normal(size=(600, 5)), power=power)
+    for degree in (8.0, 40.0):
+        solution = solved(cost, degree, n_candidates=80)
+        about = degree_at(cost, solution.certificate.eps, np.ones(600))
+        assert about == pytest.approx(solution.mean_degree, rel=0.5)
 
 
 def test_row_law_of_identical_points():

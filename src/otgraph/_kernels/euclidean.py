@@ -171,6 +171,17 @@ def collect(
     return n_rows, count
 
 
+@inner
+def _enter(value, largest):
+    """Put a value into a sorted list of the largest ones, if it belongs there."""
+    if value > largest[0]:
+        q = 1
+        while q < len(largest) and largest[q] < value:
+            largest[q - 1] = largest[q]
+            q += 1
+        largest[q - 1] = value
+
+
 @njit
 def nearest(product, first_row, columns, k, floor, out, beyond):
     """The k points with the largest products in each row, without the point of the row.
@@ -196,13 +207,7 @@ def nearest(product, first_row, columns, k, floor, out, beyond):
             for q in range(rank):
                 largest[q] = limit  # sorted
             for s in range(0, n_columns, SAMPLE_STEP):
-                value = row[s]
-                if value > largest[0]:
-                    q = 1
-                    while q < rank and largest[q] < value:
-                        largest[q - 1] = largest[q]
-                        q += 1
-                    largest[q - 1] = value
+                _enter(row[s], largest)
             limit = largest[0]
         while True:
             count = 0
@@ -233,6 +238,47 @@ def nearest(product, first_row, columns, k, floor, out, beyond):
         for p in range(q, k):
             found[p] = -1
         beyond[r] = max(limit, high)
+
+
+@inner
+def _ranked(values, limit, largest):
+    """The smallest of the largest values, as many as ``largest`` has room for.
+
+    It is known not to be below the limit. Without one the first values are all tried.
+    """
+    largest[:] = limit
+    first = min(CHUNK, len(values)) if limit == -np.inf else 0
+    for s in range(first):
+        _enter(values[s], largest)
+    for chunk in range(first, len(values), CHUNK):
+        mask = _above(values, chunk, largest[0])
+        while mask != 0:
+            bit, place = lowest(mask)
+            mask ^= bit
+            _enter(values[chunk + place], largest)
+    return largest[0]
+
+
+@njit
+def near_in_sample(product, squares, first_row, step, lifts, rank, near, needed):
+    """The rank-th smallest |x - y|² of each row x among sampled points y, and of |x - y|² - lift_y.
+
+    No lift counts for more than half of the first number. ``product`` has 2 x·y - |y|², and
+    ``squares`` |x|². Row r is point ``first_row + r``, and column s is point ``s * step``, which is
+    left out of its own row. Lifts are not negative.
+    """
+    n_rows, n_columns = product.shape
+    largest, values = np.empty(rank), np.empty(n_columns)
+    for r in range(n_rows):
+        row, i = product[r], first_row + r
+        if i % step == 0:
+            row[i // step] = -np.inf
+        limit = _ranked(row, -np.inf, largest)
+        near[r] = squares[r] - limit
+        half = 0.5 * max(near[r], 0.0)
+        for s in range(n_columns):
+            values[s] = row[s] + min(lifts[s], half)
+        needed[r] = squares[r] - _ranked(values, limit, largest)
 
 
 @njit

@@ -6,6 +6,7 @@ inequality, then single pairs by a float32 product with a proven error bound.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,15 @@ MOST_CELL_POINTS = 334
 # and few partners are as far from b as r. Of the 15 nearest of ten million points (manifold, 50-d)
 # a share of 0.55 loses 2 %, and a point looks into as many pairs as in a third of the cells.
 LIKELY_SHARE = 0.45
+# A sample of the points has about so many neighbors of a point that wants k. The pairs that are
+# found are that many times k: fewer would leave more points whose potentials exceed their bounds,
+# and more take longer in every step.
+SAMPLED_NEIGHBORS = 3
+MORE_PAIRS = 1.67
+FEWEST_SAMPLED = 64
+TIE_MARGIN = 1.0 - 1e-9  # factor that excludes pairs exactly at the bound
+# Relative error of one term of |x|² - 2 x·y + |y|² for near points, amply.
+PRODUCT_NOISE = 16.0 * np.finfo(np.float64).eps
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
 # Share of all points from which their nearest points are looked for in common.
 MANY_QUERIES = 0.05
@@ -115,13 +125,16 @@ class EuclideanPowers(InCells, DistancePowers):
         if near_cells is not None:
             tasks = self.neighbor_tasks(enumerate(near_cells))
             return Work(tasks, partial(self.neighbors_of_cell, k))
-        if not self.compares_all:
-            k = self._neighbors_of_hubs(k)
-            return Work(self._all_columns(), partial(self._neighbors_among_all, k))
-        reach, blocks = np.empty(self.n), self._all_columns()
-        if len(blocks) == 1:  # between two clouds there are more
-            return Work([k], partial(self._neighbors_of_few, reach), reach=reach)
-        return Work(blocks, partial(self._neighbors_of_block, k, reach), reach=reach)
+        if self.compares_all:
+            return self._work_of_all(k)
+        k = self._neighbors_of_hubs(k)
+        return Work(self._all_columns(), partial(self._neighbors_among_all, k))
+
+    def _work_of_all(self, k: int) -> Work:
+        """The search for the k nearest points of every row where it compares all points."""
+        reach = np.empty(self.n)
+        find = partial(self._neighbors_of_block, k, reach)
+        return Work(self._all_columns(), find, reach=reach)
 
     def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
@@ -168,20 +181,6 @@ class EuclideanPowers(InCells, DistancePowers):
         first, last, columns = task
         _, pairs = self._near_points(k, (first, last), columns, reach)
         return (last - first) * len(columns), [pairs]
-
-    def _neighbors_of_few(self, reach: FloatArray, k: int) -> tuple[int, list[PairChunk]]:
-        """The pairs of all points, each once and in order, so that nothing has to be sorted."""
-        n, d = self.own.shape
-        points, squares = self._centered(np.arange(n, dtype=np.int32), np.zeros(d), 1.0)
-        points = points[:, :d]
-        beyond = np.empty(n, dtype=np.float32)
-        i, j, costs = empty_chunk(n * (n - 1) // 2)
-        count = kernels.near_pairs(
-            2.0 * (points @ points.T), squares.astype(np.float32), k,
-            self._values, self.factor, self._half_power, beyond, i, j, costs,
-        )  # fmt: skip
-        self._fill_reach(reach, squares, squares, beyond)
-        return n * n, [(i[:count], j[:count], costs[:count])]
 
     def _fill_reach(
         self, reach: FloatArray, squares: FloatArray, others: FloatArray, beyond: Float32Array
@@ -390,6 +389,50 @@ class EuclideanPowers(InCells, DistancePowers):
 class EuclideanCost(EuclideanPowers, DirectPowers):
     """Powers of distances within one cloud, in any number of dimensions."""
 
+    def _work_of_all(self, k: int) -> Work:
+        """The search for pairs with c_ij < b_i + b_j, for bounds b_i that resemble potentials.
+
+        It is a screen, which need not be repeated for potentials below these bounds. Every pair is
+        looked at once, so that it takes half of the products of lists of nearest points.
+        """
+        if self.n <= NEIGHBOR_ROWS:
+            reach = np.empty(self.n)
+            return Work([k], partial(self._neighbors_of_few, reach), reach=reach)
+        upper, sure = self._likely_bounds(k)
+        return replace(self.screen_work(upper), reach=2.0 * sure)
+
+    def _neighbors_of_few(self, reach: FloatArray, k: int) -> tuple[int, list[PairChunk]]:
+        """The pairs of all points, each once and in order, so that nothing has to be sorted."""
+        n, d = self.own.shape
+        points, squares = self._centered(np.arange(n, dtype=np.int32), np.zeros(d), 1.0)
+        points = points[:, :d]
+        beyond = np.empty(n, dtype=np.float32)
+        i, j, costs = empty_chunk(n * (n - 1) // 2)
+        count = kernels.near_pairs(
+            2.0 * (points @ points.T), squares.astype(np.float32), k,
+            self._values, self.factor, self._half_power, beyond, i, j, costs,
+        )  # fmt: skip
+        self._fill_reach(reach, squares, squares, beyond)
+        return n * n, [(i[:count], j[:count], costs[:count])]
+
+    def _likely_bounds(self, k: int) -> tuple[FloatArray, FloatArray]:
+        """Bounds that resemble potentials and give every point about k pairs.
+
+        Pairs exactly at the bound are left out, but for copies, which are always partners. The
+        second bounds are lower by the noise of products: where workers have different processors,
+        each computes the bounds of its part of the search.
+        """
+        step = max(1, min(k // SAMPLED_NEIGHBORS, self.n // FEWEST_SAMPLED))
+        rank = round(MORE_PAIRS * k / step)
+        if rank * step >= self.n - 1:  # nearly all pairs are wanted
+            return (raised(np.full(self.n, self.largest)),) * 2
+        reach = sampled_reach(self.own, self._squares, step, rank, self.workers)
+        noise = PRODUCT_NOISE * (self.own.shape[1] + 8) * (self._squares + reach)
+        levels = reach + noise, np.maximum(reach - noise, 0.0)
+        upper, sure = (0.5 * self.factor * (2.0 * level) ** self._half_power for level in levels)
+        tiny = np.finfo(np.float64).tiny
+        return TIE_MARGIN * upper + 2.0 * tiny, TIE_MARGIN * sure + tiny
+
     def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
         """The k cheapest pairs of each of some points, sorted by point and cost.
 
@@ -453,6 +496,42 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         with single_threaded_blas():
             self.workers.run(fill, np.flatnonzero(np.diff(cuts)).tolist())
         return partners, costs
+
+
+def sampled_reach(
+    own: Any, squares: FloatArray, step: int, rank: int, workers: Workers
+) -> FloatArray:
+    """Half of the squared distance to a near point of every point, corrected for that of others.
+
+    The near point is that of some rank among every ``step``-th point. Where points differ, these
+    halves are no good potentials: points far out, whose partners are hubs, need what these lack. So
+    the result is the mean of the half and of what the row needs besides the halves of the others,
+    as far as these are not larger than its own: small clusters far away would lower all the others.
+    In float32 the noise of tight clusters far from each other would give them all of their pairs.
+    """
+    (_n, d), sample = own.shape, own[::step]
+    right = np.empty((d + 1, len(sample)))
+    right[:d], right[d] = 2.0 * sample.T, -squares[::step]
+    halves = np.zeros(len(sample))
+
+    def found(points: Any, own_squares: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
+        near, needed = np.empty((2, len(own_squares)))
+
+        def fill(rows: tuple[int, int]) -> None:
+            here = slice(*rows)
+            left = np.ones((rows[1] - rows[0], d + 1))
+            left[:, :d] = points[here]
+            kernels.near_in_sample(
+                left @ right, own_squares[here], rows[0], step, halves, rank, near[here],
+                needed[here],
+            )  # fmt: skip
+
+        workers.run(fill, row_blocks(len(own_squares), NEIGHBOR_ROWS))
+        return near, needed
+
+    halves = np.maximum(0.5 * found(sample, squares[::step], 1)[0], 0.0)
+    near, needed = found(own, squares, step)
+    return np.maximum(0.25 * near + 0.5 * needed, 0.0)
 
 
 def merged_lists(before: NearLists | None, new: NearLists) -> NearLists:

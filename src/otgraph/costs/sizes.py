@@ -49,7 +49,7 @@ class SearchSizes:
     many_cells: int = 3000
     auto_pairs_per_point: int = 250_000
     plain_share: float = 0.4
-    plain_columns: int = 1024
+    plain_columns: int = 512
     block_rows: int = 2048
     block_entries: int = 1 << 23
 

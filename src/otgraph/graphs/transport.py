@@ -46,9 +46,11 @@ from otgraph.solvers import (
     State,
     Status,
     Wish,
+    degree_at,
     finished,
     first_state,
     guess_from,
+    most_neighbors,
     near_pairs,
     require_room_for_solution,
     solve,
@@ -83,6 +85,9 @@ CANDIDATES_PER_DEGREE = 1.3
 # Where the search compares all points, it need not be repeated for points whose neighborhood it has
 # found completely.
 SCREENED_PER_DEGREE = 2.0
+# Fewer are enough if eps is given, because no other eps is tried.
+SCREENED_PER_EPS = 1.5
+FEWEST_COUNTED = 4096  # points from which candidates are counted for an eps
 DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that gives a warning
 # Share of missing pairs, relative to the edges, that always gives a warning.
 MISSING_WARNING = 0.05
@@ -205,7 +210,7 @@ class TransportProblem:
         if start is None and u0 is None and not self.cost.nearest_are_partners:
             start = start_between(self.screener, goal, eps=eps).state
         elif start is None:
-            k = self.n_candidates or min(DEFAULT_CANDIDATES, self.cost.most_partners)
+            k = self.n_candidates or self._candidates_at(goal)
             pairs = near_pairs(self.cost, k)
             start = first_state(self.cost, pairs, goal, u0=u0, k=k, spare=True)
             del pairs
@@ -215,6 +220,18 @@ class TransportProblem:
         guess = chosen_outlier_cost(start.problem.start(goal.target))
         goal, start = with_chosen_cost(self.screener, goal, start, guess, effort)
         return self._judged(_after(effort, solve(self.screener, goal, start)))
+
+    def _candidates_at(self, goal: Goal) -> int:
+        """First candidates for an eps.
+
+        Where the search compares all points, enough of them spare another pass. Among few points
+        that pass takes no longer than to find out how many these are.
+        """
+        cost, k = self.cost, DEFAULT_CANDIDATES
+        if cost.compares_all and cost.n >= FEWEST_COUNTED:
+            wanted = SCREENED_PER_EPS * degree_at(cost, goal.eps, goal.mass)
+            k = max(k, min(int(np.ceil(wanted)), most_neighbors(cost)))
+        return min(k, cost.most_partners)
 
     def _checked_start(self, u0: ArrayLike) -> FloatArray:
         if self.copies is None:

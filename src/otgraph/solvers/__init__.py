@@ -5,7 +5,8 @@ from __future__ import annotations
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.degree import guess_from, solve_for_degree
 from otgraph.solvers.floors import Floors, Wish, finished
-from otgraph.solvers.room import near_pairs, require_room_for_solution
+from otgraph.solvers.laws import degree_at
+from otgraph.solvers.room import most_neighbors, near_pairs, require_room_for_solution
 from otgraph.solvers.rounds import approach, solve
 from otgraph.solvers.scales import start_between
 from otgraph.solvers.screening import Screener
@@ -25,9 +26,11 @@ __all__ = [
     "Verification",
     "Wish",
     "approach",
+    "degree_at",
     "finished",
     "first_state",
     "guess_from",
+    "most_neighbors",
     "near_pairs",
     "require_room_for_solution",
     "solve",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otgraph._kernels.restricted import solve_row
 from otgraph.solvers.state import middle
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ WHOLE_ROWS = 256
 MOST_RANKS = 8.0
 LAW_DIGITS = 3
 SLOPE_RANGE = 1.3  # the slope is that between degrees lower and higher by this factor
+# Rows that tell the degree at an eps, to some ten percent.
+DEGREE_ROWS = 16
 # From here on a trial takes longer than the second guess of eps, from the mean row.
 MEAN_LAW_POINTS = 10_000
 # Exponent of degree ~ eps^slope before a slope is measured. In theory it is d/(d + 2).
@@ -78,6 +81,15 @@ def law_of_all_pairs(cost: Cost, degree: float, mass: FloatArray) -> tuple[float
     rise = math.log(above / below)
     slope = 2.0 * math.log(SLOPE_RANGE) / rise if rise > 0.0 else USUAL_SLOPE
     return eps, min(max(slope, SMALLEST_SLOPE), LARGEST_SLOPE)
+
+
+def degree_at(cost: Cost, eps: float, mass: FloatArray) -> float:
+    """About the mean degree for an eps: that of some rows, each solved by itself with all pairs."""
+    rows = np.linspace(0, cost.n - 1, min(DEGREE_ROWS, cost.n)).astype(np.int64)
+    costs = cost.sample(rows)
+    costs[np.arange(len(rows)), rows] = np.inf
+    levels = [solve_row(costs[r], eps * mass[row]) for r, row in enumerate(rows)]
+    return float(np.count_nonzero(costs < np.array(levels)[:, None]) / len(rows))
 
 
 def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatArray]:
