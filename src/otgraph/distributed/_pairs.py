@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,14 +29,16 @@ if TYPE_CHECKING:
     from distributed import Future
 
     from otgraph.costs.restricted import Plan
-    from otgraph.distributed._blocks import Edges, Entries, Part
+    from otgraph.distributed._blocks import Edges, Entries, Need, Part
     from otgraph.typing import FloatArray, IntArray, LongArray
 
-    Note = tuple[LongArray, int]  # segments that a block needs, and the number of its entries
+    Note = tuple[Need, int]  # what a block needs of a vector, and the number of its entries
 
 # Active entries per block up to which one worker takes all products of conjugate gradients. Each
-# takes 5 ms for every block then, about as long as a round with its messages.
+# takes 5 ms for every block then, about as long as a round with its messages; so do so many numbers
+# of a vector, which goes out and comes back.
 MOST_SOLVED = 1 << 21
+ROWS_LIKE_A_BLOCK = 1 << 18
 # Memory of conjugate gradients in one task: active pairs as received and with global columns; for
 # each row its place, its diagonal, the three vectors that come, twice, and five that are made.
 SOLVE_BYTES_PER_ENTRY = 2 * 4
@@ -226,10 +228,12 @@ class DistributedHessian(Curvature):
         """
         cluster = self.blocks.cluster
         need = self.n_active * SOLVE_BYTES_PER_ENTRY + len(rhs) * SOLVE_BYTES
-        many = self.n_active > MOST_SOLVED * len(self.blocks.futures)
-        if many or need > cluster.task_bytes:
+        sizes = (self.n_active, len(rhs), len(self.blocks.futures), cluster.n_threads)
+        if need > cluster.task_bytes or not solved_by_one(*sizes):
             return None
-        vectors = Vector.send(cluster, np.stack((shift, rhs, weights), axis=1)).pieces
+        vectors: list[Any] = [np.stack((shift, rhs, weights), axis=1)]
+        if vectors[0].size > cluster.piece_entries:
+            vectors = list(Vector.send(cluster, vectors[0]).pieces)
         task = ("solve", _solve, list(self.blocks.futures), vectors, rtol, most)
         found: tuple[FloatArray, int] = cluster.result(cluster.submit(*task))
         return found
@@ -279,6 +283,12 @@ class DistributedPlan(TransportPlan):
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
         sums = self.blocks.answers("sums", _scaled_sums, vector=w)
         return sums[:, 0].copy(), sums[:, 1].copy()
+
+
+def solved_by_one(n_active: int, n: int, n_blocks: int, n_threads: int) -> bool:
+    """Whether products of one worker with all active pairs take no longer than a round for each."""
+    longer = n_active * (1.0 - 1.0 / min(n_threads, n_blocks))
+    return longer <= MOST_SOLVED * (n_blocks + n / ROWS_LIKE_A_BLOCK)
 
 
 def rows_by_block(rows: LongArray, ranges: list[tuple[int, int]]) -> list[LongArray]:
@@ -337,7 +347,7 @@ def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, 
     """
     columns = Columns.of(n, first, last, pairs.indices)
     local = replace(pairs, indices=columns.to_local(pairs.indices), room=None)
-    return Kept(PairBlock(columns, local), (columns.segments, len(pairs.indices)))
+    return Kept(PairBlock(columns, local), (columns.need, len(pairs.indices)))
 
 
 def _below(block: PairBlock, upper: Part) -> Kept[PairBlock, Note]:
