@@ -390,7 +390,8 @@ class Pace:
             self._bytes -= freed
 
     def add(self, task: Future, n_bytes: int) -> None:
-        """Count a task that was sent."""
+        """Send a task, which begins while the driver prepares the next one, and count it."""
+        self._cluster.flush()
         self._under_way.append((task, n_bytes))
         self._bytes += n_bytes
 

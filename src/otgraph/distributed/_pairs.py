@@ -212,8 +212,7 @@ class DistributedHessian(Curvature):
     @property
     def n_active(self) -> int:
         """Number of active ordered pairs, without the diagonal."""
-        loops = self.diagonal - self.degrees
-        return int(np.sum(self.degrees - loops))
+        return int(2.0 * np.sum(self.degrees) - np.sum(self.diagonal))
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
@@ -231,9 +230,9 @@ class DistributedHessian(Curvature):
         sizes = (self.n_active, len(rhs), len(self.blocks.futures), cluster.n_threads)
         if need > cluster.task_bytes or not solved_by_one(*sizes):
             return None
-        vectors: list[Any] = [np.stack((shift, rhs, weights), axis=1)]
-        if vectors[0].size > cluster.piece_entries:
-            vectors = list(Vector.send(cluster, vectors[0]).pieces)
+        vectors: list[list[Any]] = [[vector] for vector in (shift, rhs, weights)]
+        if len(vectors) * len(rhs) > cluster.piece_entries:
+            vectors = [Vector.send(cluster, vector).pieces for (vector,) in vectors]
         task = ("solve", _solve, list(self.blocks.futures), vectors, rtol, most)
         found: tuple[FloatArray, int] = cluster.result(cluster.submit(*task))
         return found
@@ -412,10 +411,16 @@ def _hessian_product(block: HessianBlock, v: Part) -> FloatArray:
 
 
 def _solve(
-    blocks: Sequence[HessianBlock], vectors: Sequence[FloatArray], rtol: float, most: int
+    blocks: Sequence[HessianBlock],
+    vectors: Sequence[Sequence[FloatArray]],
+    rtol: float,
+    most: int,
 ) -> tuple[FloatArray, int]:
-    """Conjugate gradients for the active pairs of all blocks: solution and number of products."""
-    shift, rhs, weights = np.ascontiguousarray(np.concatenate(vectors).T)
+    """Conjugate gradients for the active pairs of all blocks: solution and number of products.
+
+    Each of the three ``vectors`` comes in pieces.
+    """
+    shift, rhs, weights = (np.concatenate(pieces) for pieces in vectors)
     counts = np.concatenate([block.hessian.ends - block.hessian.starts for block in blocks])
     bounds = np.concatenate(([0], np.cumsum(counts)))
     indices, place = np.empty(bounds[-1], dtype=np.int32), 0

@@ -100,6 +100,9 @@ class SharedCost(InCells, DistributedCost):
             found = self._nearest_of_all(self._neighbors_of_hubs(k))
         else:
             found = self._among_near("search", _find_neighbors, near, *own, *end)
+            if self.exact is False:
+                with single_threaded_blas():
+                    self.partner_cells()  # for screens; workers would wait for the driver there
         return self._collected("search", found)[1]
 
     def _nearest_of_all(self, k: int) -> list[Future]:
