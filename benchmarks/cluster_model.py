@@ -22,7 +22,7 @@ from scipy.optimize import nnls
 from otgraph._text import listed
 from otgraph.distributed._checks import MOST_GROUP_BYTES, WorkerFacts, choose_block_rows
 from otgraph.distributed._cost import BYTES_PER_PAIR
-from otgraph.distributed._pairs import MOST_SOLVED
+from otgraph.distributed._pairs import solved_by_one
 from otgraph.distributed._points import FEWEST_GROUPS
 
 HERE = Path(__file__).parent
@@ -81,9 +81,8 @@ class Model:
             workers = [worker._replace(threads=threads)]
         blocks = -(-n // choose_block_rows(n, None, workers))
         busy = min(threads, blocks)
-        by_rounds = (
-            n * DEGREE > MOST_SOLVED * blocks
-        )  # products, which one worker takes alone otherwise
+        # Products, which one worker takes alone otherwise.
+        by_rounds = not solved_by_one(n * DEGREE, n, blocks, threads)
         n_rounds = self.n_rounds + by_rounds * PRODUCTS
         alone = 0 if by_rounds else PRODUCTS
         groups = max(FEWEST_GROUPS, -(-8 * self.dim * n // MOST_GROUP_BYTES))

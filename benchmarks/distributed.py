@@ -28,10 +28,10 @@ from distributed import Client, LocalCluster
 
 from benchmarks import cluster_model, data
 from otgraph._memory import peak_bytes
-from otgraph._parallel import Workers
+from otgraph._parallel import Workers, row_blocks
 from otgraph.costs import as_cost
 from otgraph.distributed import quadratic_ot_graph
-from otgraph.distributed._blocks import Vector
+from otgraph.distributed._blocks import Blocks, Columns
 from otgraph.distributed._cluster import Cluster
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def measure_graph(client: Client, options: argparse.Namespace) -> dict[str, Any]
 def _counted() -> Iterator[collections.Counter[str]]:
     """Count the tasks asked for by name, and the rounds in which they were waited for."""
     asked: collections.Counter[str] = collections.Counter()
-    submit, gather = Cluster.submit, Cluster.gather
+    submit, gather, notes = Cluster.submit, Cluster.gather, Cluster.notes
 
     def counted_submit(self: Cluster, name: str, *args: Any, **keywords: Any) -> Any:
         asked[name] += 1
@@ -171,11 +171,20 @@ def _counted() -> Iterator[collections.Counter[str]]:
         asked["rounds"] += 1
         return gather(self, *args)
 
-    Cluster.submit, Cluster.gather = counted_submit, counted_gather  # type: ignore[method-assign]
+    def counted_notes(self: Cluster, *args: Any) -> Any:
+        rounds = asked["rounds"] + 1
+        found = notes(self, *args)  # which may gather
+        asked["rounds"] = rounds
+        return found
+
+    counted = {"submit": counted_submit, "gather": counted_gather, "notes": counted_notes}
+    for name, function in counted.items():
+        setattr(Cluster, name, function)
     try:
         yield asked
     finally:
-        Cluster.submit, Cluster.gather = submit, gather  # type: ignore[method-assign]
+        for name, function in {"submit": submit, "gather": gather, "notes": notes}.items():
+            setattr(Cluster, name, function)
 
 
 def measure_rounds(client: Client) -> list[dict[str, Any]]:
@@ -183,31 +192,30 @@ def measure_rounds(client: Client) -> list[dict[str, Any]]:
     rows = []
     for n_blocks in (2, 16):
         for n in VECTOR_SIZES:
-            cluster = Cluster(client)
+            blocks = _blocks_of(Cluster(client), n, n_blocks)
             v = np.random.default_rng(0).normal(size=n)
             for _ in range(3):
-                _round(cluster, n_blocks, v)
+                blocks.answers("round", _part, vector=v)
             times = []
             for _ in range(ROUNDS):
                 began = time.perf_counter()
-                _round(cluster, n_blocks, v)
+                blocks.answers("round", _part, vector=v)
                 times.append(time.perf_counter() - began)
             rows.append({"n": n, "n_blocks": n_blocks, "seconds": float(np.median(times))})
     return rows
 
 
-def _round(cluster: Cluster, n_blocks: int, v: Any) -> None:
-    sent = Vector.send(cluster, v)
-    size = -(-len(v) // n_blocks)
-    tasks = [
-        cluster.submit("round", _part, sent.pieces, b * size, (b + 1) * size)
-        for b in range(n_blocks)
-    ]
-    np.concatenate(cluster.gather(tasks))
+def _blocks_of(cluster: Cluster, n: int, n_blocks: int) -> Blocks:
+    """Blocks of rows without pairs, which need their own entries of a vector."""
+    ranges = row_blocks(n, -(-n // n_blocks))
+    none = np.empty(0, dtype=np.int32)
+    needs = [Columns(n, first, last, none).need for first, last in ranges]
+    futures = [cluster.send("block", None) for _ in ranges]
+    return Blocks(cluster, ranges, futures, needs, [None] * len(ranges))
 
 
-def _part(pieces: list[Any], first: int, last: int) -> Any:
-    return pieces[0][first:last]
+def _part(block: None, part: Any) -> Any:
+    return part
 
 
 def measure_kernels() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from otgraph.distributed import _pairs
+from otgraph.distributed import _blocks, _pairs
 from otgraph.distributed._blocks import SEGMENTS, Columns, Vector
 from otgraph.distributed._cluster import Kept
 
@@ -48,6 +48,21 @@ def test_part_of_a_vector(rng, n, block, columns, piece_entries, width):
     part = Vector.send(here, values).part(block.segments)
     if piece_entries == 1:
         assert sum(map(len, part.values())) < n  # not all of it
+    local = block.take(part)
+    np.testing.assert_array_equal(local[: LAST - FIRST], values[FIRST:LAST])
+    np.testing.assert_array_equal(local[block.to_local(columns)], values[columns])
+
+
+@pytest.mark.parametrize(("most", "few"), [(1 << 20, True), (20, False)])
+def test_tasks_contain_what_blocks_need_of_a_short_vector(
+    rng, n, block, columns, monkeypatch, most, few
+):
+    monkeypatch.setattr(_blocks, "MOST_CONTAINED", most)
+    here = SimpleNamespace(piece_entries=1 << 20, send=lambda name, values: values)
+    blocks = _blocks.Blocks(here, [(FIRST, LAST)], [None], [block.need], [None])
+    values = rng.normal(size=n)
+    (part,) = blocks._parts(values)
+    assert isinstance(part, np.ndarray) == few
     local = block.take(part)
     np.testing.assert_array_equal(local[: LAST - FIRST], values[FIRST:LAST])
     np.testing.assert_array_equal(local[block.to_local(columns)], values[columns])

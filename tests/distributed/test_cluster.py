@@ -93,3 +93,39 @@ def test_sent_messages_are_forgotten(client):
     assert kept
     assert not any(kept)
     assert not client.scheduler_comm.recent_message_log
+
+
+def _kept(i):
+    return _cluster.Kept(i, 10 * i)
+
+
+@pytest.mark.parametrize("state", ["reached", "out of reach", "half of them gone"])
+def test_notes(client, monkeypatch, state):
+    """Workers are asked for them; a task returns each that they do not have."""
+    cluster = _cluster.Cluster(client)
+    cluster.reaches_workers = state != "out of reach"
+    if state == "half of them gone":
+        ask = _cluster._ask_for_notes
+
+        async def half(client, keys):
+            return await ask(client, keys[::2])
+
+        monkeypatch.setattr(_cluster, "_ask_for_notes", half)
+    returned = []
+    submit = cluster._submit
+    monkeypatch.setattr(
+        cluster, "_submit", lambda name, *task: returned.append(name) or submit(name, *task)
+    )
+    with cluster.running():
+        futures = [cluster.submit("kept", _kept, i) for i in range(6)]
+        assert cluster.notes(futures) == [0, 10, 20, 30, 40, 50]
+    expected = {"reached": 0, "out of reach": 6, "half of them gone": 3}
+    assert returned.count("note") == expected[state]
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_notes_of_a_task_that_fails(client, reached):
+    cluster = _cluster.Cluster(client)
+    cluster.reaches_workers = reached
+    with pytest.raises(ZeroDivisionError), cluster.running():
+        cluster.notes([cluster.submit("kept", _kept, 1), cluster.submit("kept", divmod, 1, 0)])

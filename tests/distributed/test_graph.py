@@ -131,6 +131,12 @@ def test_fragments_follow_their_edges(here, there):
     assert (mine[200:] == -1).all()
 
 
+def test_warnings_name_the_line_of_the_caller(X, client):
+    with pytest.warns(DisconnectedWarning, match="2 connected components") as caught:
+        otgraph.distributed.quadratic_ot_graph(X, 0.01, client=client)
+    assert caught[0].filename == __file__
+
+
 def test_eigenmaps_of_several_components(here, there):
     with pytest.warns(DisconnectedWarning, match="connected components"):
         mine = otgraph.eigenmaps(there, 2)

@@ -190,6 +190,7 @@ def test_a_cluster_that_shrinks(monkeypatch, tmp_path):
             return submit(self, name, *args)
 
         monkeypatch.setattr(_cluster.Cluster, "submit", submit_and_shrink)
-        there = quadratic_ot_graph(tmp_path / "points.npy", client=client, mean_degree=10)
+        source, options = tmp_path / "points.npy", {"mean_degree": 10, "block_rows": 3000}
+        there = quadratic_ot_graph(source, client=client, **options)
         assert (there.to_scipy() != here.weights).nnz == 0
         assert len(client.nthreads()) == 1

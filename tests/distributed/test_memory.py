@@ -87,10 +87,13 @@ class Counted:
     ahead_bytes = 10
 
     def __init__(self):
-        self.waited = []
+        self.waited, self.sent = [], 0
 
     def wait(self, future):
         self.waited.append(future)
+
+    def flush(self):
+        self.sent += 1
 
 
 def test_tasks_wait_for_room_for_what_they_get():
@@ -101,3 +104,4 @@ def test_tasks_wait_for_room_for_what_they_get():
         pace.add(task, size)
     # A task that is larger than all room waits until it is alone.
     assert cluster.waited == [0, 1, 2, 3, 4]
+    assert cluster.sent == 6  # each at once, so that workers need not wait for the last one

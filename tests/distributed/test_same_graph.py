@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import otgraph
 from otgraph.costs import scaling
-from otgraph.distributed import _cluster, _pairs
+from otgraph.distributed import _blocks, _cluster, _pairs
 from otgraph.distributed._cluster import Cluster
 
 N = 600
@@ -136,7 +136,9 @@ def test_more_rows_to_a_block_than_there_are(assert_same, build, X):
 
 
 def test_vectors_in_several_pieces(assert_same, build, X, monkeypatch):
+    """As those that are too long for the tasks of a round to contain them."""
     small = partial(Cluster, piece_entries=128)
+    monkeypatch.setattr(_blocks, "MOST_CONTAINED", 0)
     monkeypatch.setattr("otgraph.distributed.quadratic.Cluster", small)
     assert_same(build(X, 0.5, block_rows=250), otgraph.quadratic_ot_graph(X, 0.5))
 
@@ -169,6 +171,32 @@ def test_linear_systems_product_by_product_or_by_one_worker(
     monkeypatch.setattr(_pairs, "MOST_SOLVED", most)
     assert_same(build(X, 0.1, block_rows=30), otgraph.quadratic_ot_graph(X, 0.1))
     assert ("solve" in asked) == (most > 0)
+
+
+def test_systems_are_solved_where_it_takes_less_time():
+    """A round takes longer with more blocks and longer vectors, and helps with more threads."""
+    assert _pairs.solved_by_one(10**12, 10**6, 4, 1)  # nobody else could help
+    assert _pairs.solved_by_one(10**12, 10**6, 1, 8)
+    most = [
+        max(a for a in range(0, 10**8, 10**6) if _pairs.solved_by_one(a, n, n_blocks, n_threads))
+        for n, n_blocks, n_threads in [(10**5, 4, 64), (10**5, 4, 2), (10**6, 4, 2), (10**6, 16, 2)]
+    ]
+    assert most == sorted(set(most))
+
+
+def test_groups_are_cut_only_where_memory_is_short(build, rng, monkeypatch):
+    """A task gets whole groups if they fit: each cut would be a task, for every other task."""
+    submit, asked = Cluster.submit, []
+
+    def seen(self, name, *args):
+        asked.append(name)
+        return submit(self, name, *args)
+
+    monkeypatch.setattr(Cluster, "submit", seen)
+    X = (rng.normal(size=(8200, 12)) / np.arange(1, 13)).astype(np.float32)
+    build(X, block_rows=2500, mean_degree=6, search="approximate")
+    assert "search" in asked
+    assert "cells" not in asked
 
 
 @pytest.mark.parametrize(("tasks", "n_bytes"), [(1, 1 << 30), (64, 100)])

@@ -197,13 +197,7 @@ class Curvature(ABC):
         return Branches.of(self.product, self.diagonal, shift)
 
     def solve(
-        self,
-        shift: FloatArray,
-        rhs: FloatArray,
-        weights: FloatArray,
-        rtol: float,
-        most: int,
-        branches: Branches | None = None,
+        self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
     ) -> tuple[FloatArray, int] | None:
         """What conjugate gradients find with at most ``most`` products, and how many they took.
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from otgraph._parallel import Workers
-    from otgraph.costs.branches import Branches
     from otgraph.costs.interface import Restricted
     from otgraph.costs.parts import Move
     from otgraph.costs.restricted import Hessian
@@ -122,13 +121,7 @@ class _OwnCurvature(Curvature):
         return own
 
     def solve(
-        self,
-        shift: FloatArray,
-        rhs: FloatArray,
-        weights: FloatArray,
-        rtol: float,
-        most: int,
-        branches: Branches | None = None,
+        self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
     ) -> tuple[FloatArray, int] | None:
         """Conjugate gradients in one call, for few rows."""
-        return self.whole.solve(shift, rhs, weights, rtol, most, branches, len(self.rest))
+        return self.whole.solve(shift, rhs, weights, rtol, most, len(self.rest))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import getitem
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from otgraph.distributed._cluster import Cluster
     from otgraph.typing import Array, FloatArray, IntArray, LongArray
 
-    # The pieces of a vector that a block needs, by the number of their first row.
-    Part = dict[int, Array]
+    Pieces = dict[int, Array]  # of a vector, by the number of their first row
+    Part = Array | Pieces  # what a block needs of a vector: its entries, or pieces that hold them
     Entries = tuple[IntArray, IntArray, FloatArray]
     Edges = tuple[IntArray, IntArray]
 
@@ -44,11 +44,22 @@ T = TypeVar("T")
 # sent in pieces of one or more segments. For a hundred million rows a segment of 16 columns has
 # 6 MB.
 SEGMENTS = 2048
+# Entries of a vector up to which the tasks of a round contain what their blocks need of it: 32 MB.
+# That is less than the vector for each worker, and a round does not wait for a task that returns
+# the vector. Of a longer one, which many blocks share, the scheduler gets every piece only once.
+MOST_CONTAINED = 1 << 22
 
 
 def segment_rows(n: int) -> int:
     """Length of a segment of n rows."""
     return -(-n // SEGMENTS)
+
+
+class Need(NamedTuple):
+    """What a block needs of a vector: segments, and its columns outside its rows if few."""
+
+    segments: LongArray
+    others: IntArray | None
 
 
 @dataclass(frozen=True)
@@ -80,8 +91,16 @@ class Columns:
         own = np.arange(self.first // size, -(-self.last // size))
         return np.union1d(own, np.unique(self.others // size))
 
+    @property
+    def need(self) -> Need:
+        """What a vector must bring."""
+        few = len(self.others) <= MOST_CONTAINED
+        return Need(self.segments, self.others if few else None)
+
     def take(self, part: Part) -> Array:
-        """The entries of these columns, from the pieces of a vector that hold any of them."""
+        """The entries of these columns, in case from the pieces of a vector that hold any."""
+        if not isinstance(part, dict):
+            return part
         like = next(iter(part.values()))
         out = np.empty((self.n_rows + len(self.others), *like.shape[1:]), like.dtype)
         for start, piece in part.items():
@@ -135,14 +154,14 @@ class Blocks:
     cluster: Cluster
     ranges: list[tuple[int, int]]  # first and last row; depend only on n and the size of a block
     futures: list[Future]
-    segments: list[LongArray]  # of a vector, that each block needs
+    needs: list[Need]  # what each block needs of a vector
     facts: list[Any]  # that each block reported
 
     @classmethod
     def of(cls, cluster: Cluster, ranges: list[tuple[int, int]], futures: list[Future]) -> Blocks:
-        """Blocks that are being computed; their notes are the segments they need, and facts."""
-        segments, facts = zip(*cluster.notes(futures), strict=True)
-        return cls(cluster, ranges, futures, list(segments), list(facts))
+        """Blocks that are being computed; their notes are what they need of a vector, and facts."""
+        needs, facts = zip(*cluster.notes(futures), strict=True)
+        return cls(cluster, ranges, futures, list(needs), list(facts))
 
     def each(
         self,
@@ -155,14 +174,23 @@ class Blocks:
 
         A list holds one argument for each block; anything else is the same for all.
         """
-        sent = None if vector is None else Vector.send(self.cluster, vector)
+        if vector is not None:
+            arguments = (*arguments, self._parts(vector))
         futures = []
         for b, block in enumerate(self.futures):
             own = [a[b] if isinstance(a, list) else a for a in arguments]
-            if sent is not None:
-                own.append(sent.part(self.segments[b]))
             futures.append(self.cluster.submit(name, function, block, *own))
         return futures
+
+    def _parts(self, vector: Array) -> list[Any]:
+        """What each block gets of a vector; see `MOST_CONTAINED`."""
+        others = [need.others for need in self.needs if need.others is not None]
+        n_entries = vector.size // len(vector) * (len(vector) + sum(map(len, others)))
+        if len(others) == len(self.needs) and n_entries <= MOST_CONTAINED:
+            rows = self.rows_of(vector)
+            return [np.concatenate((a, vector[b])) for a, b in zip(rows, others, strict=True)]
+        sent = Vector.send(self.cluster, vector)
+        return [sent.part(need.segments) for need in self.needs]
 
     def answers(
         self,

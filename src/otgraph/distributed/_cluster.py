@@ -7,16 +7,18 @@ would be lost, because no task can compute it again.)
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import secrets
 import threading
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
+from functools import cache, partial
+from pickle import dumps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -139,23 +141,49 @@ class Cluster:
             self.client.map(_run, tasks, key=[future.key for future in futures], pure=False)
 
     def notes(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
-        """The notes of `Kept` results, in order."""
-        return self.gather([self._submit("note", _note, future) for future in futures], label)
+        """The notes of `Kept` results, in order.
+
+        The workers are asked for them. Where this process does not reach these, or one has been
+        lost, a task for each result returns its note; these are half of the tasks of a round.
+        """
+        found: dict[str, Any] = {}
+        if self._direct:
+            self._completed(futures, label)
+            with self.errors():
+                keys = [future.key for future in futures]
+                found = self.client.sync(_ask_for_notes, self.client, keys)
+        left = [future for future in futures if future.key not in found]
+        if left:  # a task that has failed is among them
+            tasks = [self._submit("note", _note, future) for future in left]
+            notes = self.gather(tasks, None if found else label)
+            found |= {future.key: note for future, note in zip(left, notes, strict=True)}
+        return [found[future.key] for future in futures]
 
     def gather(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
+        if label is not None and self.progress:
+            self._completed(futures, label)
         self.flush()
         if self._departures:  # new workers may have replaced them
             self.watch()
         with self.errors():
-            if label is not None and self.progress:
-                distributed = require("distributed", "distributed")
-                with self.client.as_current():
-                    done = distributed.as_completed(futures)
-                for _ in tqdm(done, desc=label, total=len(futures), leave=False):
-                    pass
-            direct = self.reaches_workers and not self._departures
-            return list(self.client.gather(list(futures), direct=direct or None))
+            return list(self.client.gather(list(futures), direct=self._direct or None))
+
+    @property
+    def _direct(self) -> bool:
+        return self.reaches_workers and not self._departures
+
+    def _completed(self, futures: Sequence[Future], label: str | None) -> None:
+        """Wait for tasks, with a progress bar as in `gather`."""
+        self.flush()
+        distributed = require("distributed", "distributed")
+        with self.errors(), self.client.as_current():
+            if label is None or not self.progress:
+                distributed.wait(list(futures))
+                return
+            done = distributed.as_completed(futures)
+            for _ in tqdm(done, desc=label, total=len(futures), leave=False):
+                pass
 
     def paced(self) -> Pace:
         """For the tasks of a search, which begin a few at a time."""
@@ -362,9 +390,37 @@ class Pace:
             self._bytes -= freed
 
     def add(self, task: Future, n_bytes: int) -> None:
-        """Count a task that was sent."""
+        """Send a task, which begins while the driver prepares the next one, and count it."""
+        self._cluster.flush()
         self._under_way.append((task, n_bytes))
         self._bytes += n_bytes
+
+
+async def _ask_for_notes(client: Any, keys: list[str]) -> dict[str, Any]:
+    """The notes of results, by key, as far as workers have them; runs in the loop of the client."""
+    own: dict[str, list[str]] = defaultdict(list)
+    for key, workers in (await client.scheduler.who_has(keys=keys)).items():
+        if workers:
+            own[min(workers)].append(key)
+    calls = [
+        client.rpc(worker).run(function=_pickled_notes(), kwargs=dumps({"keys": held}))
+        for worker, held in own.items()
+    ]
+    found: dict[str, Any] = {}
+    for answer in await asyncio.gather(*calls, return_exceptions=True):
+        if isinstance(answer, dict) and answer["status"] == "OK":
+            found |= answer["result"]
+    return found
+
+
+@cache
+def _pickled_notes() -> bytes:
+    return dumps(_notes_here)
+
+
+def _notes_here(dask_worker: Any, keys: list[str]) -> dict[str, Any]:
+    """Runs in a worker: the notes of results that it has."""
+    return {key: dask_worker.data[key].note for key in keys if key in dask_worker.data}
 
 
 def _forget_sent(dask_scheduler: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 
     from distributed import Future
 
-    from otgraph.costs.branches import Branches
     from otgraph.costs.restricted import Plan
-    from otgraph.distributed._blocks import Edges, Entries, Part
+    from otgraph.distributed._blocks import Edges, Entries, Need, Part
     from otgraph.typing import FloatArray, IntArray, LongArray
 
-    Note = tuple[LongArray, int]  # segments that a block needs, and the number of its entries
+    Note = tuple[Need, int]  # what a block needs of a vector, and the number of its entries
 
 # Active entries per block up to which one worker takes all products of conjugate gradients. Each
-# takes 5 ms for every block then, about as long as a round with its messages.
+# takes 5 ms for every block then, about as long as a round with its messages; so do so many numbers
+# of a vector, which goes out and comes back.
 MOST_SOLVED = 1 << 21
+ROWS_LIKE_A_BLOCK = 1 << 18
 # Memory of conjugate gradients in one task: active pairs as received and with global columns; for
 # each row its place, its diagonal, the three vectors that come, twice, and five that are made.
 SOLVE_BYTES_PER_ENTRY = 2 * 4
@@ -211,21 +212,14 @@ class DistributedHessian(Curvature):
     @property
     def n_active(self) -> int:
         """Number of active ordered pairs, without the diagonal."""
-        loops = self.diagonal - self.degrees
-        return int(np.sum(self.degrees - loops))
+        return int(2.0 * np.sum(self.degrees) - np.sum(self.diagonal))
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
         return self.blocks.answers("product", _hessian_product, vector=v)
 
     def solve(
-        self,
-        shift: FloatArray,
-        rhs: FloatArray,
-        weights: FloatArray,
-        rtol: float,
-        most: int,
-        branches: Branches | None = None,
+        self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
     ) -> tuple[FloatArray, int] | None:
         """Conjugate gradients in one round, if there are few active pairs and one worker has room.
 
@@ -233,11 +227,13 @@ class DistributedHessian(Curvature):
         """
         cluster = self.blocks.cluster
         need = self.n_active * SOLVE_BYTES_PER_ENTRY + len(rhs) * SOLVE_BYTES
-        many = self.n_active > MOST_SOLVED * len(self.blocks.futures)
-        if many or need > cluster.task_bytes:
+        sizes = (self.n_active, len(rhs), len(self.blocks.futures), cluster.n_threads)
+        if need > cluster.task_bytes or not solved_by_one(*sizes):
             return None
-        vectors = Vector.send(cluster, np.stack((shift, rhs, weights), axis=1)).pieces
-        task = ("solve", _solve, list(self.blocks.futures), vectors, rtol, most, branches)
+        vectors: list[list[Any]] = [[vector] for vector in (shift, rhs, weights)]
+        if len(vectors) * len(rhs) > cluster.piece_entries:
+            vectors = [Vector.send(cluster, vector).pieces for (vector,) in vectors]
+        task = ("solve", _solve, list(self.blocks.futures), vectors, rtol, most)
         found: tuple[FloatArray, int] = cluster.result(cluster.submit(*task))
         return found
 
@@ -286,6 +282,12 @@ class DistributedPlan(TransportPlan):
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
         sums = self.blocks.answers("sums", _scaled_sums, vector=w)
         return sums[:, 0].copy(), sums[:, 1].copy()
+
+
+def solved_by_one(n_active: int, n: int, n_blocks: int, n_threads: int) -> bool:
+    """Whether products of one worker with all active pairs take no longer than a round for each."""
+    longer = n_active * (1.0 - 1.0 / min(n_threads, n_blocks))
+    return longer <= MOST_SOLVED * (n_blocks + n / ROWS_LIKE_A_BLOCK)
 
 
 def rows_by_block(rows: LongArray, ranges: list[tuple[int, int]]) -> list[LongArray]:
@@ -344,7 +346,7 @@ def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, 
     """
     columns = Columns.of(n, first, last, pairs.indices)
     local = replace(pairs, indices=columns.to_local(pairs.indices), room=None)
-    return Kept(PairBlock(columns, local), (columns.segments, len(pairs.indices)))
+    return Kept(PairBlock(columns, local), (columns.need, len(pairs.indices)))
 
 
 def _below(block: PairBlock, upper: Part) -> Kept[PairBlock, Note]:
@@ -410,13 +412,15 @@ def _hessian_product(block: HessianBlock, v: Part) -> FloatArray:
 
 def _solve(
     blocks: Sequence[HessianBlock],
-    vectors: Sequence[FloatArray],
+    vectors: Sequence[Sequence[FloatArray]],
     rtol: float,
     most: int,
-    branches: Branches | None,
 ) -> tuple[FloatArray, int]:
-    """Conjugate gradients for the active pairs of all blocks: solution and number of products."""
-    shift, rhs, weights = np.ascontiguousarray(np.concatenate(vectors).T)
+    """Conjugate gradients for the active pairs of all blocks: solution and number of products.
+
+    Each of the three ``vectors`` comes in pieces.
+    """
+    shift, rhs, weights = (np.concatenate(pieces) for pieces in vectors)
     counts = np.concatenate([block.hessian.ends - block.hessian.starts for block in blocks])
     bounds = np.concatenate(([0], np.cumsum(counts)))
     indices, place = np.empty(bounds[-1], dtype=np.int32), 0
@@ -427,7 +431,7 @@ def _solve(
     diagonal = np.concatenate([block.hessian.diagonal for block in blocks])
     rows = SharedRows([(0, len(rhs))], Workers(1))
     hessian = Hessian(bounds[:-1], bounds[1:], indices, diagonal, diagonal, rows)
-    found = hessian.solve(shift, rhs, weights, rtol, most, branches)
+    found = hessian.solve(shift, rhs, weights, rtol, most)
     assert found is not None  # the rows are one block
     return found
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NearLists
     from otgraph.costs.windows import Frame, Group
-    from otgraph.distributed._blocks import Entries, Part
+    from otgraph.distributed._blocks import Entries, Pieces
     from otgraph.distributed._cluster import Kept
     from otgraph.distributed._pairs import DistributedPairs
     from otgraph.distributed._points import SharedPoints
@@ -100,6 +100,9 @@ class SharedCost(InCells, DistributedCost):
             found = self._nearest_of_all(self._neighbors_of_hubs(k))
         else:
             found = self._among_near("search", _find_neighbors, near, *own, *end)
+            if self.exact is False:
+                with single_threaded_blas():
+                    self.partner_cells()  # for screens; workers would wait for the driver there
         return self._collected("search", found)[1]
 
     def _nearest_of_all(self, k: int) -> list[Future]:
@@ -132,9 +135,11 @@ class SharedCost(InCells, DistributedCost):
     ) -> list[Future]:  # fmt: skip
         """Tasks for the cells of each group, with those near them, or for the cells of some points.
 
-        A group sends only the cells that are needed.
+        A group sends only the cells that are needed, unless a task may get all of the groups: a
+        worker keeps these for its other tasks, and each cut is a task of its own.
         """
         points, bounds, offsets = self.points, self.points.bounds, self._cells.offsets
+        sizes = points.group_bytes()
         wanted = np.arange(self._cells.n_cells)
         if rows is not None:
             wanted = np.unique(np.searchsorted(offsets, rows, side="right") - 1)
@@ -143,17 +148,21 @@ class SharedCost(InCells, DistributedCost):
             own = []
             if rows is not None:
                 own = [rows[slice(*np.searchsorted(rows, offsets[[cells[0], cells[-1] + 1]]))]]
-            pace.make_room(size)
             parts = np.split(needed, np.searchsorted(needed, bounds[1:-1]))
+            met = [s for s, part in enumerate(parts) if len(part)]
+            whole = int(sizes[met].sum())
+            if whole <= self.cluster.input_bytes:
+                size = whole
+            pace.make_room(size)
             pieces = [
                 points.groups[s]
-                if len(part) == bounds[s + 1] - bounds[s]
-                else self.cluster.submit("cells", _only, points.groups[s], part)
-                for s, part in enumerate(parts)
-                if len(part)
+                if size == whole or len(parts[s]) == bounds[s + 1] - bounds[s]
+                else self.cluster.submit("cells", _only, points.groups[s], parts[s])
+                for s in met
             ]
             near_cells = CellLists.of(cells, [near[b] for b in cells])
-            tasks.append(self.cluster.submit(label, function, pieces, near_cells, *own, *arguments))
+            task = (pieces, [parts[s] for s in met], near_cells, *own, *arguments)
+            tasks.append(self.cluster.submit(label, function, *task))
             pace.add(tasks[-1], size)
         return tasks
 
@@ -378,20 +387,31 @@ def _only(group: Group, cells: LongArray) -> Group:
 
 
 def _find_neighbors(
-    groups: Sequence[Group], near_cells: CellLists, frame: Frame, k: int, n: int, block_rows: int
+    groups: Sequence[Group],
+    cells: Sequence[LongArray],
+    near_cells: CellLists,
+    frame: Frame,
+    k: int,
+    n: int,
+    block_rows: int,
 ) -> FoundPairs:
-    """The neighbors of the points of some cells in near cells."""
+    """The neighbors of the points of some cells in near cells; ``cells`` are all, by group."""
     with single_threaded_blas():
-        found = Window(frame, groups).neighbors(k, near_cells)
+        found = Window(frame, groups, cells).neighbors(k, near_cells)
     return found_pairs(*found, n, block_rows)
 
 
 def _find_partners(
-    groups: Sequence[Group], near_cells: CellLists, rows: LongArray, frame: Frame, k: int
+    groups: Sequence[Group],
+    cells: Sequence[LongArray],
+    near_cells: CellLists,
+    rows: LongArray,
+    frame: Frame,
+    k: int,
 ) -> tuple[LongArray, FloatArray]:
     """The k nearest points of some points in near cells, and their costs."""
     with single_threaded_blas():
-        return Window(frame, groups).partners(rows, k, near_cells)
+        return Window(frame, groups, cells).partners(rows, k, near_cells)
 
 
 def _merge_nearest(
@@ -427,7 +447,7 @@ def _screen(
     rows: list[LongArray] | None,
     way: str,
     partners: CellLists | None,
-    upper: Part,
+    upper: Pieces,
     n: int,
     block_rows: int,
 ) -> FoundPairs:
@@ -470,7 +490,7 @@ def _screen_near(
     rows: list[LongArray] | None,
     way: str,
     partners: CellLists,
-    upper: Part,
+    upper: Pieces,
 ) -> tuple[int, list[PairChunk]]:
     """The same in the partners of each cell: all groups in one window.
 
@@ -501,7 +521,7 @@ def _sample(
     rows: LongArray,
     points: FloatArray,
     own: Array | None,
-    vector: Part | None,
+    vector: Pieces | None,
     n_rows: int,
     function: Any,
     more: tuple[Any, ...],
@@ -565,7 +585,7 @@ def _cheapest(
     return window.members[near].astype(np.int64), found
 
 
-def _entries(vector: Part, members: Array) -> Array:
+def _entries(vector: Pieces, members: Array) -> Array:
     """Entries of a vector, from the pieces that hold them."""
     like = next(iter(vector.values()))
     out = np.empty(len(members), like.dtype)

@@ -14,7 +14,7 @@ from otgraph.distributed._cluster import Kept
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from otgraph.distributed._blocks import Blocks, Edges, Entries, Part
+    from otgraph.distributed._blocks import Blocks, Edges, Entries, Need, Part
     from otgraph.distributed._pairs import PlanBlock
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray, SparseMatrix
 
@@ -69,7 +69,7 @@ def plan_entries(
 
 def join_weights(
     n: int, first: int, last: int, entries: Sequence[Entries]
-) -> Kept[WeightBlock, tuple[LongArray, Facts]]:
+) -> Kept[WeightBlock, tuple[Need, Facts]]:
     """Rows ``first:last`` of the graph; reports their lengths, sums and self-loops."""
     indptr, indices, weights = sorted_rows(entries, first, last)
     columns = Columns.of(n, first, last, indices)
@@ -77,7 +77,7 @@ def join_weights(
     matrix = sp.csr_matrix((weights, columns.to_local(indices), indptr), shape=shape)
     sums = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
     facts = np.diff(indptr), sums, matrix.diagonal()[: last - first]
-    return Kept(WeightBlock(columns, matrix), (columns.segments, facts))
+    return Kept(WeightBlock(columns, matrix), (columns.need, facts))
 
 
 def product(block: WeightBlock, V: Part) -> FloatArray:

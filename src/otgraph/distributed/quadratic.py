@@ -64,8 +64,9 @@ def quadratic_ot_graph(
     Parameters
     ----------
     X
-        Points, one per row: a Dask array; the path of a .npy file or a zarr array that every
-        worker can read; or an array, which is sent to the workers.
+        Points, one per row: a Dask array or data frame; the path or address of a .npy file, a zarr
+        array or a parquet table that every worker can read; or an array or table in memory, which
+        is sent to the workers.
     eps
         Regularization; larger values spread the mass over more neighbors. ``"auto"`` is chosen in
         this process, on a sample of the points. :func:`otgraph.quadratic_ot_graph` says more about
@@ -131,7 +132,9 @@ def quadratic_ot_graph(
             value, mean_degree, u0, chosen=bool(choice), reached=reached
         )
         solution = problem.freed(solution)  # as in `TransportProblem.only_graph`
-        return _graph(problem, solution, points, **found, **choice)
+        graph = _graph(problem, solution, points, **found, **choice)
+        problem.report_components(graph)
+        return graph
 
 
 def _resolved(
@@ -195,5 +198,4 @@ def _graph(
     at_same_place, elsewhere = map(np.concatenate, zip(*flags, strict=True))
     if at_same_place.any() and not problem.cost.identical:
         report_duplicates(graph, problem.in_given_order(elsewhere))
-    problem.report_components(graph)
     return graph

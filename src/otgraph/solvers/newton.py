@@ -193,12 +193,15 @@ def _solved(
     product = hessian.shifted(shift)
     multilevel = hessian.multilevel(shift)
     most = MAX_PRODUCTS if multilevel is None else plain
-    branches = hessian.branches(shift) if multilevel is None else None
-    x, count = hessian.solve(shift, rhs, weights, rtol, most, branches) or conjugate_gradients(
-        product, hessian.diagonal + shift, rhs,
-        rtol=rtol, max_products=most, units=target, branches=branches,
-    )  # fmt: skip
-    count += branches is not None
+    found = hessian.solve(shift, rhs, weights, rtol, most)
+    if found is None:
+        branches = hessian.branches(shift) if multilevel is None else None
+        x, count = conjugate_gradients(
+            product, hessian.diagonal + shift, rhs,
+            rtol=rtol, max_products=most, units=target, branches=branches,
+        )  # fmt: skip
+        found = x, count + (branches is not None)
+    x, count = found
     if count < most or multilevel is None:
         return x, count
     x, more = flexible_gradients(
