@@ -156,8 +156,9 @@ def test_a_degree_that_floors_miss_is_refused_before_all_points_are_solved(noisy
         return found
 
     monkeypatch.setattr(degree, "with_floors", watched)
-    monkeypatch.setattr(degree, "EDGES_PER_MISSING", 0.0)  # so that floors come as a surprise
-    graph = quadratic_ot_graph(noisy, min_degree=8)
+    surprised = lambda _, state, __: state.mean_degree  # noqa: E731
+    monkeypatch.setattr(degree, "expected_degree", surprised)
+    graph = quadratic_ot_graph(noisy, min_degree=9)
     drafts = [found for found in asked if isinstance(found, Draft)]
     assert drafts
     assert all(abs(np.log(draft.mean_degree / 15.0)) > degree.DEGREE_TOL for draft in drafts)
@@ -166,7 +167,7 @@ def test_a_degree_that_floors_miss_is_refused_before_all_points_are_solved(noisy
 
 
 def test_the_degree_is_expected_before_anything_is_solved_for_floors(noisy, monkeypatch):
-    expect, nearby = floors._expected_degree, floors._WithFloors.nearby
+    expect, nearby = degree.expected_degree, floors._WithFloors.nearby
     done = []
 
     def expected(*arguments):
@@ -177,9 +178,8 @@ def test_the_degree_is_expected_before_anything_is_solved_for_floors(noisy, monk
         done.append("solved")
         return nearby(*arguments)
 
-    monkeypatch.setattr(floors, "_expected_degree", expected)
+    monkeypatch.setattr(degree, "expected_degree", expected)
     monkeypatch.setattr(floors._WithFloors, "nearby", solved)
-    monkeypatch.setattr(degree, "EDGES_PER_MISSING", 0.0)  # so that floors come as a surprise
     graph = quadratic_ot_graph(noisy, min_degree=8)
     first = done.index("solved")
     assert first > 1  # another eps was taken before

@@ -12,7 +12,7 @@ import numpy as np
 from otgraph.exceptions import MemoryLimitError
 from otgraph.solvers.certificate import Status
 from otgraph.solvers.certify import certify
-from otgraph.solvers.floors import Wish, surely_lonely, with_floors
+from otgraph.solvers.floors import Wish, expected_degree, surely_lonely, with_floors
 from otgraph.solvers.laws import (
     LARGEST_SLOPE,
     SMALLEST_SLOPE,
@@ -65,10 +65,6 @@ FEW_POINTS = 500
 LAW_RANGE = 1e-3
 # Marginal error of a trial. At this error the degree is usually right to a fraction of a percent.
 TRIAL_TOL = 0.01
-# Edges that a minimum flow adds for every neighbor that a lonely point misses: 0.7 to 1.6 on
-# planar shapes, tables and clusters, because a point gets floors to its nearest points even if it
-# shares mass with others.
-EDGES_PER_MISSING = 1.2
 
 
 @dataclass(frozen=True)
@@ -148,7 +144,7 @@ def solve_for_degree(
             rough = False
             if tol > goal.tol or eps != search.last_eps:  # otherwise it is solved already
                 state = approach(screener, goal.at(eps), state, last)
-            while search.correct(eps, reached := expected_degree(state, counted)):
+            while search.correct(eps, reached := expected_degree(screener, state, counted)):
                 eps = search.best_eps or eps
                 state = approach(screener, goal.at(eps), search.start(state, eps), last)
             effort.add(last)
@@ -203,7 +199,7 @@ def solve_for_degree(
         effort, plain = Effort(), again or plain
         # A graph that needs no minimum flows must not depend on the wish for them.
         plain = reached_by(plain, Wish(), effort)
-        if DegreeSearch(degree).miss(expected_degree(plain, wish)) > DEGREE_TOL:
+        if DegreeSearch(degree).miss(expected_degree(screener, plain, wish)) > DEGREE_TOL:
             plain = reached_by(plain, wish, effort)
         return completed(effort, drafts=None if few else DegreeSearch(degree, slope, limits))
 
@@ -237,15 +233,6 @@ def guess_from(
     pairs = near_pairs(cost, n_candidates)
     _, slope = row_law(cost, pairs, degree, goal.mass)
     return Guess(first_state(cost, pairs, goal, u0=u), goal.eps, slope)
-
-
-def expected_degree(state: State, wish: Wish) -> float:
-    """Mean degree after lonely points get their minimum flows."""
-    if not wish.min_degree:
-        return state.mean_degree
-    degrees = state.problem.hessian(state.u).degrees
-    missing = float(np.sum(np.maximum(wish.min_degree - degrees, 0.0)))
-    return state.mean_degree + 2.0 * EDGES_PER_MISSING * missing / len(degrees)
 
 
 # Range of eps, relative to the costs.
@@ -311,7 +298,7 @@ def _search_among_all(
         try:
             state = approach(screener, level, state, effort)
             state = changed(state, spare=state.spare and search.n_trials == 0)
-            reached = expected_degree(state, wish)
+            reached = expected_degree(screener, state, wish)
         except MemoryLimitError:
             if search.n_trials == 0 or spare:
                 raise

@@ -156,8 +156,8 @@ def with_floors(
 
     ``shift`` is how floors have changed the potentials for a similar eps. ``rough`` potentials are
     not solved to the tolerance, because it is known that there will be floors. ``accepts`` is asked
-    for the mean degree with floors twice: for the one that floors of points let expect, and for
-    that of the local solves, before all points are solved. If it refuses, the result is a draft.
+    for the mean degree of the local solves, before all points are solved. If it refuses, the result
+    is a draft.
     """
 
     def without_floors() -> Solution:
@@ -169,9 +169,6 @@ def with_floors(
         return certify(screener, goal, state, effort)
     plain, problem = state.on(state), _WithFloors(screener, goal, NO_FLOORS)
     moved = state.u if shift is None else state.u + shift
-    expected = None if accepts is None else _expected_degree(screener, state, wish)
-    if accepts is not None and expected is not None and not accepts(expected):
-        return Draft(moved, expected)
     plan = state.problem.plan(state.u, goal.eps) if certified is None else certified.plan
     degrees = plan.degrees
     components = plan.component_labels()
@@ -223,7 +220,7 @@ def with_floors(
 
 
 class Draft(NamedTuple):
-    """Potentials with floors, solved near these at most, and the mean degree that they give."""
+    """Potentials with floors, solved near these, and the mean degree that they give."""
 
     u: FloatArray
     mean_degree: float
@@ -349,18 +346,21 @@ def surely_lonely(state: State, goal: Goal, wish: Wish) -> bool:
     return bool(np.any(np.bincount(ends[near], minlength=len(rows)) < wish.min_degree))
 
 
-def _expected_degree(screener: Screener, state: State, wish: Wish) -> float | None:
-    """About the mean degree after lonely points get floors, None if there are no such points.
+def expected_degree(screener: Screener, state: State, wish: Wish) -> float:
+    """About the mean degree after lonely points get floors.
 
     Floors on pairs without any flow become edges. Others appear and disappear around them, about
     as many: the edges that are added are 0.92 to 1.11 times these (benchmarks/README.md).
     """
+    if not wish.min_degree:
+        return state.mean_degree
     degrees = _neighbor_counts(state.problem.hessian(state.u))
+    if not np.any(degrees < wish.min_degree):
+        return state.mean_degree
+    wish = replace(wish, strict=False)  # another eps may leave nobody lonely
     floors = _missing_floors(screener, degrees, None, wish, NO_FLOORS, np.empty(0, np.bool_))
-    if not len(floors):
-        return None
     idle = state.u[floors.i] + state.u[floors.j] <= floors.costs
-    return float(np.mean(degrees) + 2.0 * np.count_nonzero(idle) / len(degrees))
+    return state.mean_degree + 2.0 * np.count_nonzero(idle) / len(degrees)
 
 
 def _neighbor_counts(hessian: Curvature) -> LongArray:
