@@ -196,6 +196,20 @@ def test_first_search_finds_all_copies(rng):
     assert found[(same[:, None] == same) & ~np.eye(N, dtype=bool)].all()
 
 
+@pytest.mark.parametrize("k", [1, 6, N - 1])
+@pytest.mark.parametrize("name", ["random", "clustered", "duplicates", "far_apart", "grid"])
+def test_partners_bounded_by_a_sample_are_the_nearest(rng, name, k):
+    X = problems.CLOUDS[name](rng, N)
+    cost, C = problems.cost_of(X), reference.cost_matrix(X)
+    np.fill_diagonal(C, np.inf)
+    rows = np.sort(rng.permutation(N)[:700])
+    i, j, costs = cost.nearest_pairs(rows, k)
+    np.testing.assert_array_equal(i, np.repeat(rows, k))
+    assert (i != j).all()
+    wanted = np.sort(C[rows], axis=1)[:, :k]
+    np.testing.assert_allclose(costs.reshape(-1, k), wanted, rtol=1e-6, atol=1e-14)
+
+
 def test_first_search_for_nearly_all_pairs_finds_all(rng):
     cost = problems.cost_of(problems.random(rng, N))
     assert cost.neighbors(N - 100).n_pairs == cost.n_pairs

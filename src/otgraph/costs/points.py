@@ -63,6 +63,7 @@ SAMPLED_NEIGHBORS = 3
 MORE_PAIRS = 1.67
 FEWEST_SAMPLED = 64
 TIE_MARGIN = 1.0 - 1e-9  # factor that excludes pairs exactly at the bound
+PARTNER_STEP = 8  # one of so many points tells how far a few partners are at most
 # Relative error of one term of |x|² - 2 x·y + |y|² for near points, amply.
 PRODUCT_NOISE = 16.0 * np.finfo(np.float64).eps
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
@@ -427,11 +428,16 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         if rank * step >= self.n - 1:  # nearly all pairs are wanted
             return (raised(np.full(self.n, self.largest)),) * 2
         reach = sampled_reach(self.own, self._squares, step, rank, self.workers)
-        noise = PRODUCT_NOISE * (self.own.shape[1] + 8) * (self._squares + reach)
+        noise = self._noise(slice(None), reach)
         levels = reach + noise, np.maximum(reach - noise, 0.0)
         upper, sure = (0.5 * self.factor * (2.0 * level) ** self._half_power for level in levels)
         tiny = np.finfo(np.float64).tiny
         return TIE_MARGIN * upper + 2.0 * tiny, TIE_MARGIN * sure + tiny
+
+    def _noise(self, rows: Any, squares: FloatArray) -> FloatArray:
+        """Bound of the errors of squared distances of some points, by products in float64."""
+        sizes = self._squares[rows] + squares
+        return PRODUCT_NOISE * (self.own.shape[1] + 8) * sizes
 
     def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
         """The k cheapest pairs of each of some points, sorted by point and cost.
@@ -462,8 +468,29 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
     def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
         """A cost that at least k partners of each point do not exceed, from near cells."""
         if self._cells.n_cells == 1:
-            return super()._partner_bounds(rows, k)
+            return self._partner_bounds_of_sample(rows, k)
         return raised(self._partners_in_near_cells(rows, k)[1].max(axis=1))
+
+    def _partner_bounds_of_sample(self, rows: LongArray, k: int) -> FloatArray:
+        """The same from a sample, where points that are near in memory are no nearer than others.
+
+        A point of the sample is its own first partner.
+        """
+        step = max(1, min(PARTNER_STEP, self.n // (2 * (k + 1))))
+        sample, sample_squares = self.own[::step], self._squares[::step]
+        found = np.empty(len(rows))
+
+        def fill(block: tuple[int, int]) -> None:
+            some = rows[slice(*block)]
+            squares = square_distances(
+                self.own[some], self._squares[some], sample, sample_squares, near=False
+            )
+            found[slice(*block)] = np.partition(squares, k, axis=1)[:, k]
+
+        with single_threaded_blas():
+            self.workers.run(fill, row_blocks(len(rows), NEIGHBOR_ROWS))
+        found += self._noise(rows, found)
+        return raised(self.factor * found**self._half_power)
 
     def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[LongArray, FloatArray]:
         """The k nearest points of some points in the cells near to theirs, and their costs."""
