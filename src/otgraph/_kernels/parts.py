@@ -15,18 +15,19 @@ TRIALS = 40  # slopes looked at for one part
 
 @njit
 def part_steps(
-    indptr, indices, cost, diagonal, target, start, direction, rows, members, firsts, trial
+    begin, end, indices, cost, diagonal, target, start, direction, rows, members, firsts, trial
 ):  # fmt: skip
     """A step of each part along its direction, one after the other.
 
-    All arguments from ``indptr`` to ``rows`` have one entry for each point of the parts, and
-    ``rows`` their places in ``trial``, the potentials of all points, which gets new ones for them.
-    The points of part k are ``members[firsts[k] : firsts[k + 1]]``. A part sees where those before
-    it have gone, so that F decreases with every step that ends before its slope is zero.
+    The pairs of point k are those from ``begin[k]`` to ``end[k]`` of ``indices`` and ``cost``. All
+    other arguments before ``members`` have one entry for each point of the parts; ``rows`` are
+    their places in ``trial``, the potentials of all points, which gets new ones for them. The
+    points of part k are ``members[firsts[k] : firsts[k + 1]]``. A part sees where those before it
+    have gone, so that F decreases with every step that ends before its slope is zero.
     """
     for k in range(len(firsts) - 1):
         own = members[firsts[k] : firsts[k + 1]]
-        source = (indptr, indices, cost, diagonal, target, start, direction, rows, own, trial)
+        source = (begin, end, indices, cost, diagonal, target, start, direction, rows, own, trial)
         first = _slope(source, 0.0)
         if first >= 0.0:
             continue  # it stays where it is
@@ -54,14 +55,14 @@ def part_steps(
 @inner
 def _slope(source, step):
     """Change of F with the step of a part; writes its potentials."""
-    indptr, indices, cost, diagonal, target, start, direction, rows, own, trial = source
+    begin, end, indices, cost, diagonal, target, start, direction, rows, own, trial = source
     for k in own:
         trial[rows[k]] = start[k] + step * direction[k]
     slope = 0.0
     for k in own:
         u = trial[rows[k]]
         total = max(2.0 * u - diagonal[k], 0.0)
-        for p in range(indptr[k], indptr[k + 1]):
+        for p in range(begin[k], end[k]):
             total += max(u + trial[np.uint32(indices[p])] - cost[p], 0.0)
         slope += (total - target[k]) * direction[k]
     return slope

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from otgraph._parallel import Workers
     from otgraph.costs.coarse import Multilevel
-    from otgraph.costs.parts import Move
+    from otgraph.costs.parts import Move, Places
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
 
 
@@ -164,13 +164,19 @@ class Restricted(Marginals):
     def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
         """The pairs of some points, sorted: number per point, partners, costs."""
 
+    def places_of(self, rows: LongArray) -> Places:
+        """The same where they are: first and last places of each point, all partners and costs."""
+        counts, partners, costs = self.entries_of(rows)
+        ends = np.cumsum(counts)
+        return ends - counts, ends, partners, costs
+
     @abstractmethod
     def plan(self, u: FloatArray, eps: float) -> TransportPlan:
         """The transport plan of ``u`` on the stored pairs."""
 
     def moved(self, move: Move, chosen: BoolArray) -> FloatArray:
         """Potentials after a full step, and after one of its own length for every chosen part."""
-        return move.taken(chosen, self.entries_of, self.diagonal, np.empty(0))
+        return move.taken(chosen, self.places_of, self.diagonal, np.empty(0))
 
 
 class Curvature(ABC):

@@ -78,7 +78,7 @@ class LocalProblem(Marginals):
 
     def moved(self, move: Move, chosen: BoolArray) -> FloatArray:
         """Potentials after a full step, and after one of its own length for every chosen part."""
-        return move.taken(chosen, self._rows.entries_of, self._rows.diagonal, self._fixed)
+        return move.taken(chosen, self._rows.places_of, self._rows.diagonal, self._fixed)
 
     def _everyone(self, u: FloatArray) -> FloatArray:
         """Own potentials, then the fixed ones; the same array for the same ``u``."""

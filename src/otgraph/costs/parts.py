@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
 
+    # Where the pairs of some points are: first and last places, partners, costs.
+    Places = tuple[LongArray, LongArray, IntArray, FloatArray]
+
 
 @dataclass(frozen=True)
 class Move:
@@ -41,23 +44,21 @@ class Move:
     def taken(
         self,
         chosen: BoolArray,
-        entries_of: Callable[[LongArray], tuple[LongArray, IntArray, FloatArray]],
+        places_of: Callable[[LongArray], Places],
         diagonal: FloatArray,
         fixed: FloatArray,
     ) -> FloatArray:
         """Potentials after a full step, and after one of its own length for every chosen part.
 
-        ``entries_of`` gives the pairs of some points. Their columns may go on beyond the points;
-        these have ``fixed`` potentials.
+        ``places_of`` tells where the pairs of some points are. Their columns may go on beyond the
+        points; these have ``fixed`` potentials.
         """
         some = chosen[self.parts]
         rows = np.flatnonzero(some)
-        counts, partners, costs = entries_of(rows)
-        indptr = np.concatenate(([0], np.cumsum(counts)))
         of = self.parts[rows]
         members = np.argsort(of, kind="stable")
         firsts = np.flatnonzero(np.diff(of[members], prepend=-1, append=len(chosen)))
         trial = np.concatenate((np.where(some, self.u, self.u + self.direction), fixed))
         own = (diagonal[rows], self.target[rows], self.u[rows], self.direction[rows])
-        part_steps(indptr, partners, costs, *own, rows, members, firsts, trial)
+        part_steps(*places_of(rows), *own, rows, members, firsts, trial)
         return trial[: len(self.u)]
