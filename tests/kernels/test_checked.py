@@ -22,10 +22,11 @@ from otgraph._kernels.aggregates import add_from_groups
 from otgraph._kernels.blocks import pack_columns
 from otgraph._kernels.euclidean import assign_in_groups, near_center
 from otgraph._parallel import Workers
-from otgraph.costs import between_points
+from otgraph.costs import between_points, branches
 from otgraph.costs.clouds import check_clouds, cross_cost
 from otgraph.costs.coarse import Coarsening
 from otgraph.costs.near import NearSearch
+from otgraph.costs.restricted import Hessian, SharedRows
 from otgraph.costs.sizes import SearchSizes
 from otgraph.distributed._blocks import by_block, forest, sorted_rows
 from otgraph.graphs.cross import CrossProblem
@@ -126,6 +127,20 @@ for name, points in (("tree", X[:, :3]), ("cells", X)):
     )
     plan = clouds.only_plan(None, 5.0)
     found["clouds, " + name] = plan.weights.toarray().sum(axis=0).tolist()
+below_a_sample = otgraph.quadratic_ot_graph(rng.normal(size=(520, 5)), 0.2, n_jobs=2)
+found["below a sample"] = below_a_sample.weights.toarray().sum(axis=0).tolist()
+neighbors = otgraph.knn_gaussian_graph(X, 5, n_jobs=2)
+found["nearest neighbors"] = neighbors.weights.toarray().sum(axis=0).tolist()
+branches.FEWEST_ROWS = 0
+star = sp.csr_matrix((np.ones(10), (np.r_[[0] * 5, 1:6], np.r_[1:6, [0] * 5])))
+begins, degrees = star.indptr.astype(np.int64), np.diff(star.indptr).astype(float)
+hessian = Hessian(begins[:-1], begins[1:], star.indices, degrees, degrees,
+                  SharedRows([(0, 6)], Workers(1)))
+shift = np.full(6, 0.1)
+found["branches"] = conjugate_gradients(
+    hessian.shifted(shift), degrees + shift, rng.random(6), rtol=1e-8, max_products=9,
+    branches=hessian.branches(shift),
+)[0].tolist()
 kernels = {
     f"{module.name}.{name}": kernel.signatures
     for module in pkgutil.iter_modules(otgraph._kernels.__path__)
