@@ -74,7 +74,9 @@ def test_units_make_a_small_row_count(rng):
     b = units * rng.normal(size=80)
     options = {"rtol": 1e-3, "max_products": 500}
     plain, few = conjugate_gradients(A.dot, A.diagonal(), b, **options)
-    scaled, more = conjugate_gradients(A.dot, A.diagonal(), b, units=units, **options)
+    scaled, more = conjugate_gradients(
+        A.dot, A.diagonal(), b, weights=residual_weights(units), **options
+    )
     residual = np.abs(A @ scaled - b) / units
     assert np.linalg.norm(residual) <= 1.01e-3 * np.linalg.norm(b / units)
     assert np.abs(A @ plain - b)[7] / units[7] > residual[7]
@@ -90,7 +92,8 @@ def test_one_call_gives_the_same_bits(rng, rtol):
     rhs, units, shift = rng.normal(size=70), rng.uniform(0.1, 1.0, size=70), np.full(70, 0.01)
     x, products = conjugate_gradients(
         lambda v: hessian.product(v) + shift * v,
-        hessian.diagonal + shift, rhs, rtol=rtol, max_products=99, units=units,
+        hessian.diagonal + shift, rhs, rtol=rtol, max_products=99,
+        weights=residual_weights(units),
     )  # fmt: skip
     again, count = hessian.solve(shift, rhs, residual_weights(units), rtol, 99)
     assert count == products > 0

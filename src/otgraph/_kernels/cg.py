@@ -112,32 +112,25 @@ def with_branches(rows, columns, diagonal, residual, z):
 @njit
 def solve_cg(
     starts, ends, indices, diagonal, shift, rhs, weights, rtol, max_products,
-    rows, columns, pivots, x, residual, z, p, q,
+    x, residual, z, p, q,
 ):  # fmt: skip
     """All steps of `solvers.cg` for the Hessian plus a shift: the same bits, in one call.
 
-    Columns beyond the rows belong to fixed points; ``p`` is zero there. ``rows``, ``columns`` and
-    ``pivots`` are branches; without any, the pivots are the diagonal plus the shift. Returns the
-    number of products.
+    Columns beyond the rows belong to fixed points; ``p`` is zero there. Returns the number of
+    products.
     """
     n = len(rhs)
-    rr = 0.0
-    for i in range(n):
-        residual[i] = rhs[i]
-        rr += weights[i] * (rhs[i] * rhs[i])
-    goal = rtol * rtol * rr
-    solve_branches(rows, columns, pivots, x, residual)
     rz = 0.0
     rr = 0.0
     for i in range(n):
-        r = residual[i]
-        z[i] = r * (1.0 / pivots[i])
+        r = rhs[i]
+        residual[i] = r
+        x[i] = 0.0
+        z[i] = r * (1.0 / (diagonal[i] + shift[i]))
+        p[i] = z[i]
         rz += r * z[i]
         rr += weights[i] * (r * r)
-    if len(rows):
-        rz = with_branches(rows, columns, pivots, residual, z)
-    for i in range(n):
-        p[i] = z[i]
+    goal = rtol * rtol * rr
     for count in range(max_products):
         if rr <= goal:
             return count
@@ -156,11 +149,9 @@ def solve_cg(
             x[i] += alpha * p[i]
             r = residual[i] - alpha * q[i]
             residual[i] = r
-            z[i] = r * (1.0 / pivots[i])
+            z[i] = r * (1.0 / (diagonal[i] + shift[i]))
             rz += r * z[i]
             rr += weights[i] * (r * r)
-        if len(rows):
-            rz = with_branches(rows, columns, pivots, residual, z)
         beta = rz / previous
         for i in range(n):
             p[i] = z[i] + beta * p[i]

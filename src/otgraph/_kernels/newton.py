@@ -66,8 +66,7 @@ def full_steps(
     """
     n = len(target)
     width, shift, rhs, direction, residual = np.empty((5, n))
-    z, p, q, trial, sums, squares, pivots = np.empty((7, n))
-    none = np.empty(0, dtype=np.int64)  # branches are not looked for
+    z, p, q, trial, sums, squares = np.empty((6, n))
     steps = 0
     products = 0
     since = 0
@@ -84,12 +83,11 @@ def full_steps(
                 return steps, products, best_error, least, since
             width[i] = degree + loop
             shift[i] = ridge * max(width[i], 1.0)
-            pivots[i] = width[i] + shift[i]
             rhs[i] = target[i] - row_sums[i]
         rtol = linear_tolerance(error, tol)
         count = solve_cg(
             indptr[:-1], ends, active, width, shift, rhs, weights, rtol, MAX_PRODUCTS,
-            none, none, pivots, direction, residual, z, p, q,
+            direction, residual, z, p, q,
         )  # fmt: skip
         slope = 0.0
         for i in range(n):

@@ -17,7 +17,6 @@ from otgraph._kernels.components import component_labels, labels_of_rows
 from otgraph._kernels.newton import full_steps
 from otgraph._memory import return_free_memory
 from otgraph._parallel import Workers, row_blocks
-from otgraph.costs.branches import Branches
 from otgraph.costs.coarse import Multilevel
 from otgraph.costs.interface import Curvature, Evaluation, FullSteps, Restricted, TransportPlan
 
@@ -340,15 +339,10 @@ class Hessian(Curvature):
         if len(self.rows.blocks) > 1:
             return None
         x, residual, z, q = np.empty((4, len(rhs)))
-        p, fixed = np.zeros(len(rhs) + n_fixed), np.zeros(n_fixed)
-        branches = Branches.of(
-            lambda v: self.product(np.concatenate((v, fixed))), self.diagonal, shift
-        )
-        none = np.empty(0, dtype=np.int64)
-        out = (none, none, self.diagonal + shift) if branches is None else branches.arrays
+        p = np.zeros(len(rhs) + n_fixed)
         source = (self.starts, self.ends, self.indices, self.diagonal)
-        count = solve_cg(*source, shift, rhs, weights, rtol, most, *out, x, residual, z, p, q)
-        return x, count + (branches is not None)
+        count = solve_cg(*source, shift, rhs, weights, rtol, most, x, residual, z, p, q)
+        return x, count
 
     def parts(self) -> LongArray:
         """The part of every row; no active pair connects two parts."""

@@ -22,6 +22,7 @@ from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import Hessian, RestrictedProblem, SharedRows
 from otgraph.distributed._blocks import Blocks, Columns, Vector, components, forest, sorted_rows
 from otgraph.distributed._cluster import Kept
+from otgraph.solvers.cg import conjugate_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -431,9 +432,12 @@ def _solve(
     diagonal = np.concatenate([block.hessian.diagonal for block in blocks])
     rows = SharedRows([(0, len(rhs))], Workers(1))
     hessian = Hessian(bounds[:-1], bounds[1:], indices, diagonal, diagonal, rows)
-    found = hessian.solve(shift, rhs, weights, rtol, most)
-    assert found is not None  # the rows are one block
-    return found
+    branches = hessian.branches(shift)
+    x, count = conjugate_gradients(
+        hessian.shifted(shift), diagonal + shift, rhs,
+        rtol=rtol, max_products=most, weights=weights, branches=branches,
+    )  # fmt: skip
+    return x, count + (branches is not None)
 
 
 def _plan(

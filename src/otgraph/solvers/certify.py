@@ -8,7 +8,7 @@ import numpy as np
 
 from otgraph._kernels.newton import FEASIBLE_TOL
 from otgraph.solvers.certificate import Certificate, Reason, Status
-from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.cg import conjugate_gradients, residual_weights
 from otgraph.solvers.newton import marginal_error, newton, rounding_level
 from otgraph.solvers.sampling import Missing, missing_pairs
 from otgraph.solvers.state import Solution, changed
@@ -172,7 +172,7 @@ def _on_masses(plan: TransportPlan, mass: FloatArray, tol: float) -> FloatArray 
             missing,
             rtol=FEASIBLE_CG * tol / missed,
             max_products=FEASIBLE_PRODUCTS,
-            units=mass,
+            weights=residual_weights(mass),
         )
         w += step
         missing = mass - row_sums - plan.product(w, diagonal)

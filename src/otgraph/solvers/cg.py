@@ -23,7 +23,7 @@ def conjugate_gradients(
     *,
     rtol: float,
     max_products: int,
-    units: FloatArray | None = None,
+    weights: FloatArray | None = None,
     branches: Branches | None = None,
 ) -> tuple[FloatArray, int]:
     """Solve A x = rhs to a relative residual, with the diagonal of A as preconditioner.
@@ -31,14 +31,14 @@ def conjugate_gradients(
     ``branches`` of A are taken out: their equations hold from the beginning, and each direction
     keeps them so. The diagonal is then that of the system for the other rows.
 
-    ``units`` are the sizes in which the residuals of the rows are measured. Without them, a
-    row that is a million times smaller than the others would not be solved at all.
+    ``weights`` are those of the squared residuals (`residual_weights`). Without them, a row that is
+    a million times smaller than the others would not be solved at all.
 
     A may be singular, as it is for a bipartite component. If the right-hand side is in the
     range of A, so are the iterates. A direction without curvature ends the iteration.
     Returns the solution and the number of products.
     """
-    weights = np.ones_like(rhs) if units is None else residual_weights(units)
+    weights = np.ones_like(rhs) if weights is None else weights
     x = np.zeros_like(rhs)
     residual = rhs.copy()
     z = np.empty_like(rhs)

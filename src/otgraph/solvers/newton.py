@@ -198,7 +198,7 @@ def _solved(
         branches = hessian.branches(shift) if multilevel is None else None
         x, count = conjugate_gradients(
             product, hessian.diagonal + shift, rhs,
-            rtol=rtol, max_products=most, units=target, branches=branches,
+            rtol=rtol, max_products=most, weights=weights, branches=branches,
         )  # fmt: skip
         found = x, count + (branches is not None)
     x, count = found
