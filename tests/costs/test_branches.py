@@ -74,12 +74,16 @@ def test_the_solution_is_that_of_the_whole_system(rng, ridge):
     assert count < 0.7 * solved(hessian, shift, rhs, None)[1]
 
 
-def test_trees_need_no_product(rng):
-    hessian, rhs = hessian_of(random_tree(rng, 1, N, 0)), rng.normal(size=N)
-    shift = np.full(N, 1e-3)
-    x, count = solved(hessian, shift, rhs, hessian.branches(shift), rtol=1e-8)
-    assert count <= 1  # one row is left, whose system is its diagonal
-    np.testing.assert_allclose(dense(hessian, shift) @ x, rhs, atol=1e-7)
+def test_trees_that_hang_on_nothing_are_left(rng):
+    """They are bipartite components: a system for them is singular, but for the shift."""
+    assert hessian_of(random_tree(rng, 1, N, 0)).branches(np.full(N, 1e-3)) is None
+    edges, order = with_trees(rng)
+    apart = [(N + k, N + k + 1) for k in range(5)]
+    shift = np.full(N + 6, 0.01)
+    hessian = hessian_of(edges + apart, N + 6)
+    branches = hessian.branches(shift)
+    np.testing.assert_array_equal(np.sort(branches.rows), np.sort(order[100:]))
+    np.testing.assert_array_equal(branches.diagonal[N:], hessian.diagonal[N:] + 0.01)
 
 
 def test_hubs_no_longer_slow_it_down(rng):

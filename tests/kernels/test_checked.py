@@ -132,9 +132,10 @@ found["below a sample"] = below_a_sample.weights.toarray().sum(axis=0).tolist()
 neighbors = otgraph.knn_gaussian_graph(X, 5, n_jobs=2)
 found["nearest neighbors"] = neighbors.weights.toarray().sum(axis=0).tolist()
 branches.FEWEST_ROWS = 0
-star = sp.csr_matrix((np.ones(10), (np.r_[[0] * 5, 1:6], np.r_[1:6, [0] * 5])))
-begins, degrees = star.indptr.astype(np.int64), np.diff(star.indptr).astype(float)
-hessian = Hessian(begins[:-1], begins[1:], star.indices, degrees, degrees,
+ends = np.array([(0, 1), (1, 2), (0, 2), (0, 3), (0, 4), (4, 5)]).T  # a triangle with branches
+trees = sp.csr_matrix((np.ones(12), (np.r_[ends[0], ends[1]], np.r_[ends[1], ends[0]])))
+begins, degrees = trees.indptr.astype(np.int64), np.diff(trees.indptr).astype(float)
+hessian = Hessian(begins[:-1], begins[1:], trees.indices, degrees, degrees,
                   SharedRows([(0, 6)], Workers(1)))
 shift = np.full(6, 0.1)
 found["branches"] = conjugate_gradients(

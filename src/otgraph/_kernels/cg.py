@@ -10,6 +10,7 @@ from otgraph._numba import njit
 # Least share of a diagonal that is left when branches are taken out. A star of shifted rows keeps
 # about its shift; less is rounding error.
 SMALLEST_PIVOT = 1e-15
+TAKEN = -1.0  # in the place of the degree of a row that was taken out
 
 
 @njit
@@ -65,6 +66,7 @@ def find_branches(degrees, sums, diagonal):
     ``diagonal`` changes as in Gauss's elimination. Returns these rows and their columns.
     """
     n = len(degrees)
+    whole = diagonal.copy()
     rows = np.empty(n, dtype=np.int64)
     columns = np.empty(n, dtype=np.int64)
     count = 0
@@ -75,12 +77,25 @@ def find_branches(degrees, sums, diagonal):
             rows[count] = i
             columns[count] = j
             count += 1
-            degrees[i] = 0.0
+            degrees[i] = TAKEN
             degrees[j] -= 1.0
             sums[j] -= i + 1.0
             diagonal[j] = max(diagonal[j] - 1.0 / diagonal[i], SMALLEST_PIVOT * diagonal[j])
             i = j
-    return rows[:count].copy(), columns[:count].copy()
+    # Trees that hang on nothing are whole components and singular. They stay as they are: an exact
+    # solution would move their points far, for what may be rounding errors.
+    alone = degrees == 0.0
+    for k in range(count - 1, -1, -1):
+        alone[rows[k]] = alone[columns[k]]
+    kept = 0
+    for k in range(count):
+        if not alone[rows[k]]:
+            rows[kept], columns[kept] = rows[k], columns[k]
+            kept += 1
+    for i in range(n):
+        if alone[i]:
+            diagonal[i] = whole[i]
+    return rows[:kept].copy(), columns[:kept].copy()
 
 
 @njit
