@@ -63,7 +63,8 @@ def find_branches(degrees, sums, diagonal):
 
     ``degrees`` are the numbers of entries, and two for an entry on the diagonal; ``sums`` are those
     of the columns plus one, without columns that are no rows. Both lose what is taken out, and
-    ``diagonal`` changes as in Gauss's elimination. Returns these rows and their columns.
+    ``diagonal`` changes as in Gauss's elimination. Returns these rows and their columns, but those
+    of whole components.
     """
     n = len(degrees)
     whole = diagonal.copy()
