@@ -70,16 +70,23 @@ docs-check: .venv/.installed-docs
 	$(BIN)/python tools/pages.py out/docs-check
 
 # Peers may ask for old versions of what we use; they get their own environment.
-bench: .venv-bench/.installed
+bench: .venv-bench/.installed .venv-magic/.installed
 	.venv-bench/bin/python -m benchmarks.run $(ARGS)
 
-bench-large: .venv-bench/.installed
+bench-large: .venv-bench/.installed .venv-magic/.installed
 	.venv-bench/bin/python -m benchmarks.run --large $(ARGS)
 
 .venv-bench/.installed: pyproject.toml benchmarks/requirements.txt
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
 		--requirement benchmarks/requirements.txt
+	touch $@
+
+# MAGIC needs pandas 2.0, which was built for numpy 1.
+.venv-magic/.installed: benchmarks/requirements-magic.txt
+	$(PYTHON) -m venv .venv-magic
+	.venv-magic/bin/python -m pip install --quiet --disable-pip-version-check \
+		--requirement benchmarks/requirements-magic.txt
 	touch $@
 
 clean:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from otgraph import datasets
-
 FILES = Path("out/bench/points")
 FILE_BLOCK = 1 << 16  # points that are made at once
+CELLS_BLOCK = 4096  # 64 MB of rates with 2000 genes
+COUNTS_OF_CELL = 500.0  # mean library size: a tenth of 2000 genes is seen in a cell
 
 
 def make(name: str, n: int, *, dim: int | None = None) -> Any:
@@ -21,6 +21,8 @@ def make(name: str, n: int, *, dim: int | None = None) -> Any:
 
 def manifold(n: int, dim: int | None) -> Any:
     """A noisy manifold with uneven noise: 5-dimensional in 50 dimensions, 2-dimensional in 10."""
+    from otgraph import datasets
+
     d = dim or 50
     return datasets.noisy_manifold(n, dim=d, intrinsic_dim=min(5, d // 4), dtype=np.float32).X
 
@@ -32,6 +34,8 @@ def gaussian(n: int, dim: int | None) -> Any:
 
 def spiral(n: int, dim: int | None) -> Any:
     """The paper's spiral in 3 dimensions, without an ambient space, thickened by noise."""
+    from otgraph import datasets
+
     del dim
     return datasets.noisy_spiral(n, dim=3, noise=0.2, dtype=np.float32).X
 
@@ -45,6 +49,23 @@ def clusters(n: int, dim: int | None) -> Any:
     labels = rng.choice(50, size=n, p=share)
     width = np.exp(rng.uniform(-3.0, -0.5, size=50))
     return (centers[labels] + width[labels, None] * rng.normal(size=(n, d))).astype(np.float32)
+
+
+def cells(n: int, dim: int | None) -> Any:
+    """Counts of genes along a curved surface of cell states, by library size, as square roots."""
+    import scipy.sparse as sp
+
+    genes, rng = dim or 2000, np.random.default_rng(0)
+    frequencies, phases = rng.normal(size=(3, 12)), rng.uniform(0, 2 * np.pi, 12)
+    base, loadings = rng.normal(scale=1.5, size=genes), rng.normal(scale=0.5, size=(12, genes))
+    blocks = []
+    for first in range(0, n, CELLS_BLOCK):
+        states = rng.random((min(CELLS_BLOCK, n - first), 3))
+        rates = np.exp(base + np.cos(2 * np.pi * states @ frequencies + phases) @ loadings)
+        counts = rng.poisson(COUNTS_OF_CELL * rates / rates.sum(axis=1, keepdims=True))
+        sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        blocks.append(sp.csr_matrix(np.sqrt(counts * (COUNTS_OF_CELL / sizes)), dtype=np.float32))
+    return sp.vstack(blocks, format="csr")
 
 
 def manifold_file(n: int, dim: int | None) -> Any:
@@ -87,5 +108,5 @@ def _write(path: Path, n: int, dim: int | None) -> None:
 
 MAKERS = {
     "manifold": manifold, "gaussian": gaussian, "spiral": spiral, "clusters": clusters,
-    "manifold_file": manifold_file,
+    "manifold_file": manifold_file, "cells": cells,
 }  # fmt: skip

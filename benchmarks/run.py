@@ -18,8 +18,10 @@ import argparse
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import figures, growth, small
@@ -137,7 +139,12 @@ def measure(spec: dict[str, Any], stop: float | None = None) -> dict[str, Any]:
     A call that takes longer than ``stop`` seconds is stopped, and that time is its result. The
     process gets as long again to load and to compile.
     """
-    command = [sys.executable, "-m", "benchmarks.jobs", json.dumps(spec)]
+    python = sys.executable
+    if "environment" in spec:
+        python = str(Path(spec["environment"], "bin", "python"))
+    if shutil.which(python) is None:
+        return {"seconds": math.nan, "peak_gb": math.nan, "error": f"{python} is missing"}
+    command = [python, "-m", "benchmarks.jobs", json.dumps(spec)]
     limit = None if stop is None else 2.0 * stop
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)

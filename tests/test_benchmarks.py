@@ -30,10 +30,12 @@ OPTIONS = {
     "label_spreading": {},
     "denoise": {"genes": 20},
     "scipy_products": {"genes": 20},
-    "magic_impute": {"genes": 80},
+    "denoised_cells": {},
+    "magic_impute": {},
     "small": {},
     "rates": {},
 }
+DATA = {"denoised_cells": "cells", "magic_impute": "cells"}
 MARKS = {"nn_descent": pytest.mark.slow}  # pynndescent compiles for most of a minute
 
 
@@ -44,7 +46,7 @@ def test_job(name, monkeypatch):
     monkeypatch.setattr("benchmarks.small.MOST_TURNS", 2)
     if name in PACKAGES:
         pytest.importorskip(PACKAGES[name])
-    found = jobs.JOBS[name](data.make("manifold", 200), **OPTIONS[name])
+    found = jobs.JOBS[name](data.make(DATA.get(name, "manifold"), 200), **OPTIONS[name])
     assert found.get("seconds", 1.0) > 0.0
     assert found.get("status", "exact") == "exact"
     if name == "otgraph":
