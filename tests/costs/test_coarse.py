@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from otgraph._kernels import aggregates as kernels
 from otgraph._parallel import Workers
-from otgraph.costs.coarse import Coarsening
+from otgraph.costs.coarse import Coarsening, Entries
 from otgraph.costs.restricted import Hessian, SharedRows
 from otgraph.solvers.cg import conjugate_gradients, flexible_gradients
 
@@ -53,7 +53,7 @@ def test_coarse_systems_are_the_matrix_between_groups(rng):
     pattern = random_pattern(rng)
     hessian = hessian_of(pattern)
     diagonal = hessian.diagonal + rng.uniform(0.1, 1.0, size=80)
-    coarse = Coarsening.of(hessian.starts, hessian.ends, hessian.indices, diagonal)
+    coarse = Coarsening.of(Entries(hessian.starts, hessian.ends, hessian.indices), diagonal)
     A, codes = np.diag(diagonal) + pattern.toarray(), coarse.codes
     for level, (a, b) in enumerate(zip(coarse.firsts[:-1], coarse.firsts[1:], strict=True)):
         P = np.zeros((len(codes), b - a))

@@ -24,7 +24,7 @@ from otgraph._kernels.euclidean import assign_in_groups, near_center
 from otgraph._parallel import Workers
 from otgraph.costs import between_points, branches
 from otgraph.costs.clouds import check_clouds, cross_cost
-from otgraph.costs.coarse import Coarsening
+from otgraph.costs.coarse import Coarsening, Entries
 from otgraph.costs.near import NearSearch
 from otgraph.costs.restricted import Hessian, SharedRows
 from otgraph.costs.sizes import SearchSizes
@@ -92,7 +92,7 @@ found["conjugate gradients"] = conjugate_gradients(
 both = pairs.maximum(pairs.T).tocsr()
 begins = both.indptr.astype(np.int64)
 groups = Coarsening.of(
-    begins[:-1], begins[1:], both.indices, 1.0 + np.diff(begins)
+    Entries(begins[:-1], begins[1:], both.indices, both.data), 1.0 + np.diff(begins)
 )
 changes = groups.solve(rng.random(40))
 add_from_groups(groups.codes, changes, moved := np.zeros(40))

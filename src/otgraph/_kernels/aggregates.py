@@ -21,6 +21,9 @@ DAMPING = 2.0 / 3.0
 # A second step on a coarse level is left out if the first one made the residual so small. Without
 # second steps errors add up over the levels; with this rule of AGMG their number does not matter.
 ENOUGH = 0.25
+# An entry below this share of the largest one of either row is weak: its rows need not move together,
+# and a group of rows that do not would be a coarse system which is far from the matrix.
+STRONG = 0.25
 ROUNDING = 1e-15  # a coarse diagonal below this share of its terms is rounding error
 
 
@@ -29,29 +32,42 @@ def _entry(values, p):
     return values[p] if len(values) else 1.0
 
 
+@inner
+def _is_strong(values, least, i, j, p):
+    entry = abs(_entry(values, p))
+    return entry > 0.0 and entry >= least[i] and entry >= least[j]
+
+
 @njit
 def group_rows(starts, ends, indices, values, codes):
     """Put every row with other entries into a group; returns the number of groups.
 
-    A row whose neighbors are all free makes a group with them. Rows that are left over join the
-    group of the neighbor with the largest entry.
+    A row makes a group with the neighbors that it has strong entries with, if these are all free.
+    Rows that are left over join the group of the neighbor with the largest entry.
     """
     n = len(codes)
+    least = np.empty(n)  # of the entries of a row that are strong
     for i in range(n):
         codes[i] = 0
+        least[i] = 0.0
+        for p in range(starts[i], ends[i]):
+            least[i] = max(least[i], STRONG * abs(_entry(values, p)))
     count = 0
     for i in range(n):
-        free = codes[i] == 0 and starts[i] < ends[i]
+        free, strong = codes[i] == 0, False
         for p in range(starts[i], ends[i]):
-            if codes[indices[p]] != 0:
-                free = False
-                break
-        if not free:
+            if _is_strong(values, least, i, indices[p], p):
+                strong = True
+                if codes[indices[p]] != 0:
+                    free = False
+                    break
+        if not (free and strong):
             continue
         count += 1
         codes[i] = count
         for p in range(starts[i], ends[i]):
-            codes[indices[p]] = -count if _entry(values, p) > 0.0 else count
+            if _is_strong(values, least, i, indices[p], p):
+                codes[indices[p]] = -count if _entry(values, p) > 0.0 else count
     joined = codes.copy()
     for i in range(n):
         if codes[i] != 0:

@@ -2,8 +2,9 @@
 
 Between two clouds the Hessian is the Laplacian of the graph of active pairs, up to signs. Conjugate
 gradients carry a change from a point to its partners, so they need about as many products as the
-graph is wide, in two dimensions the square root of the number of points. Groups of points that move
-together carry it farther. The groups are a graph of the same kind, and so on, until no two groups
+graph is wide, in two dimensions the square root of the number of points. The Hessian of an entropic
+plan without loops is of the same kind where points exchange nearly all of their mass with few
+others. Groups of points that move together carry a change farther. The groups are a graph of the same kind, and so on, until no two groups
 are connected (aggregation-based algebraic multigrid with K-cycles, Notay 2010).
 """
 
@@ -11,15 +12,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from otgraph._kernels import aggregates as kernels
 
 if TYPE_CHECKING:
-    from otgraph.costs.restricted import Hessian
-    from otgraph.typing import FloatArray, IntArray, LongArray
+    from collections.abc import Callable
+
+    from otgraph.typing import Float32Array, FloatArray, IntArray, LongArray
+
+
+class Entries(NamedTuple):
+    """The entries of a matrix beside its diagonal: row i has ``indices[starts[i]:ends[i]]``."""
+
+    starts: LongArray
+    ends: LongArray
+    indices: IntArray
+    values: FloatArray | Float32Array = np.empty(0)  # if empty, all are one
 
 
 @dataclass(frozen=True)
@@ -47,11 +58,10 @@ class Coarsening:
     diagonal: FloatArray
 
     @classmethod
-    def of(
-        cls, starts: LongArray, ends: LongArray, indices: IntArray, diagonal: FloatArray
-    ) -> Coarsening | None:
-        """Groups for a matrix with ones beside its diagonal; None if there are no ones."""
-        values = np.empty(0)
+    def of(cls, entries: Entries, diagonal: FloatArray) -> Coarsening | None:
+        """Groups for a matrix; None if it has no entries beside its diagonal."""
+        starts, ends, indices, values = entries
+        values = np.asarray(values, dtype=np.float64)
         first = n_entries = 0
         firsts, parts = [0], []
         codes = np.empty(len(starts), dtype=np.int32)
@@ -64,11 +74,11 @@ class Coarsening:
             )
             starts, ends = indptr[:-1], indptr[1:]
             codes = np.empty(count, dtype=np.int32)
-            entries = starts + n_entries, indices + np.int32(first), values, diagonal
+            system = starts + n_entries, indices + np.int32(first), values, diagonal
             first, n_entries = first + count, n_entries + len(indices)
             firsts.append(first)
             count = kernels.group_rows(starts, ends, indices, values, codes)
-            parts.append((codes + np.sign(codes) * np.int32(first), *entries))
+            parts.append((codes + np.sign(codes) * np.int32(first), *system))
         if not parts:
             return None
         group_codes, begins, indices, values, diagonal = map(
@@ -94,13 +104,24 @@ class Multilevel:
 
     It is not quite linear, because the groups take one or two steps of conjugate gradients. Groups
     are made when it is first called.
+
+    Parameters
+    ----------
+    product
+        The matrix times a vector. Each result may overwrite the last one, but no other vector.
+    diagonal, entries
+        Its diagonal, and its other entries.
     """
 
     n_products = 2  # of one call
 
-    def __init__(self, hessian: Hessian, diagonal: FloatArray) -> None:
-        self._hessian, self._diagonal = hessian, diagonal
-        self._added = diagonal - hessian.diagonal
+    def __init__(
+        self,
+        product: Callable[[FloatArray], FloatArray],
+        diagonal: FloatArray,
+        entries: Entries,
+    ) -> None:
+        self._product, self._diagonal, self._entries = product, diagonal, entries
 
     def __call__(self, residual: FloatArray) -> FloatArray:
         """An approximate solution for a right-hand side."""
@@ -113,10 +134,6 @@ class Multilevel:
         z += jacobi * (residual - self._product(z))
         return z
 
-    def _product(self, v: FloatArray) -> FloatArray:
-        return self._hessian.product(v) + self._added * v
-
     @cached_property
     def _coarsening(self) -> Coarsening | None:
-        active = self._hessian
-        return Coarsening.of(active.starts, active.ends, active.indices, self._diagonal)
+        return Coarsening.of(self._entries, self._diagonal)

@@ -17,7 +17,7 @@ from otgraph._kernels.components import component_labels, labels_of_rows
 from otgraph._kernels.newton import full_steps
 from otgraph._memory import return_free_memory
 from otgraph._parallel import Workers, row_blocks
-from otgraph.costs.coarse import Multilevel
+from otgraph.costs.coarse import Entries, Multilevel
 from otgraph.costs.interface import Curvature, Evaluation, FullSteps, Restricted, TransportPlan
 
 if TYPE_CHECKING:
@@ -350,7 +350,10 @@ class Hessian(Curvature):
 
     def multilevel(self, shift: FloatArray) -> Multilevel | None:
         """A preconditioner for the Hessian plus a shift of its diagonal, between two clouds."""
-        return Multilevel(self, self.diagonal + shift) if self.bipartite else None
+        if not self.bipartite:
+            return None
+        entries = Entries(self.starts, self.ends, self.indices)
+        return Multilevel(self.shifted(shift), self.diagonal + shift, entries)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from otgraph._parallel import cache_blocks, row_blocks
 from otgraph.costs.direct import fill_symmetric
 from otgraph.graphs._canonical import csr_from_dense
 from otgraph.graphs.cutoff import weights_of_pairs
-from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.cg import residual_weights, solve
+from otgraph.solvers.passes import System
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
@@ -74,6 +75,11 @@ class DensePlan:
         self.workers.run(fill, self.blocks)
         return out
 
+    def system(self) -> System:
+        """diag(row sums) + plan."""
+        sums = self.sums
+        return System(lambda v: sums * v + self.product(v), sums + self.diagonal)
+
     def entries(self, rows: Rows) -> Array:
         """Weights of some rows: a block of the matrix."""
         return self.matrix[slice(*rows)]
@@ -95,7 +101,7 @@ class ListedPlan:
         self._passes = passes
         self.workers = passes.workers
         self._weights = passes.weights(u, eps)
-        self.diagonal = np.exp(2.0 * u / eps) if self.loops else np.zeros_like(u)
+        self.diagonal = passes.loops(u, eps)
         self.sums = self.product(np.ones_like(u))
         self.blocks = row_blocks(len(u), BLOCK_ROWS)
 
@@ -110,7 +116,11 @@ class ListedPlan:
 
     def product(self, v: FloatArray) -> FloatArray:
         """Plan times vector."""
-        return self._passes.product32((self._weights, self.diagonal), v)
+        return self._passes.product(self._weights, self.diagonal, v)
+
+    def system(self) -> System:
+        """diag(row sums) + plan."""
+        return self._passes.system_of(self._weights, self.diagonal)
 
     def entries(self, rows: Rows) -> Array:
         """Weights of the pairs of some rows, then of their loops."""
@@ -150,12 +160,12 @@ def relative_gap(
     the entropy. The gap is therefore relative to transport cost + ε · (total mass), which is
     positive.
     """
-    missing, sums = mass - plan.sums, plan.sums
+    missing, weights = mass - plan.sums, residual_weights(mass)
     with single_threaded_blas(), np.errstate(all="ignore"):
-        rtol = 0.1 * FEASIBLE * float(mass.min() / np.linalg.norm(missing))
-        d, _ = conjugate_gradients(
-            lambda v: sums * v + plan.product(v), sums + plan.diagonal, missing, rtol=rtol,
-            max_products=GAP_PRODUCTS,
+        size = np.sqrt((weights * missing * missing).sum()) / mass.mean()
+        d, _ = solve(
+            plan.system(), missing, rtol=0.1 * FEASIBLE / size, max_products=GAP_PRODUCTS,
+            weights=weights,
         )  # fmt: skip
 
     def terms(rows: Rows) -> tuple[float, float, float]:

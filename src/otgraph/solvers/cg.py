@@ -13,7 +13,35 @@ if TYPE_CHECKING:
 
     from otgraph.costs.branches import Branches
     from otgraph.costs.coarse import Multilevel
+    from otgraph.solvers.passes import System
     from otgraph.typing import FloatArray
+
+# Products after which a preconditioner is made, where there is one. Making it takes as long as some
+# twenty products, and most systems need fewer than these. The systems that follow are alike.
+PLAIN_PRODUCTS = 40
+
+
+def solve(
+    system: System,
+    rhs: FloatArray,
+    *,
+    rtol: float,
+    max_products: int,
+    weights: FloatArray,
+) -> tuple[FloatArray, int]:
+    """Solve a system, with its better preconditioner, if it has one, where it takes long."""
+    product, diagonal, multilevel = system
+    most = max_products if multilevel is None else PLAIN_PRODUCTS
+    x, count = conjugate_gradients(
+        product, diagonal, rhs, rtol=rtol, max_products=most, weights=weights
+    )
+    if count < most or multilevel is None:
+        return x, count
+    x, more = flexible_gradients(
+        product, multilevel, rhs, x,
+        rtol=rtol, max_products=max_products - count, weights=weights,
+    )  # fmt: skip
+    return x, count + more
 
 
 def conjugate_gradients(

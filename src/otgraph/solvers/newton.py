@@ -22,7 +22,12 @@ from otgraph._kernels.newton import (
     misplaced,
 )
 from otgraph.solvers.certificate import Reason
-from otgraph.solvers.cg import conjugate_gradients, flexible_gradients, residual_weights
+from otgraph.solvers.cg import (
+    PLAIN_PRODUCTS,
+    conjugate_gradients,
+    flexible_gradients,
+    residual_weights,
+)
 from otgraph.solvers.steps import common_step, line_search
 
 if TYPE_CHECKING:
@@ -39,9 +44,6 @@ PATIENCE = 200
 # its last two steps. Where two sets of active pairs take turns, each step undoes most of the step
 # before it; a thousand of them led nowhere where a few along the sum arrive.
 ZIGZAG = 8
-# Products after which a preconditioner is made, where there is one. Making it takes as long as some
-# twenty products, and most systems need fewer than these. The systems that follow are alike.
-PLAIN_PRODUCTS = 40
 # Relative rounding error of one term u_i + u_j - c_ij in a row sum.
 ROW_SUM_ROUNDING = 4.0 * np.finfo(np.float64).eps
 

@@ -10,8 +10,11 @@ import numpy as np
 from otgraph._kernels import entropic as kernels
 from otgraph._kernels.products import multiply_vector
 from otgraph._parallel import cache_blocks, row_blocks
+from otgraph.costs.coarse import Entries, Multilevel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otgraph._parallel import Workers
     from otgraph.costs.pairs import Pairs
     from otgraph.typing import Float32Array, FloatArray
@@ -25,6 +28,14 @@ class ListedCosts(NamedTuple):
 
     pairs: Pairs
     loops: bool
+
+
+class System(NamedTuple):
+    """diag(row sums) + plan: products, the diagonal, and a preconditioner if there is one."""
+
+    product: Callable[[FloatArray], FloatArray]
+    diagonal: FloatArray
+    multilevel: Multilevel | None = None
 
 
 class Passes(ABC):
@@ -49,16 +60,11 @@ class Passes(ABC):
         """Logarithm of the row sums of exp((u_j − c_ij) / eps)."""
 
     @abstractmethod
-    def plan32(self, u: FloatArray, eps: float) -> Any:
-        """The plan in single precision: enough for a search direction, half the memory."""
+    def system(self, u: FloatArray, eps: float, sums: FloatArray) -> System:
+        """Matrix of a Newton step, diag(row sums) + plan, given the row sums.
 
-    @abstractmethod
-    def diagonal32(self, plan: Any) -> FloatArray:
-        """Diagonal of the plan."""
-
-    @abstractmethod
-    def product32(self, plan: Any, v: FloatArray) -> FloatArray:
-        """Plan times vector."""
+        In single precision: enough for a direction, half the memory.
+        """
 
 
 class DensePasses(Passes):
@@ -90,8 +96,8 @@ class DensePasses(Passes):
         self.workers.run(fill, self._blocks)
         return out
 
-    def plan32(self, u: FloatArray, eps: float) -> Float32Array:
-        """The plan as a matrix."""
+    def system(self, u: FloatArray, eps: float, sums: FloatArray) -> System:
+        """As in `Passes`; the plan is a matrix."""
         if self._plan is None:
             self._plan = np.empty(self._cost.shape, dtype=np.float32)
         plan = self._plan
@@ -103,22 +109,18 @@ class DensePasses(Passes):
             plan[a:b] = np.exp(exponent, out=exponent)
 
         self.workers.run(fill, self._blocks)
-        return plan
 
-    def diagonal32(self, plan: Float32Array) -> FloatArray:
-        """Diagonal of the matrix."""
-        return np.asarray(plan.diagonal(), dtype=np.float64)
+        def product(v: FloatArray) -> FloatArray:
+            out, v32 = sums * v, v.astype(np.float32)
 
-    def product32(self, plan: Float32Array, v: FloatArray) -> FloatArray:
-        """Matrix times vector."""
-        out, v32 = np.empty_like(v), v.astype(np.float32)
+            def add(rows: tuple[int, int]) -> None:
+                a, b = rows
+                out[a:b] += plan[a:b] @ v32
 
-        def fill(rows: tuple[int, int]) -> None:
-            a, b = rows
-            out[a:b] = plan[a:b] @ v32
+            self.workers.run(add, self._blocks)
+            return out
 
-        self.workers.run(fill, self._blocks)
-        return out
+        return System(product, sums + plan.diagonal())
 
 
 class ListedPasses(Passes):
@@ -139,12 +141,27 @@ class ListedPasses(Passes):
         self.workers.run(lambda block: kernels.log_sums(*source, *block, out), self._blocks)
         return out
 
-    def plan32(self, u: FloatArray, eps: float) -> tuple[Float32Array, FloatArray]:
-        """Weights of the pairs, and those of the loops."""
+    def system(self, u: FloatArray, eps: float, sums: FloatArray) -> System:
+        """As in `Passes`.
+
+        Points that exchange nearly all of their mass make it nearly singular. It is right in these
+        directions, too, because its row sums are those of the rounded weights, not the given ones.
+        """
+        del sums
         weights = np.empty(len(self._pairs.costs), dtype=np.float32)
         self._fill(u, eps, weights)
-        loops = np.exp(2.0 * u / eps) if self._loops else np.zeros_like(u)
-        return weights, loops
+        return self.system_of(weights, self.loops(u, eps))
+
+    def system_of(self, weights: FloatArray | Float32Array, loops: FloatArray) -> System:
+        """The same for a plan whose weights are known."""
+        pairs = self._pairs
+        diagonal = self.product(weights, loops, np.ones_like(loops)) + loops
+
+        def product(v: FloatArray) -> FloatArray:
+            return self.product(weights, diagonal, v)
+
+        entries = Entries(pairs.indptr[:-1], pairs.indptr[1:], pairs.indices, weights)
+        return System(product, diagonal, Multilevel(product, diagonal, entries))
 
     def weights(self, u: FloatArray, eps: float) -> FloatArray:
         """Weights of the pairs in full precision."""
@@ -152,19 +169,18 @@ class ListedPasses(Passes):
         self._fill(u, eps, weights)
         return weights
 
+    def loops(self, u: FloatArray, eps: float) -> FloatArray:
+        """Weights of the loops."""
+        return np.exp(2.0 * u / eps) if self._loops else np.zeros_like(u)
+
     def _fill(self, u: FloatArray, eps: float, out: Any) -> None:
         pairs = self._pairs
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
         self.workers.run(lambda block: kernels.fill_plan(*source, *block, out), self._blocks)
 
-    def diagonal32(self, plan: tuple[Float32Array, FloatArray]) -> FloatArray:
-        """Weights of the loops."""
-        return plan[1]
-
-    def product32(self, plan: tuple[Any, FloatArray], v: FloatArray) -> FloatArray:
-        """Weights times vector."""
-        weights, loops = plan
+    def product(self, weights: Any, diagonal: FloatArray, v: FloatArray) -> FloatArray:
+        """Weights of pairs and a diagonal times vector."""
         out = np.empty_like(v)
         source = (self._pairs.indptr, self._pairs.indices, weights, v)
         self.workers.run(lambda block: multiply_vector(*source, *block, out), self._blocks)
-        return out + loops * v
+        return out + diagonal * v

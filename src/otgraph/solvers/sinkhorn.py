@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._blas import single_threaded_blas
-from otgraph.solvers.cg import conjugate_gradients
+from otgraph.solvers.cg import residual_weights, solve
 from otgraph.solvers.passes import DensePasses, ListedCosts, ListedPasses
 
 if TYPE_CHECKING:
@@ -130,12 +130,12 @@ def _solve_stage(
 ) -> tuple[FloatArray, FloatArray]:
     residual = passes.log_residual(u, eps)
     report(eps, _error(residual))
-    previous = np.inf
+    previous, slow = np.inf, False
     while _error(residual) > goal and passes.count < max_iter:
         distance = float(np.abs(residual).max())
-        slow = distance > SLOW * previous and distance < NEWTON_LOG_RESIDUAL
+        slow = slow or distance > SLOW * previous
         previous = distance
-        if slow:
+        if slow and distance < NEWTON_LOG_RESIDUAL:
             u, residual = _newton_step(passes, u, residual, eps)
         else:
             u = u - 0.5 * eps * residual
@@ -151,13 +151,12 @@ def _newton_step(
     mass = np.exp(passes.log_mass)
     sums = mass * np.exp(residual)
     missing = mass - sums
-    plan = passes.plan32(u, eps)
-    direction, _ = conjugate_gradients(
-        lambda v: sums * v + passes.product32(plan, v),
-        sums + passes.diagonal32(plan),
+    direction, _ = solve(
+        passes.system(u, eps, sums),
         missing,
         rtol=min(CG_RTOL, float(np.linalg.norm(missing / mass))),
         max_products=CG_PRODUCTS,
+        weights=residual_weights(mass),
     )
     start, error = 2.0 * float(u @ mass) / eps - float(sums.sum()), _error(residual)
     slope = 2.0 * float(direction @ missing)
