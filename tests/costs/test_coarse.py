@@ -77,6 +77,18 @@ def solved(hessian, rhs, rtol=1e-8, ridge=1e-9):
     )  # fmt: skip
 
 
+def test_weak_entries_do_not_bring_rows_together():
+    """Pairs with strong entries in a ring of weak ones: each is a group."""
+    strong, n = np.arange(20) % 2 == 0, 20
+    values = np.where(strong, 1.0, 0.1)
+    ring = sp.csr_matrix((values, (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))
+    ring = sp.csr_matrix(ring + ring.T)
+    starts, ends = (ring.indptr[a:b].astype(np.int64) for a, b in ((0, -1), (1, None)))
+    coarse = Coarsening.of(Entries(starts, ends, ring.indices, ring.data), np.full(n, 1.1))
+    np.testing.assert_array_equal(np.abs(coarse.codes), np.repeat(np.arange(10), 2) + 1)
+    np.testing.assert_array_equal(coarse.codes[::2] + coarse.codes[1::2], 0)
+
+
 def test_without_any_active_pair_the_diagonal_is_left(rng):
     hessian, rhs = hessian_of(sp.csr_matrix((5, 5))), rng.normal(size=5)
     x, _ = solved(hessian, rhs, ridge=0.5)

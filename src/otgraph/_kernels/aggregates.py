@@ -21,8 +21,8 @@ DAMPING = 2.0 / 3.0
 # A second step on a coarse level is left out if the first one made the residual so small. Without
 # second steps errors add up over the levels; with this rule of AGMG their number does not matter.
 ENOUGH = 0.25
-# An entry below this share of the largest one of either row is weak: its rows need not move together,
-# and a group of rows that do not would be a coarse system which is far from the matrix.
+# An entry below this share of the largest one of either row is weak. Its rows need not move
+# together, and groups of rows that do not move together tell nothing about slow changes.
 STRONG = 0.25
 ROUNDING = 1e-15  # a coarse diagonal below this share of its terms is rounding error
 

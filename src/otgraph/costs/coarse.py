@@ -4,8 +4,9 @@ Between two clouds the Hessian is the Laplacian of the graph of active pairs, up
 gradients carry a change from a point to its partners, so they need about as many products as the
 graph is wide, in two dimensions the square root of the number of points. The Hessian of an entropic
 plan without loops is of the same kind where points exchange nearly all of their mass with few
-others. Groups of points that move together carry a change farther. The groups are a graph of the same kind, and so on, until no two groups
-are connected (aggregation-based algebraic multigrid with K-cycles, Notay 2010).
+others. Groups of points that move together carry a change farther. The groups are a graph of the
+same kind, and so on, until no two groups are connected (aggregation-based algebraic multigrid with
+K-cycles, Notay 2010).
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Coarsening:
     @classmethod
     def of(cls, entries: Entries, diagonal: FloatArray) -> Coarsening | None:
         """Groups for a matrix; None if it has no entries beside its diagonal."""
-        starts, ends, indices, values = entries
-        values = np.asarray(values, dtype=np.float64)
+        starts, ends, indices, given = entries
+        values = np.asarray(given, dtype=np.float64)
         first = n_entries = 0
         firsts, parts = [0], []
         codes = np.empty(len(starts), dtype=np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from otgraph.costs.direct import fill_symmetric
 from otgraph.graphs._canonical import csr_from_dense
 from otgraph.graphs.cutoff import weights_of_pairs
 from otgraph.solvers.cg import residual_weights, solve
-from otgraph.solvers.passes import System
+from otgraph.solvers.passes import System, sparse_system
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
@@ -46,16 +47,6 @@ class DensePlan:
         fill_symmetric(costs, to_plan, workers)
 
     @property
-    def sums(self) -> FloatArray:
-        """Row sums."""
-        return np.asarray(self.matrix.sum(axis=1))
-
-    @property
-    def diagonal(self) -> FloatArray:
-        """Weights of the loops."""
-        return np.asarray(self.matrix.diagonal())
-
-    @property
     def n_edges(self) -> int:
         """All pairs."""
         n = len(self.matrix)
@@ -65,20 +56,24 @@ class DensePlan:
         """The plan as a matrix; called last, because it overwrites the dense one."""
         return csr_from_dense(self.matrix)
 
-    def product(self, v: FloatArray) -> FloatArray:
-        """Plan times vector."""
-        out = np.empty_like(v)
-
-        def fill(rows: Rows) -> None:
-            out[slice(*rows)] = self.matrix[slice(*rows)] @ v
-
-        self.workers.run(fill, self.blocks)
-        return out
-
+    @cached_property
     def system(self) -> System:
         """diag(row sums) + plan."""
-        sums = self.sums
-        return System(lambda v: sums * v + self.product(v), sums + self.diagonal)
+        sums = np.asarray(self.matrix.sum(axis=1))
+        rough = sparse_system(lambda rows: self.matrix[slice(*rows)].copy(), sums, 0.0, self.blocks,
+                              self.workers)  # fmt: skip
+
+        def product(v: FloatArray) -> FloatArray:
+            out = sums * v
+
+            def add(rows: Rows) -> None:
+                out[slice(*rows)] += self.matrix[slice(*rows)] @ v
+
+            self.workers.run(add, self.blocks)
+            return out
+
+        loops = self.matrix.diagonal().copy()
+        return System(product, sums, loops, 0.0, rough and rough.multilevel)
 
     def entries(self, rows: Rows) -> Array:
         """Weights of some rows: a block of the matrix."""
@@ -98,11 +93,9 @@ class ListedPlan:
 
     def __init__(self, costs: ListedCosts, passes: ListedPasses, u: FloatArray, eps: float) -> None:
         self._pairs, self.loops = costs
-        self._passes = passes
         self.workers = passes.workers
         self._weights = passes.weights(u, eps)
-        self.diagonal = passes.loops(u, eps)
-        self.sums = self.product(np.ones_like(u))
+        self.system = passes.system_of(self._weights, passes.loops(u, eps))
         self.blocks = row_blocks(len(u), BLOCK_ROWS)
 
     @property
@@ -112,19 +105,11 @@ class ListedPlan:
 
     def weights(self) -> SparseMatrix:
         """The plan as a matrix."""
-        return weights_of_pairs(self._pairs, self._weights, self.diagonal)
-
-    def product(self, v: FloatArray) -> FloatArray:
-        """Plan times vector."""
-        return self._passes.product(self._weights, self.diagonal, v)
-
-    def system(self) -> System:
-        """diag(row sums) + plan."""
-        return self._passes.system_of(self._weights, self.diagonal)
+        return weights_of_pairs(self._pairs, self._weights, self.system.loops)
 
     def entries(self, rows: Rows) -> Array:
         """Weights of the pairs of some rows, then of their loops."""
-        return np.concatenate((self._weights[self._span(rows)], self.diagonal[slice(*rows)]))
+        return np.concatenate((self._weights[self._span(rows)], self.system.loops[slice(*rows)]))
 
     def pair_sums(self, v: FloatArray, rows: Rows) -> Array:
         """v_i + v_j for the pairs of some rows, then 2 v_i for their loops."""
@@ -160,11 +145,11 @@ def relative_gap(
     the entropy. The gap is therefore relative to transport cost + ε · (total mass), which is
     positive.
     """
-    missing, weights = mass - plan.sums, residual_weights(mass)
+    missing, weights = mass - plan.system.sums, residual_weights(mass)
     with single_threaded_blas(), np.errstate(all="ignore"):
         size = np.sqrt((weights * missing * missing).sum()) / mass.mean()
         d, _ = solve(
-            plan.system(), missing, rtol=0.1 * FEASIBLE / size, max_products=GAP_PRODUCTS,
+            plan.system, missing, rtol=0.1 * FEASIBLE / size, max_products=GAP_PRODUCTS,
             weights=weights,
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -93,7 +93,7 @@ def entropic_ot_graph(
         ``dropped_share``.
     max_iter
         Limit of passes over all pairs. About thirty are usual; small `eps` without self-loops
-        takes a few hundred.
+        takes up to a hundred.
 
     Returns
     -------
@@ -123,12 +123,11 @@ def entropic_ot_graph(
         error = resolved_error(cost, eps, options.max_error)
         with _Report(shown=progress) as report:
             if error is not None and can_list(cost):
-                found = _solve_listed(cost, masses, eps, error, options, report)
+                solved = _solve_listed(cost, masses, eps, error, options, report)
             else:
-                found = _solve_dense(cost, masses, eps, error, options, report)
-        plan, solution, dropped = found
+                solved = _solve_dense(cost, masses, eps, error, options, report)
         certificate = replace(
-            _certificate(plan, solution, masses, eps, tol, dropped),
+            _certificate(solved, masses, eps, tol),
             history=tuple(map(tuple, report.stages.values())),
         )
     finally:
@@ -138,13 +137,22 @@ def entropic_ot_graph(
     params = {"method": "entropic", **options.record(), "eps": eps, "max_error": error,
               "scale": cost.scale}  # fmt: skip
     return TransportGraph(
-        weights=plan.weights(),
+        weights=solved.plan.weights(),
         params=plain_params(params),
         certificate=certificate,
-        potentials=solution.u,
+        potentials=solved.solution.u,
         mass=masses,
         points=kept_points(X, checked, metric),
     )
+
+
+class _Solved(NamedTuple):
+    """A plan, its potentials, the share of a row that is left out, and the duality gap."""
+
+    plan: EntropicPlan
+    solution: Sinkhorn
+    dropped: float
+    gap: float
 
 
 class _Report:
@@ -177,8 +185,8 @@ def _solve_dense(
     max_error: float | None,
     options: EntropicOptions,
     report: _Report,
-) -> tuple[EntropicPlan, Sinkhorn, float]:
-    """The plan between all pairs, potentials, and the share of a row that is left out."""
+) -> _Solved:
+    """The plan between all pairs."""
     require_dense_memory(cost.n)
     matrix = cost.matrix()
     if not options.self_loops:
@@ -188,10 +196,10 @@ def _solve_dense(
         report=report,
     )  # fmt: skip
     plan = DensePlan(matrix, solution.u, eps, cost.workers)
-    if max_error is None:
-        return plan, solution, 0.0
-    cut(plan.matrix, max_error)
-    return plan, solution, max_error
+    if max_error is not None:
+        cut(plan.matrix, max_error)
+    dropped = max_error or 0.0
+    return _Solved(plan, solution, dropped, relative_gap(plan, mass, solution.u, eps, dropped))
 
 
 def _solve_listed(
@@ -201,7 +209,7 @@ def _solve_listed(
     max_error: float,
     options: EntropicOptions,
     report: _Report,
-) -> tuple[EntropicPlan, Sinkhorn, float]:
+) -> _Solved:
     """The same on the pairs that matter at the potentials, which are found in rounds.
 
     Pairs are left out at potentials w: they carry at most a share δ' of S_i, the sum of
@@ -209,8 +217,8 @@ def _solve_listed(
     δ' S_i exp((u_i + max(u - w))/ε), which is compared with the mass of the row.
     """
     loops, workers, share = options.self_loops, cost.workers, SHARE_PER_ROUND * max_error
-    u, steps, pairs = np.zeros(cost.n), 0, None
-    for _ in range(MOST_ROUNDS):
+    u, steps, pairs, settle = np.zeros(cost.n), 0, None, False
+    for number in range(MOST_ROUNDS):
         found = cost.heavy_pairs(u, eps, share)
         pairs = found if pairs is None else pairs.merged(found, workers)
         listed = ListedCosts(pairs, loops)
@@ -219,6 +227,7 @@ def _solve_listed(
         solution = symmetric_sinkhorn(
             listed, mass, eps, tol=options.tol, workers=workers, report=report,
             max_iter=max(1, min(PASSES_PER_ROUND, options.max_iter - steps)),
+            settle=settle,
             u0=u if steps else -0.5 * eps * (log_sums - np.log(mass)),
         )  # fmt: skip
         u, steps = solution.u, steps + solution.n_steps
@@ -227,24 +236,21 @@ def _solve_listed(
             # The share is one of all pairs, the sum one of those that were kept.
             dropped = float(share / (1.0 - share) * np.exp(growth.max()))
         reached = solution.marginal_error <= options.tol and dropped <= max_error
-        if reached or steps >= options.max_iter:
-            break
-    solution = replace(solution, n_steps=steps)
-    return ListedPlan(listed, passes, u, eps), solution, dropped
+        last = steps >= options.max_iter or number + 1 == MOST_ROUNDS
+        if reached or last:
+            plan = ListedPlan(listed, passes, u, eps)
+            gap = relative_gap(plan, mass, u, eps, dropped)
+            if np.isfinite(gap) or settle or last:
+                break
+            settle = True
+    return _Solved(plan, replace(solution, n_steps=steps), dropped, gap)
 
 
-def _certificate(
-    plan: EntropicPlan,
-    solution: Sinkhorn,
-    mass: FloatArray,
-    eps: float,
-    tol: float,
-    dropped: float,
-) -> Certificate:
+def _certificate(solved: _Solved, mass: FloatArray, eps: float, tol: float) -> Certificate:
     """What the plan proves; pairs that are left out count in the gap."""
+    plan, solution, dropped, gap = solved
     n = len(mass)
-    error = float(np.abs(plan.sums / mass - 1.0).max())
-    gap = relative_gap(plan, mass, solution.u, eps, dropped)
+    error = float(np.abs(plan.system.sums / mass - 1.0).max())
     reason = Reason.NONE if np.isfinite(gap) else Reason.NO_FEASIBLE_PLAN
     if error > tol + dropped:
         reason = Reason.OUT_OF_STEPS

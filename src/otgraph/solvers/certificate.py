@@ -50,7 +50,7 @@ class Reason(StrEnum):
     )
     NO_FEASIBLE_PLAN = (
         "row sums are within `tol`, but no plan with exact row sums was found, so the duality "
-        "gap is unknown; lower `tol`"
+        "gap is unknown; lower `tol` or raise `max_iter`"
     )
 
 

@@ -30,10 +30,10 @@ def solve(
     weights: FloatArray,
 ) -> tuple[FloatArray, int]:
     """Solve a system, with its better preconditioner, if it has one, where it takes long."""
-    product, diagonal, multilevel = system
+    product, multilevel = system.product, system.multilevel
     most = max_products if multilevel is None else PLAIN_PRODUCTS
     x, count = conjugate_gradients(
-        product, diagonal, rhs, rtol=rtol, max_products=most, weights=weights
+        product, system.diagonal, rhs, rtol=rtol, max_products=most, weights=weights
     )
     if count < most or multilevel is None:
         return x, count
