@@ -281,3 +281,51 @@ def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out
         # enough for a search direction.
         row[last - first] = 0.5 * diagonal[i]
         out[r] = solve_row(row, target[i])
+
+
+@njit
+def row_excess(counts, costs, ranks, out):
+    """Sum over the ``rank`` smallest costs of a row: the next larger one minus theirs.
+
+    With this target and equal potentials, a row by itself has so many neighbors. A row with fewer
+    costs uses all of them; ``counts`` says how many each row has, one row after the other.
+    """
+    first = 0
+    for r in range(len(counts)):
+        row = costs[first : first + counts[r]]
+        first += counts[r]
+        for k in range(len(ranks)):
+            total = 0.0
+            following = _ranked_cost(row, ranks[k])
+            for p in range(len(row)):
+                total += max(following - row[p], 0.0)
+            out[k, r] = total
+
+
+HALVINGS = 64  # more than a number in double precision has digits
+
+
+@inner
+def _ranked_cost(row, rank):
+    """The smallest cost with more than ``rank`` costs up to it, or the largest of all."""
+    low, high = np.inf, 0.0
+    for p in range(len(row)):
+        low = min(low, row[p])
+        high = max(high, row[p])
+    if len(row) <= rank:
+        return high
+    for _ in range(HALVINGS):  # sorting takes longer: its branches cannot be predicted
+        middle = 0.5 * (low + high)
+        below = 0
+        for p in range(len(row)):
+            below += 1 if row[p] < middle else 0
+        if below <= rank:
+            low = middle
+        else:
+            high = middle
+        if below == rank:
+            break
+    following = np.inf
+    for p in range(len(row)):
+        following = min(following, row[p] if row[p] >= low else np.inf)
+    return following

@@ -67,21 +67,39 @@ class PairSet(ABC):
         """The transport problem on these pairs and a diagonal."""
 
 
+def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
+    """Largest relative deviation of the row sums."""
+    return float((np.abs(row_sums - target) / target).max())
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Row sums of (u_i + u_j - c_ij)_+ and of its squares."""
 
     row_sums: FloatArray
     square_sums: FloatArray
+    _errors: tuple[FloatArray, float] | None = None
 
     @property
     def square_sum(self) -> float:
         """Sum of the squares over all ordered pairs."""
         return float(self.square_sums.sum())
 
+    def error(self, target: FloatArray) -> float:
+        """Largest relative deviation of the row sums from their targets; the last is kept."""
+        last = self._errors
+        if last is None or last[0] is not target:
+            last = target, marginal_error(self.row_sums, target)
+            self.set_error(*last)
+        return last[1]
+
+    def set_error(self, target: FloatArray, error: float) -> None:
+        """Tell what `error` is for some targets."""
+        object.__setattr__(self, "_errors", (target, error))
+
 
 class FullSteps(NamedTuple):
-    """Newton steps that were taken in one call.
+    """Newton steps that were taken in one call, or none if ``u`` is within the tolerance.
 
     ``now`` is the evaluation at ``u``, the last potentials; ``errors`` are those at the start and
     after each step. ``counts`` are the numbers of steps and of products, the smallest error, which
@@ -120,12 +138,10 @@ class Marginals(ABC):
         self,
         u: FloatArray,
         target: FloatArray,
-        weights: FloatArray,
         tol: float,
-        error: float,
         most: int,
     ) -> FullSteps | None:
-        """The first Newton steps from ``u``, whose error is given, while full steps do.
+        """The first Newton steps from ``u``, while full steps do.
 
         None where they cannot be taken in one call; callers then take them one by one.
         """

@@ -262,6 +262,8 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
 
     The list ``chunks`` is emptied to free memory early.
     """
+    if len(chunks) == 1 and n <= SORT_BLOCK_ROWS:  # nothing to share
+        return _sorted_pairs(n, *chunks.pop())
     # Each group counts its own entries, which gives it its own range in every row. Chunks of a
     # screen come in the order of their points. Kept in it, rows are nearly sorted when they are
     # filled, and insertion sort is fast.
@@ -303,6 +305,13 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     indices.resize(length, refcheck=False)
     costs.resize(length, refcheck=False)
     return _with_room(packed, indices, costs)
+
+
+def _sorted_pairs(n: int, i: IntArray, j: IntArray, costs: FloatArray) -> Pairs:
+    """The same for one chunk of the pairs of few points."""
+    indptr, room = np.empty(n + 1, dtype=np.int64), _empty_entries(int(2 * len(i) * ROOM))
+    kernels.sort_pairs(i, j, costs, np.zeros(n, dtype=np.int64), indptr, *room)
+    return _with_room(indptr, *room)
 
 
 def union_of_nearest(near: LongArray, costs: FloatArray, workers: Workers) -> Pairs:

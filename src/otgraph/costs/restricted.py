@@ -169,51 +169,63 @@ class RestrictedProblem(Restricted):
         The list of active pairs is overwritten, because allocating memory would take longer than
         filling it.
         """
-        shared, pairs = self._candidates, self.pairs
-        latest = shared.latest
-        if latest is not None and latest.is_of(u, self.diagonal, pairs):
+        latest = self._latest(u)
+        if latest is not None:
             return latest
-        if shared.active is None or len(shared.active) < len(pairs.indices):
-            shared.active = None
-            return_free_memory(4 * len(pairs.indices))
-            shared.active = np.empty(len(pairs.indices), dtype=np.int32)
+        shared, pairs, active = self._candidates, self.pairs, self._active_room()
         row_sums, square_sums = np.empty((2, self.n))
         ends = np.empty(self.n, dtype=np.int64)
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
-        target = (row_sums, square_sums, ends, shared.active)
+        target = (row_sums, square_sums, ends, active)
         shared.latest = None
         self._rows.run(lambda a, b: kernels.evaluate(*source, a, b, *target))
         sums = Evaluation(row_sums, square_sums)
         shared.latest = _Latest(u, self.diagonal, pairs.indptr, sums, ends)
         return shared.latest
 
+    def _latest(self, u: FloatArray) -> _Latest | None:
+        """What was computed last, if it was at ``u``."""
+        latest = self._candidates.latest
+        return latest if latest is not None and latest.is_of(u, self.diagonal, self.pairs) else None
+
+    def _active_room(self) -> IntArray:
+        """The list of active pairs, to be filled."""
+        shared, length = self._candidates, len(self.pairs.indices)
+        if shared.active is None or len(shared.active) < length:
+            shared.active = None
+            return_free_memory(4 * length)
+            shared.active = np.empty(length, dtype=np.int32)
+        return shared.active
+
     def full_steps(
-        self,
-        u: FloatArray,
-        target: FloatArray,
-        weights: FloatArray,
-        tol: float,
-        error: float,
-        most: int,
+        self, u: FloatArray, target: FloatArray, tol: float, most: int
     ) -> FullSteps | None:
         """The first Newton steps in one call, if there are few points."""
         if self.n > FEWEST_ROWS or len(u) > self.n or self.bipartite:
             return None
-        sums, pairs = self.evaluate(u), self.pairs
-        shared, latest = self._candidates, self._at(u)
-        shared.latest = None
-        u, best = u.copy(), u
-        now, ends = Evaluation(sums.row_sums.copy(), sums.square_sums.copy()), latest.ends.copy()
-        improved, errors = u.copy(), np.empty(1 + min(most, MOST_STEPS))
-        errors[0] = error
+        shared, pairs, latest = self._candidates, self.pairs, self._latest(u)
+        if latest is not None and (error := latest.sums.error(target)) <= tol:
+            return FullSteps(u, latest.sums, u, [error], (0, 0, error, np.inf, 0))
+        room, errors = np.empty((4, self.n)), np.empty(1 + min(most, MOST_STEPS))
+        row_sums, square_sums, last, improved = room
+        if latest is None:
+            ends = np.empty(self.n, dtype=np.int64)
+        else:
+            ends = latest.ends.copy()
+            row_sums[:], square_sums[:] = latest.sums.row_sums, latest.sums.square_sums
+        active, shared.latest = self._active_room(), None
         counts = full_steps(
-            pairs.indptr, pairs.indices, pairs.costs, self.diagonal, target, weights, tol,
-            u, now.row_sums, now.square_sums, ends, shared.active, improved, errors,
+            pairs.indptr, pairs.indices, pairs.costs, self.diagonal, target, tol,
+            u, latest is not None, room, ends, active, errors,
         )  # fmt: skip
+        errors, best = errors[: counts[0] + 1].tolist(), u
+        if counts[0]:
+            best = last if counts[2] == errors[-1] else improved if counts[2] < errors[0] else u
+            u = last
+        now = Evaluation(row_sums, square_sums)
+        now.set_error(target, errors[-1])
         shared.latest = _Latest(u, self.diagonal, pairs.indptr, now, ends)
-        if counts[2] < error:
-            best = u if counts[2] == errors[counts[0]] else improved
-        return FullSteps(u, now, best, errors[: counts[0] + 1].tolist(), counts)
+        return FullSteps(u, now, best, errors, counts)
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._kernels.newton import FEASIBLE_TOL
+from otgraph.costs.interface import marginal_error
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients, residual_weights
-from otgraph.solvers.newton import marginal_error, newton, rounding_level
+from otgraph.solvers.newton import newton, rounding_level
 from otgraph.solvers.sampling import Missing, missing_pairs
 from otgraph.solvers.state import Solution, changed
 

@@ -11,7 +11,6 @@ import numpy as np
 from otgraph.costs.base import Screen
 from otgraph.costs.soft import with_held_back
 from otgraph.solvers.certificate import Reason
-from otgraph.solvers.newton import marginal_error
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
@@ -187,7 +186,7 @@ class State:
 
     def error(self, goal: Goal) -> float:
         """Largest relative error of a row sum on the candidates."""
-        return marginal_error(self.problem.evaluate(self.u).row_sums, goal.target)
+        return self.problem.evaluate(self.u).error(goal.target)
 
 
 @dataclass
