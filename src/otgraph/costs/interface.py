@@ -269,9 +269,14 @@ class TransportPlan(ABC):
         """Connected component of every point."""
 
     @property
+    def n_entries(self) -> int:
+        """Number of entries, without the diagonal."""
+        return int(self.degrees.sum())
+
+    @property
     def mean_degree(self) -> float:
         """Mean number of neighbors; the point itself does not count."""
-        return int(np.sum(self.degrees)) / len(self.loops)
+        return self.n_entries / len(self.loops)
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
@@ -282,13 +287,15 @@ class TransportPlan(ABC):
     def square_sum(self) -> float:
         """Sum of the squared entries."""
         _, squares = self._sums
-        return float(np.sum(squares) + np.sum(np.square(self.loops)))
+        return float(squares.sum() + np.square(self.loops).sum())
 
     def primal_value(self, w: FloatArray, eps: float) -> float:
         """Primal objective of the plan with entries pi_ij (1 + w_i + w_j)."""
         linear, square = self.scaled_sums(w) if w.any() else self._sums
-        loops = self.loops * (1.0 + 2.0 * w)
-        used = loops != 0  # a forbidden self-loop has infinite cost and mass zero
-        loop_cost = np.sum(loops[used] * self.loop_costs[used])
-        quadratic = np.sum(square) + np.sum(loops**2)
-        return float(np.sum(linear) + loop_cost + 0.5 * eps * quadratic)
+        primal = float(linear.sum() + 0.5 * eps * square.sum())
+        if self.loops.any():
+            loops = self.loops * (1.0 + 2.0 * w)
+            used = loops != 0  # a forbidden self-loop has infinite cost and mass zero
+            loop_cost = (loops[used] * self.loop_costs[used]).sum()
+            primal += float(loop_cost + 0.5 * eps * np.square(loops).sum())
+        return primal

@@ -7,6 +7,7 @@ has no access to the pairs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -230,7 +231,8 @@ class RestrictedProblem(Restricted):
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""
         pairs = self.pairs
-        indptr = np.concatenate(([0], np.cumsum(self._at(u).ends - pairs.indptr[:-1])))
+        indptr = np.zeros(self.n + 1, dtype=np.int64)
+        np.subtract(self._at(u).ends, pairs.indptr[:-1]).cumsum(out=indptr[1:])
         if len(pairs.indices) > MANY_ENTRIES:
             self.forget()  # it is needed again only if more steps are
             return_free_memory(20 * indptr[-1])
@@ -239,10 +241,10 @@ class RestrictedProblem(Restricted):
         used = slice(indptr[-1])
         indices, weights, costs = room[0][used], room[1][used], room[2][used]
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
-        target = (indptr, indices, costs, weights)
+        target = (indptr, indices, costs, weights, sums := np.empty((3, self.n)))
         self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
         loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
-        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows, room)
+        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows, room, sums)
 
 
 @dataclass
@@ -380,19 +382,27 @@ class Plan(TransportPlan):
     loop_costs: FloatArray
     rows: SharedRows
     room: tuple[IntArray, FloatArray, FloatArray] | None = None
+    sums: FloatArray | None = None  # of weights, c·weights and weights² in every row, if known
 
     def __getstate__(self) -> dict[str, object]:
         """What is pickled; the arrays with room hold the same entries again."""
         return {**self.__dict__, "room": None}
 
-    @property
+    @cached_property
     def degrees(self) -> LongArray:
         """Number of entries of every row, without the diagonal."""
-        return np.diff(self.indptr)
+        return self.indptr[1:] - self.indptr[:-1]
 
     @property
+    def n_entries(self) -> int:
+        """Number of entries, without the diagonal."""
+        return len(self.indices)
+
+    @cached_property
     def row_sums(self) -> FloatArray:
         """Row sums of the plan, with the diagonal."""
+        if self.sums is not None:
+            return self.sums[0] + self.loops
         sums = np.zeros(len(self.loops))
         filled = np.flatnonzero(self.degrees)
         if len(filled):
@@ -413,6 +423,7 @@ class Plan(TransportPlan):
             indices=merged.indices,
             weights=merged.costs,
             costs=found,
+            sums=None,
         )
 
     def _filled(
@@ -433,7 +444,7 @@ class Plan(TransportPlan):
         used = merged.indptr[-1]
         return replace(
             self, indptr=merged.indptr, indices=columns[:used], weights=own_weights[:used],
-            costs=own_costs[:used], room=None,
+            costs=own_costs[:used], room=None, sums=None,
         )  # fmt: skip
 
     def component_labels(self) -> LongArray:
@@ -449,6 +460,13 @@ class Plan(TransportPlan):
             )
         )
         return out
+
+    @property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """Row sums of c·pi and pi², without the diagonal."""
+        if self.sums is None:
+            return self.scaled_sums(np.zeros(len(self.loops)))
+        return self.sums[1], self.sums[2]
 
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""

@@ -243,6 +243,7 @@ class _WithFloors:
         """Give pairs, which were raised where they are, their own costs again."""
         if len(self.floors) and plain.screen is not None:
             plain.screen.pairs.restore(lambda: self._listed(self.floors.costs))
+            plain.problem.forget()
 
     def approach(self, state: State, effort: Effort, tol: float) -> State:
         """Solve for all points within a tolerance, without a certificate."""
