@@ -163,7 +163,7 @@ class FoundPairs:
     def __init__(self) -> None:
         self.chunks: list[PairChunk] = []
         self._n_pairs = 0
-        self._room = empty_chunk(0)
+        self._room: PairChunk | None = None
 
     def add(self, found: list[PairChunk]) -> None:
         """Add the pairs of a part of a search."""
@@ -173,12 +173,12 @@ class FoundPairs:
 
     def taken(self) -> list[PairChunk]:
         """The chunks, which are not kept here any longer."""
-        chunks, self.chunks, self._room = self.chunks, [], empty_chunk(0)
+        chunks, self.chunks, self._room = self.chunks, [], None
         return chunks
 
     def _copied(self, chunk: PairChunk) -> PairChunk:
         size = len(chunk[0])
-        if size > len(self._room[0]):
+        if self._room is None or size > len(self._room[0]):
             self._room = empty_chunk(max(size, LONG_PAIRS))
         first, second, third = self._room
         i, j, costs = first[:size], second[:size], third[:size]

@@ -121,11 +121,13 @@ class RestrictedProblem(Restricted):
 
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
-        pairs = self.pairs
+        pairs, starts = self.pairs, self.pairs.indptr[:-1]
+        filled = starts < pairs.indptr[1:]
+        if filled.all():
+            return np.asarray(np.maximum.reduceat(pairs.costs, starts))
         out = np.zeros(self.n)
-        filled = np.flatnonzero(np.diff(pairs.indptr))
-        if len(filled):
-            out[filled] = np.maximum.reduceat(pairs.costs, pairs.indptr[filled])
+        if filled.any():
+            out[filled] = np.maximum.reduceat(pairs.costs, starts[filled])
         return out
 
     def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
@@ -311,10 +313,10 @@ class Hessian(Curvature):
     rows: SharedRows
     bipartite: bool = False
 
-    @property
+    @cached_property
     def n_active(self) -> int:
         """Number of active ordered pairs, without the diagonal."""
-        return int(np.sum(self.ends - self.starts))
+        return int((self.ends - self.starts).sum())
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""

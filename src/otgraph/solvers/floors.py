@@ -420,6 +420,8 @@ def _missing_floors(
         floors = _united(floors, *found)
     while labels is not None:
         labels = _joined(labels, floors)
+        if not labels.any():  # one component
+            return floors
         apart = _components_to_join(labels, wish, core)
         rows = np.flatnonzero(apart[labels])
         if not len(rows):
