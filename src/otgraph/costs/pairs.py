@@ -12,7 +12,7 @@ import numpy as np
 from otgraph._kernels import pairs as kernels
 from otgraph._kernels import restricted as selection
 from otgraph._memory import return_free_memory
-from otgraph._parallel import Workers, row_blocks
+from otgraph._parallel import Workers, equal_blocks
 from otgraph.costs.interface import PairSet
 from otgraph.costs.restricted import RestrictedProblem
 
@@ -66,7 +66,7 @@ class Pairs(PairSet):
         """The pairs with c_ij < upper_i + upper_j."""
         return_free_memory(16 * self.n_pairs)
         counts = np.empty(self.n, dtype=np.int64)
-        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
+        blocks = equal_blocks(self.n, SORT_BLOCK_ROWS)
         source = (self.indptr, self.indices, self.costs, upper)
         workers.run(lambda b: selection.count_active(*source, *b, counts), blocks)
         kept = _empty_pairs(counts)
@@ -118,7 +118,7 @@ class Pairs(PairSet):
         """Lengths of the rows of both sets together."""
         counts = np.empty(self.n, dtype=np.int64)
         patterns = (self.indptr, self.indices, other.indptr, other.indices)
-        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
+        blocks = equal_blocks(self.n, SORT_BLOCK_ROWS)
         workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
         return counts
 
@@ -128,7 +128,7 @@ class Pairs(PairSet):
             self.indptr, self.indices, self.costs, other.indptr, other.indices, other.costs
         )  # fmt: skip
         target = (merged.indptr, merged.indices, merged.costs)
-        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
+        blocks = equal_blocks(self.n, SORT_BLOCK_ROWS)
         workers.run(lambda b: kernels.fill_union(*source, *b, *target), blocks)
 
     def restricted(self, diagonal: FloatArray, workers: Workers) -> RestrictedProblem:
@@ -293,7 +293,7 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
             kernels.fill_both(*groups[g].popleft(), cursors[g], indices, costs)
 
     workers.run(fill, range(n_groups))
-    blocks = row_blocks(n, SORT_BLOCK_ROWS)
+    blocks = equal_blocks(n, SORT_BLOCK_ROWS)
     source = (indptr, indices, costs)
     workers.run(lambda block: kernels.sort_rows(*source, *block, counts), blocks)
     packed = np.concatenate(([0], np.cumsum(counts)))
@@ -321,7 +321,7 @@ def union_of_nearest(near: LongArray, costs: FloatArray, workers: Workers) -> Pa
     rows, and only these are added there.
     """
     n, k = near.shape
-    blocks, counts = row_blocks(n, SORT_BLOCK_ROWS), np.zeros(n, dtype=np.int64)
+    blocks, counts = equal_blocks(n, SORT_BLOCK_ROWS), np.zeros(n, dtype=np.int64)
     if k == 0:
         return _empty_pairs(counts)
     workers.run(lambda b: kernels.count_one_sided(near, costs, *b, counts), blocks)

@@ -15,7 +15,7 @@ import numpy as np
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
 from otgraph._kernels.shells import screen_cells
-from otgraph._parallel import Workers, row_blocks
+from otgraph._parallel import Reused, Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import AllPairs, Chained, NearCells, NotExcluded
@@ -141,7 +141,7 @@ class EuclideanPowers(InCells, DistancePowers):
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
         reach = self._reach(upper)
         way = self._choose_blocks(reach, rows)
-        check = partial(self._screen_batch, way, upper, reach, rows is None)
+        check = partial(self._screen_batch, way, upper, reach, rows is None, Reused(np.float32))
         # Pairs are looked at once, in the later cell: later batches have more rows.
         sizes = [_last(batch) for batch in way.batches] if rows is None else None
         return Work(way.batches, check, complete=self.exact is not False, sizes=sizes)
@@ -264,8 +264,9 @@ class EuclideanPowers(InCells, DistancePowers):
     ) -> tuple[int, list[PairChunk]]:
         """Number of pairs computed, and those below the bound, in all blocks of a division."""
         reach, checked, chunks = self._reach(upper), 0, []
+        reused = Reused(np.float32)
         for batch in way.batches:
-            n_pairs, found = self._screen_batch(way, upper, reach, ordered, batch)
+            n_pairs, found = self._screen_batch(way, upper, reach, ordered, reused, batch)
             checked += n_pairs
             chunks += found
         return checked, chunks
@@ -290,6 +291,7 @@ class EuclideanPowers(InCells, DistancePowers):
         upper: FloatArray,
         reach: FloatArray,
         ordered: bool,
+        reused: Reused,
         batch: Any,
     ) -> tuple[int, list[PairChunk]]:
         """Number of pairs computed, and the pairs below the bound."""
@@ -304,7 +306,7 @@ class EuclideanPowers(InCells, DistancePowers):
                 rows = self._likely(reach, first, last, rows)
             checked += (last - first) * len(rows)
             if len(rows):
-                chunks += self._screen_block(upper, reach, ordered, first, last, rows)
+                chunks += self._screen_block(upper, reach, ordered, reused, first, last, rows)
         return checked, chunks
 
     def _likely(self, reach: FloatArray, first: int, last: int, rows: IndexArray) -> IndexArray:
@@ -345,6 +347,7 @@ class EuclideanPowers(InCells, DistancePowers):
         upper: FloatArray,
         reach: FloatArray,
         ordered: bool,
+        reused: Reused,
         first: int,
         last: int,
         rows: IndexArray,
@@ -364,12 +367,13 @@ class EuclideanPowers(InCells, DistancePowers):
             size = 2.0 * np.sqrt(squares) * right_norm + right_last + np.abs(limits)
             limits -= product_error(size, self.own.shape[1])
             with np.errstate(over="ignore", invalid="ignore"):
-                product, limits = left @ right.T, limits.astype(np.float32)
+                product, limits = reused.product(left, right.T), limits.astype(np.float32)
             collect = partial(
                 kernels.collect, product, limits, some, first, ordered,
                 self._values, upper, self.factor, self._half_power,
             )  # fmt: skip
             chunks += drain(collect, b - a, 4 * (last - first))
+            reused.give_back(product)
         return chunks
 
     def _centered(
@@ -548,7 +552,7 @@ def sampled_reach(
     (_n, d), sample = own.shape, own[::step]
     right = np.empty((d + 1, len(sample)))
     right[:d], right[d] = 2.0 * sample.T, -squares[::step]
-    halves = np.zeros(len(sample))
+    halves, reused = np.zeros(len(sample)), Reused(np.float64)
 
     def found(points: Any, own_squares: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
         near, needed = np.empty((2, len(own_squares)))
@@ -557,10 +561,11 @@ def sampled_reach(
             here = slice(*rows)
             left = np.ones((rows[1] - rows[0], d + 1))
             left[:, :d] = points[here]
+            product = reused.product(left, right)
             kernels.near_in_sample(
-                left @ right, own_squares[here], rows[0], step, halves, rank, near[here],
-                needed[here],
-            )  # fmt: skip
+                product, own_squares[here], rows[0], step, halves, rank, near[here], needed[here]
+            )
+            reused.give_back(product)
 
         workers.run(fill, row_blocks(len(own_squares), NEIGHBOR_ROWS))
         return near, needed

@@ -17,7 +17,7 @@ from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.components import component_labels, labels_of_rows
 from otgraph._kernels.newton import full_steps
 from otgraph._memory import return_free_memory
-from otgraph._parallel import Workers, row_blocks
+from otgraph._parallel import Workers, equal_blocks
 from otgraph.costs.coarse import Entries, Multilevel
 from otgraph.costs.interface import Curvature, Evaluation, FullSteps, Restricted, TransportPlan
 
@@ -287,8 +287,8 @@ class SharedRows:
     @classmethod
     def of(cls, n: int, workers: Workers) -> SharedRows:
         """Blocks of rows; they depend only on the number of rows."""
-        size = n if n <= FEW_ROWS else max(BLOCK_ROWS, n // MOST_BLOCKS)
-        return cls(row_blocks(n, max(size, 1)), workers)
+        size = max(n, 1) if n <= FEW_ROWS else max(BLOCK_ROWS, n // MOST_BLOCKS)
+        return cls(equal_blocks(n, size), workers)
 
     def run(self, kernel: Callable[[int, int], None]) -> None:
         """Call a kernel for every block of rows."""
