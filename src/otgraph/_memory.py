@@ -7,7 +7,6 @@ import mmap
 import os
 import sys
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +29,8 @@ CGROUP_FILES = {
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
 
+
+READ_BYTES = 1 << 16  # at once, of the system's files; most are shorter
 
 # Arrays smaller than this are not worth asking the C library to return what was freed.
 LARGE_BYTES = 1 << 26
@@ -97,43 +98,49 @@ def available_bytes(root: str | os.PathLike[str] = "/") -> int:
     version 1 or 2) and of the process (``ulimit -v``) leave. ``root`` is where the system's
     files are.
     """
-    base = Path(root)
-    free = _field(base / "proc/meminfo", "MemAvailable:", 1024)
+    base = os.path.join(root, "")
+    free = _field(f"{base}proc/meminfo", "MemAvailable:", 1024)
     known = [*_cgroup_room(base), *_address_room(base)]
     return max(0, min([_physical() if free is None else free, *known]))
 
 
-def _cgroup_room(base: Path) -> Iterator[int]:
+def _cgroup_room(base: str) -> Iterator[int]:
     """Room below the limit of every control group that this process is in."""
-    for line in _lines(base / "proc/self/cgroup"):
+    for line in _lines(f"{base}proc/self/cgroup"):
         number, controllers, path = line.split(":", 2)
         if number == "0":
-            top, names = base / "sys/fs/cgroup", CGROUP_FILES[2]
+            top, names = f"{base}sys/fs/cgroup", CGROUP_FILES[2]
         elif "memory" in controllers.split(","):
-            top, names = base / "sys/fs/cgroup/memory", CGROUP_FILES[1]
+            top, names = f"{base}sys/fs/cgroup/memory", CGROUP_FILES[1]
         else:
             continue
         # A container may see its own group at the top, or the path as the host has it.
-        group = top / path.strip("/")
-        for folder in {top, group, *(p for p in group.parents if p.is_relative_to(top))}:
-            limit, usage = (_number(folder / name) for name in names[:2])
+        folders, parts = [top], [part for part in path.split("/") if part]
+        for part in parts:
+            folders.append(f"{folders[-1]}/{part}")
+        for folder in folders:
+            limit = _number(f"{folder}/{names[0]}")  # the other files only where there is one
+            usage = None if limit is None else _number(f"{folder}/{names[1]}")
             if limit is not None and usage is not None:
-                cache = _field(folder / "memory.stat", names[2], 1) or 0
+                cache = _field(f"{folder}/memory.stat", names[2], 1) or 0
                 yield limit - max(0, usage - cache)
 
 
-def _address_room(base: Path) -> Iterator[int]:
+def _address_room(base: str) -> Iterator[int]:
     """Room below the limit of the address space of this process."""
-    used = _field(base / "proc/self/status", "VmSize:", 1024)
-    if used is not None and resource is not None:
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if limit != resource.RLIM_INFINITY:
-            yield limit - used
+    if resource is None:
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    used = _field(f"{base}proc/self/status", "VmSize:", 1024)
+    if used is not None:
+        yield limit - used
 
 
 def limit_memory(n_bytes: int) -> None:
     """Limit how much more memory this process may take, where the system allows it."""
-    used = _field(Path("/proc/self/status"), "VmSize:", 1024)
+    used = _field("/proc/self/status", "VmSize:", 1024)
     if used is not None and resource is not None:
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         with contextlib.suppress(ValueError, OSError):  # a lower limit is there already
@@ -147,22 +154,31 @@ def _physical() -> int:
         return UNKNOWN_BYTES
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: str) -> list[str]:
+    """The lines of a small file, none if it cannot be read.
+
+    Read as a whole without Python's buffers: a graph of some thousand points asks several times.
+    """
     try:
-        return path.read_text().splitlines()
+        file = os.open(path, os.O_RDONLY)
+        try:
+            text = b"".join(iter(lambda: os.read(file, READ_BYTES), b""))
+        finally:
+            os.close(file)
     except OSError:
         return []
+    return text.decode(errors="replace").splitlines()
 
 
-def _field(path: Path, name: str, unit: int) -> int | None:
+def _field(path: str, name: str, unit: int) -> int | None:
     """The number behind a name at the beginning of a line."""
     for line in _lines(path):
-        if line.split()[:1] == [name]:
+        if line.startswith(name) and line.split()[0] == name:
             return int(line.split()[1]) * unit
     return None
 
 
-def _number(path: Path) -> int | None:
+def _number(path: str) -> int | None:
     lines = _lines(path)
     return int(lines[0]) if lines and lines[0].isdigit() else None  # "max" is no limit
 
@@ -189,7 +205,7 @@ def format_bytes(n_bytes: float) -> str:
 def peak_bytes() -> int | None:
     """Most memory that this process has held so far; None where the system does not tell."""
     # Not `resource` on Linux: its figure includes what the parent held before this began.
-    peak = _field(Path("/proc/self/status"), "VmHWM:", 1024)
+    peak = _field("/proc/self/status", "VmHWM:", 1024)
     if peak is not None:
         return peak
     if resource is None:

@@ -11,9 +11,10 @@ import problems
 import reference
 from otgraph._parallel import Workers
 from otgraph.costs import RestrictedProblem, restricted
+from otgraph.costs.interface import marginal_error
 from otgraph.costs.pairs import symmetric_pairs
 from otgraph.costs.restricted import Hessian
-from otgraph.solvers.newton import marginal_error, newton
+from otgraph.solvers.newton import newton
 from otgraph.solvers.state import start_potentials
 
 N = 80

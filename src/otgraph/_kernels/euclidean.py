@@ -309,6 +309,24 @@ def near_pairs(product, squares, k, X, factor, half_power, beyond, i_out, j_out,
     return count
 
 
+@njit
+def pairs_of_rows(product, gaps, rows, X, factor, half_power, upper, i_out, j_out, c_out):
+    """Pairs of some rows with upper_i + upper_j > c_ij, if 2 x_i·x_j + gap_i + gap_j >= 0."""
+    count = 0
+    for r in range(len(rows)):
+        i = rows[r]
+        row, limit = product[i], -gaps[i]
+        for j in range(product.shape[1]):
+            if row[j] + gaps[j] >= limit and i != j:
+                cost = power(squared_distance(X, i, j), factor, half_power)
+                if upper[i] + upper[j] > cost:
+                    i_out[count] = i
+                    j_out[count] = j
+                    c_out[count] = cost
+                    count += 1
+    return count
+
+
 @inner
 def _largest_exceed(values, count, k):
     """Two numbers: at most k values exceed the second, and at least k the first, if there are."""

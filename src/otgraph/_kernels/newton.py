@@ -6,7 +6,7 @@ import numpy as np
 
 from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.restricted import evaluate
-from otgraph._numba import njit
+from otgraph._numba import inner, njit
 
 # The constants of `solvers.newton`, which has the same steps for any number of points.
 # Line search.
@@ -51,28 +51,49 @@ def misplaced(row_sums, target):
     return total / wanted
 
 
+@inner
+def _marginal_error(row_sums, target):
+    """Largest relative deviation of the row sums."""
+    error = 0.0
+    for i in range(len(target)):
+        error = max(error, abs(row_sums[i] - target[i]) / target[i])
+    return error
+
+
 @njit
 def full_steps(
-    indptr, indices, cost, diagonal, target, weights, tol,
-    u, row_sums, square_sums, ends, active, best, errors,
+    indptr, indices, cost, diagonal, target, tol, start, known, room, ends, active, errors
 ):  # fmt: skip
     """Full steps of `solvers.newton` while they are accepted: the same bits, in one call.
 
-    Begins with potentials, what `evaluate` found there, and the first error, and replaces them.
-    ``best`` gets the potentials with the smallest error, if a step has improved it. Ends at the
-    tolerance, where ``errors`` is full, at a point without active pairs and at a step that must be
-    shortened or lengthened. Returns the number of steps and of products, the smallest error, the
+    The rows of ``room`` get the last potentials and what `evaluate` finds there, which is there
+    already for ``start`` if that is ``known``, and the potentials with the smallest error. Ends at
+    the tolerance, where ``errors`` is full, at a point without active pairs and at a step that must
+    be shortened or lengthened. Returns the number of steps and of products, the smallest error, the
     least misplaced mass, and the number of steps since either of these was found.
     """
     n = len(target)
-    width, shift, rhs, direction, residual = np.empty((5, n))
-    z, p, q, trial, sums, squares = np.empty((6, n))
+    row_sums, square_sums, u, best = room
+    if not known:
+        evaluate(
+            indptr, indices, cost, diagonal, start, 0, n, row_sums, square_sums, ends, active
+        )  # fmt: skip
+    error = _marginal_error(row_sums, target)
+    errors[0] = error
+    best_error = error
+    least = np.inf
     steps = 0
     products = 0
     since = 0
-    error = errors[0]
-    best_error = error
-    least = np.inf
+    if error <= tol or len(errors) == 1:
+        return steps, products, best_error, least, since
+    width, shift, rhs, direction, residual, weights = np.empty((6, n))
+    z, p, q, trial, sums, squares = np.empty((6, n))
+    u[:] = start
+    best[:] = start
+    largest = target.max()
+    for i in range(n):
+        weights[i] = (largest / target[i]) ** 2
     share = misplaced(row_sums, target)
     while error > tol and steps + 1 < len(errors):
         ridge = max(SMALLEST_RIDGE, RIDGE * min(share, 1.0))
@@ -121,9 +142,7 @@ def full_steps(
         steps += 1
         products += count
         since += 1
-        error = 0.0
-        for i in range(n):
-            error = max(error, abs(row_sums[i] - target[i]) / target[i])
+        error = _marginal_error(row_sums, target)
         errors[steps] = error
         share = misplaced(row_sums, target)
         if error < best_error:

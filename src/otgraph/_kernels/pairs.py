@@ -77,6 +77,32 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
 
 
 @njit
+def sort_pairs(i, j, costs, cursor, indptr, indices, out):
+    """Write a list of pairs into sorted rows, each once: all steps for few points, in one call.
+
+    ``cursor`` is zero for every row.
+    """
+    n = len(cursor)
+    count_both(i, j, cursor)
+    indptr[0] = 0
+    for row in range(n):
+        indptr[row + 1] = indptr[row] + cursor[row]
+        cursor[row] = indptr[row]
+    fill_both(i, j, costs, cursor, indices, out)
+    sort_rows(indptr, indices, out, 0, n, cursor)
+    target = np.int64(0)
+    for row in range(n):
+        first, count = indptr[row], cursor[row]
+        indptr[row] = target
+        if first > target:  # repeated pairs have left gaps
+            for p in range(count):
+                indices[target + p] = indices[first + p]
+                out[target + p] = out[first + p]
+        target += count
+    indptr[n] = target
+
+
+@njit
 def pack_rows(indptr, indices, costs, packed):
     """Move the first entries of each row to where ``packed``, the new ``indptr``, has them."""
     for row in range(len(indptr) - 1):

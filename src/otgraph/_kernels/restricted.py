@@ -118,21 +118,33 @@ def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_i
 
 @njit
 def select_plan(
-    indptr, indices, cost, u, eps, start, stop, out_indptr, out_indices, out_cost, weights
+    indptr, indices, cost, u, eps, start, stop, out_indptr, out_indices, out_cost, weights, sums
 ):  # fmt: skip
-    """The same, for the active pairs that `evaluate` found, with (u_i + u_j - c_ij) / eps."""
+    """The same, for the active pairs that `evaluate` found, with (u_i + u_j - c_ij) / eps.
+
+    The rows of ``sums`` get the sums of the weights, of c·weight and of weight² over each row.
+    """
     for i in range(start, stop):
         ui = u[i]
+        total = linear = square = 0.0
         q, end = out_indptr[i], out_indptr[i + 1]
         for p in range(indptr[i], indptr[i + 1]):
             if q == end:
                 break
             j = indices[p]
             excess = ui + u[np.uint32(j)] - cost[p]
+            weight = excess / eps
             out_indices[q] = j
             out_cost[q] = cost[p]
-            weights[q] = excess / eps
+            weights[q] = weight
             q += excess > 0.0
+            weight = max(weight, 0.0)
+            total += weight
+            linear += cost[p] * weight
+            square += weight * weight
+        sums[0, i] = total
+        sums[1, i] = linear
+        sums[2, i] = square
 
 
 @inner
@@ -235,14 +247,16 @@ def reordered(
 
 
 @njit
-def solve_row(costs, target):
+def solve_row(costs, target, guess=np.inf):
     """The scalar t with sum_j (t - costs_j)_+ = target > 0; infinite costs do not count.
 
     This is Newton's method from the right on a convex, increasing function. Each step drops the
     costs above t. If none is dropped, t is exact. The number of costs decreases in every step, so
     the loop ends in spite of rounding. Two partial sums without a branch are faster than one.
+
+    A step from a guess on either side leads to the right, if any cost is below the guess.
     """
-    t = np.inf
+    t = guess
     before = len(costs) + 1
     while True:
         total, more = target, 0.0
@@ -259,6 +273,10 @@ def solve_row(costs, target):
             count += 1 if a < t else 0
         total += more
         count += others
+        if guess < np.inf:
+            guess = np.inf
+            t = total / count if count > 0 else np.inf
+            continue
         if count >= before or count == 0:
             return t
         before = count
@@ -280,4 +298,52 @@ def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out
         # The diagonal entry is (2t - g)_+ = 2 (t - g/2)_+. Only half of it is counted, which is
         # enough for a search direction.
         row[last - first] = 0.5 * diagonal[i]
-        out[r] = solve_row(row, target[i])
+        out[r] = solve_row(row, target[i], u[i] if u[i] > 0.0 else np.inf)
+
+
+@njit
+def row_excess(counts, costs, ranks, out):
+    """Sum over the ``rank`` smallest costs of a row: the next larger one minus theirs.
+
+    With this target and equal potentials, a row by itself has so many neighbors. A row with fewer
+    costs uses all of them; ``counts`` says how many each row has, one row after the other.
+    """
+    first = 0
+    for r in range(len(counts)):
+        row = costs[first : first + counts[r]]
+        first += counts[r]
+        for k in range(len(ranks)):
+            total = 0.0
+            following = _ranked_cost(row, ranks[k])
+            for p in range(len(row)):
+                total += max(following - row[p], 0.0)
+            out[k, r] = total
+
+
+HALVINGS = 64  # more than a number in double precision has digits
+
+
+@inner
+def _ranked_cost(row, rank):
+    """The smallest cost with more than ``rank`` costs up to it, or the largest of all."""
+    low, high = np.inf, 0.0
+    for p in range(len(row)):
+        low = min(low, row[p])
+        high = max(high, row[p])
+    if len(row) <= rank:
+        return high
+    for _ in range(HALVINGS):  # sorting takes longer: its branches cannot be predicted
+        middle = 0.5 * (low + high)
+        below = 0
+        for p in range(len(row)):
+            below += 1 if row[p] < middle else 0
+        if below <= rank:
+            low = middle
+        else:
+            high = middle
+        if below == rank:
+            break
+    following = np.inf
+    for p in range(len(row)):
+        following = min(following, row[p] if row[p] >= low else np.inf)
+    return following

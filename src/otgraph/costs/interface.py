@@ -67,21 +67,39 @@ class PairSet(ABC):
         """The transport problem on these pairs and a diagonal."""
 
 
+def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
+    """Largest relative deviation of the row sums."""
+    return float((np.abs(row_sums - target) / target).max())
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Row sums of (u_i + u_j - c_ij)_+ and of its squares."""
 
     row_sums: FloatArray
     square_sums: FloatArray
+    _errors: tuple[FloatArray, float] | None = None
 
     @property
     def square_sum(self) -> float:
         """Sum of the squares over all ordered pairs."""
         return float(self.square_sums.sum())
 
+    def error(self, target: FloatArray) -> float:
+        """Largest relative deviation of the row sums from their targets; the last is kept."""
+        last = self._errors
+        if last is None or last[0] is not target:
+            last = target, marginal_error(self.row_sums, target)
+            self.set_error(*last)
+        return last[1]
+
+    def set_error(self, target: FloatArray, error: float) -> None:
+        """Tell what `error` is for some targets."""
+        object.__setattr__(self, "_errors", (target, error))
+
 
 class FullSteps(NamedTuple):
-    """Newton steps that were taken in one call.
+    """Newton steps that were taken in one call, or none if ``u`` is within the tolerance.
 
     ``now`` is the evaluation at ``u``, the last potentials; ``errors`` are those at the start and
     after each step. ``counts`` are the numbers of steps and of products, the smallest error, which
@@ -120,12 +138,10 @@ class Marginals(ABC):
         self,
         u: FloatArray,
         target: FloatArray,
-        weights: FloatArray,
         tol: float,
-        error: float,
         most: int,
     ) -> FullSteps | None:
-        """The first Newton steps from ``u``, whose error is given, while full steps do.
+        """The first Newton steps from ``u``, while full steps do.
 
         None where they cannot be taken in one call; callers then take them one by one.
         """
@@ -253,9 +269,14 @@ class TransportPlan(ABC):
         """Connected component of every point."""
 
     @property
+    def n_entries(self) -> int:
+        """Number of entries, without the diagonal."""
+        return int(self.degrees.sum())
+
+    @property
     def mean_degree(self) -> float:
         """Mean number of neighbors; the point itself does not count."""
-        return int(np.sum(self.degrees)) / len(self.loops)
+        return self.n_entries / len(self.loops)
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
@@ -266,13 +287,15 @@ class TransportPlan(ABC):
     def square_sum(self) -> float:
         """Sum of the squared entries."""
         _, squares = self._sums
-        return float(np.sum(squares) + np.sum(np.square(self.loops)))
+        return float(squares.sum() + np.square(self.loops).sum())
 
     def primal_value(self, w: FloatArray, eps: float) -> float:
         """Primal objective of the plan with entries pi_ij (1 + w_i + w_j)."""
         linear, square = self.scaled_sums(w) if w.any() else self._sums
-        loops = self.loops * (1.0 + 2.0 * w)
-        used = loops != 0  # a forbidden self-loop has infinite cost and mass zero
-        loop_cost = np.sum(loops[used] * self.loop_costs[used])
-        quadratic = np.sum(square) + np.sum(loops**2)
-        return float(np.sum(linear) + loop_cost + 0.5 * eps * quadratic)
+        primal = float(linear.sum() + 0.5 * eps * square.sum())
+        if self.loops.any():
+            loops = self.loops * (1.0 + 2.0 * w)
+            used = loops != 0  # a forbidden self-loop has infinite cost and mass zero
+            loop_cost = (loops[used] * self.loop_costs[used]).sum()
+            primal += float(loop_cost + 0.5 * eps * np.square(loops).sum())
+        return primal

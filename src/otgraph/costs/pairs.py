@@ -12,7 +12,7 @@ import numpy as np
 from otgraph._kernels import pairs as kernels
 from otgraph._kernels import restricted as selection
 from otgraph._memory import return_free_memory
-from otgraph._parallel import Workers, row_blocks
+from otgraph._parallel import Workers, equal_blocks
 from otgraph.costs.interface import PairSet
 from otgraph.costs.restricted import RestrictedProblem
 
@@ -66,7 +66,7 @@ class Pairs(PairSet):
         """The pairs with c_ij < upper_i + upper_j."""
         return_free_memory(16 * self.n_pairs)
         counts = np.empty(self.n, dtype=np.int64)
-        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
+        blocks = equal_blocks(self.n, SORT_BLOCK_ROWS)
         source = (self.indptr, self.indices, self.costs, upper)
         workers.run(lambda b: selection.count_active(*source, *b, counts), blocks)
         kept = _empty_pairs(counts)
@@ -118,7 +118,7 @@ class Pairs(PairSet):
         """Lengths of the rows of both sets together."""
         counts = np.empty(self.n, dtype=np.int64)
         patterns = (self.indptr, self.indices, other.indptr, other.indices)
-        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
+        blocks = equal_blocks(self.n, SORT_BLOCK_ROWS)
         workers.run(lambda b: kernels.count_union(*patterns, *b, counts), blocks)
         return counts
 
@@ -128,7 +128,7 @@ class Pairs(PairSet):
             self.indptr, self.indices, self.costs, other.indptr, other.indices, other.costs
         )  # fmt: skip
         target = (merged.indptr, merged.indices, merged.costs)
-        blocks = row_blocks(self.n, SORT_BLOCK_ROWS)
+        blocks = equal_blocks(self.n, SORT_BLOCK_ROWS)
         workers.run(lambda b: kernels.fill_union(*source, *b, *target), blocks)
 
     def restricted(self, diagonal: FloatArray, workers: Workers) -> RestrictedProblem:
@@ -163,7 +163,7 @@ class FoundPairs:
     def __init__(self) -> None:
         self.chunks: list[PairChunk] = []
         self._n_pairs = 0
-        self._room = empty_chunk(0)
+        self._room: PairChunk | None = None
 
     def add(self, found: list[PairChunk]) -> None:
         """Add the pairs of a part of a search."""
@@ -173,12 +173,12 @@ class FoundPairs:
 
     def taken(self) -> list[PairChunk]:
         """The chunks, which are not kept here any longer."""
-        chunks, self.chunks, self._room = self.chunks, [], empty_chunk(0)
+        chunks, self.chunks, self._room = self.chunks, [], None
         return chunks
 
     def _copied(self, chunk: PairChunk) -> PairChunk:
         size = len(chunk[0])
-        if size > len(self._room[0]):
+        if self._room is None or size > len(self._room[0]):
             self._room = empty_chunk(max(size, LONG_PAIRS))
         first, second, third = self._room
         i, j, costs = first[:size], second[:size], third[:size]
@@ -262,6 +262,8 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
 
     The list ``chunks`` is emptied to free memory early.
     """
+    if len(chunks) == 1 and n <= SORT_BLOCK_ROWS:  # nothing to share
+        return _sorted_pairs(n, *chunks.pop())
     # Each group counts its own entries, which gives it its own range in every row. Chunks of a
     # screen come in the order of their points. Kept in it, rows are nearly sorted when they are
     # filled, and insertion sort is fast.
@@ -291,7 +293,7 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
             kernels.fill_both(*groups[g].popleft(), cursors[g], indices, costs)
 
     workers.run(fill, range(n_groups))
-    blocks = row_blocks(n, SORT_BLOCK_ROWS)
+    blocks = equal_blocks(n, SORT_BLOCK_ROWS)
     source = (indptr, indices, costs)
     workers.run(lambda block: kernels.sort_rows(*source, *block, counts), blocks)
     packed = np.concatenate(([0], np.cumsum(counts)))
@@ -305,6 +307,13 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     return _with_room(packed, indices, costs)
 
 
+def _sorted_pairs(n: int, i: IntArray, j: IntArray, costs: FloatArray) -> Pairs:
+    """The same for one chunk of the pairs of few points."""
+    indptr, room = np.empty(n + 1, dtype=np.int64), _empty_entries(int(2 * len(i) * ROOM))
+    kernels.sort_pairs(i, j, costs, np.zeros(n, dtype=np.int64), indptr, *room)
+    return _with_room(indptr, *room)
+
+
 def union_of_nearest(near: LongArray, costs: FloatArray, workers: Workers) -> Pairs:
     """Pairs of which one end at least is among the nearest points of the other.
 
@@ -312,7 +321,7 @@ def union_of_nearest(near: LongArray, costs: FloatArray, workers: Workers) -> Pa
     rows, and only these are added there.
     """
     n, k = near.shape
-    blocks, counts = row_blocks(n, SORT_BLOCK_ROWS), np.zeros(n, dtype=np.int64)
+    blocks, counts = equal_blocks(n, SORT_BLOCK_ROWS), np.zeros(n, dtype=np.int64)
     if k == 0:
         return _empty_pairs(counts)
     workers.run(lambda b: kernels.count_one_sided(near, costs, *b, counts), blocks)

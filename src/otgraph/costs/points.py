@@ -14,11 +14,12 @@ import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
-from otgraph._kernels.shells import FLOAT32_UNIT, screen_cells
-from otgraph._parallel import Workers, row_blocks
+from otgraph._kernels.shells import screen_cells
+from otgraph._parallel import Reused, Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells
 from otgraph.costs.exclusion import AllPairs, Chained, NearCells, NotExcluded
+from otgraph.costs.few import FewPoints
 from otgraph.costs.near import NearSearch
 from otgraph.costs.pairs import drain, empty_chunk
 from otgraph.costs.partition import (
@@ -31,7 +32,7 @@ from otgraph.costs.powers import DirectPowers, DistancePowers, raised
 from otgraph.costs.search import Work
 from otgraph.costs.single import SinglePoints
 from otgraph.costs.sizes import DEFAULT_SIZES, SearchSizes
-from otgraph.costs.squares import square_distances
+from otgraph.costs.squares import product_error, square_distances
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +70,6 @@ PRODUCT_NOISE = 16.0 * np.finfo(np.float64).eps
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
 # Share of all points from which their nearest points are looked for in common.
 MANY_QUERIES = 0.05
-TINY = 1e-35  # added to error bounds, to cover underflow in float32
 
 
 def cell_count(n: int) -> int:
@@ -141,7 +141,7 @@ class EuclideanPowers(InCells, DistancePowers):
         """The search for every pair with c_ij < upper_i + upper_j, or those of some points."""
         reach = self._reach(upper)
         way = self._choose_blocks(reach, rows)
-        check = partial(self._screen_batch, way, upper, reach, rows is None)
+        check = partial(self._screen_batch, way, upper, reach, rows is None, Reused(np.float32))
         # Pairs are looked at once, in the later cell: later batches have more rows.
         sizes = [_last(batch) for batch in way.batches] if rows is None else None
         return Work(way.batches, check, complete=self.exact is not False, sizes=sizes)
@@ -189,7 +189,7 @@ class EuclideanPowers(InCells, DistancePowers):
         """Costs below which no point is missing: those left out have products up to ``beyond``."""
         largest = others.max(initial=0.0)
         size = 2.0 * np.sqrt(squares * largest) + largest + squares
-        left_out = squares - beyond - self._product_error(size)
+        left_out = squares - beyond - product_error(size, self.own.shape[1])
         reach[:] = self.factor * np.maximum(left_out, 0.0) ** self._half_power
 
     def _neighbors_among_all(self, k: int, task: NeighborTask) -> tuple[int, list[PairChunk]]:
@@ -264,8 +264,9 @@ class EuclideanPowers(InCells, DistancePowers):
     ) -> tuple[int, list[PairChunk]]:
         """Number of pairs computed, and those below the bound, in all blocks of a division."""
         reach, checked, chunks = self._reach(upper), 0, []
+        reused = Reused(np.float32)
         for batch in way.batches:
-            n_pairs, found = self._screen_batch(way, upper, reach, ordered, batch)
+            n_pairs, found = self._screen_batch(way, upper, reach, ordered, reused, batch)
             checked += n_pairs
             chunks += found
         return checked, chunks
@@ -290,6 +291,7 @@ class EuclideanPowers(InCells, DistancePowers):
         upper: FloatArray,
         reach: FloatArray,
         ordered: bool,
+        reused: Reused,
         batch: Any,
     ) -> tuple[int, list[PairChunk]]:
         """Number of pairs computed, and the pairs below the bound."""
@@ -304,7 +306,7 @@ class EuclideanPowers(InCells, DistancePowers):
                 rows = self._likely(reach, first, last, rows)
             checked += (last - first) * len(rows)
             if len(rows):
-                chunks += self._screen_block(upper, reach, ordered, first, last, rows)
+                chunks += self._screen_block(upper, reach, ordered, reused, first, last, rows)
         return checked, chunks
 
     def _likely(self, reach: FloatArray, first: int, last: int, rows: IndexArray) -> IndexArray:
@@ -345,6 +347,7 @@ class EuclideanPowers(InCells, DistancePowers):
         upper: FloatArray,
         reach: FloatArray,
         ordered: bool,
+        reused: Reused,
         first: int,
         last: int,
         rows: IndexArray,
@@ -362,19 +365,16 @@ class EuclideanPowers(InCells, DistancePowers):
             left[:, -1] = 1.0
             limits = squares - reach[some]
             size = 2.0 * np.sqrt(squares) * right_norm + right_last + np.abs(limits)
-            limits -= self._product_error(size)
+            limits -= product_error(size, self.own.shape[1])
             with np.errstate(over="ignore", invalid="ignore"):
-                product, limits = left @ right.T, limits.astype(np.float32)
+                product, limits = reused.product(left, right.T), limits.astype(np.float32)
             collect = partial(
                 kernels.collect, product, limits, some, first, ordered,
                 self._values, upper, self.factor, self._half_power,
             )  # fmt: skip
             chunks += drain(collect, b - a, 4 * (last - first))
+            reused.give_back(product)
         return chunks
-
-    def _product_error(self, size: FloatArray) -> FloatArray:
-        """Bound of the error of d + 1 products and sums of rounded operands, in float32."""
-        return (self.own.shape[1] + 8) * FLOAT32_UNIT * size + TINY
 
     def _centered(
         self, rows: IndexArray, center: FloatArray, scale: float
@@ -389,6 +389,8 @@ class EuclideanPowers(InCells, DistancePowers):
 
 class EuclideanCost(EuclideanPowers, DirectPowers):
     """Powers of distances within one cloud, in any number of dimensions."""
+
+    _few: FewPoints | None = None  # known after a search for neighbors
 
     def _work_of_all(self, k: int) -> Work:
         """The search for pairs with c_ij < b_i + b_j, for bounds b_i that resemble potentials.
@@ -406,15 +408,26 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         """The pairs of all points, each once and in order, so that nothing has to be sorted."""
         n, d = self.own.shape
         points, squares = self._centered(np.arange(n, dtype=np.int32), np.zeros(d), 1.0)
-        points = points[:, :d]
-        beyond = np.empty(n, dtype=np.float32)
-        i, j, costs = empty_chunk(n * (n - 1) // 2)
-        count = kernels.near_pairs(
-            2.0 * (points @ points.T), squares.astype(np.float32), k,
-            self._values, self.factor, self._half_power, beyond, i, j, costs,
-        )  # fmt: skip
+        self._few = FewPoints(points[:, :d], squares, (self._values, self.factor, self._half_power))
+        beyond, pairs = self._few.near(k)
         self._fill_reach(reach, squares, squares, beyond)
-        return n * n, [(i[:count], j[:count], costs[:count])]
+        return n * n, [pairs]
+
+    def screen_work(self, upper: FloatArray, rows: LongArray | None = None) -> Work:
+        """Where the products of few points are known, nothing is multiplied again."""
+        few = self._few
+        if few is None or rows is None:
+            return super().screen_work(upper, rows)
+
+        def find(some: LongArray) -> tuple[int, list[PairChunk]]:
+            return len(some) * self.n, [few.below(upper, self._reach(upper), some)]
+
+        return Work([rows], find, complete=self.exact is not False)
+
+    def forget_points(self) -> None:
+        """Free the points and their products."""
+        self._few = None
+        super().forget_points()
 
     def _likely_bounds(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Bounds that resemble potentials and give every point about k pairs.
@@ -539,7 +552,7 @@ def sampled_reach(
     (_n, d), sample = own.shape, own[::step]
     right = np.empty((d + 1, len(sample)))
     right[:d], right[d] = 2.0 * sample.T, -squares[::step]
-    halves = np.zeros(len(sample))
+    halves, reused = np.zeros(len(sample)), Reused(np.float64)
 
     def found(points: Any, own_squares: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
         near, needed = np.empty((2, len(own_squares)))
@@ -548,10 +561,11 @@ def sampled_reach(
             here = slice(*rows)
             left = np.ones((rows[1] - rows[0], d + 1))
             left[:, :d] = points[here]
+            product = reused.product(left, right)
             kernels.near_in_sample(
-                left @ right, own_squares[here], rows[0], step, halves, rank, near[here],
-                needed[here],
-            )  # fmt: skip
+                product, own_squares[here], rows[0], step, halves, rank, near[here], needed[here]
+            )
+            reused.give_back(product)
 
         workers.run(fill, row_blocks(len(own_squares), NEIGHBOR_ROWS))
         return near, needed

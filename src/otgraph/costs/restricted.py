@@ -7,6 +7,7 @@ has no access to the pairs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.components import component_labels, labels_of_rows
 from otgraph._kernels.newton import full_steps
 from otgraph._memory import return_free_memory
-from otgraph._parallel import Workers, row_blocks
+from otgraph._parallel import Workers, equal_blocks
 from otgraph.costs.coarse import Entries, Multilevel
 from otgraph.costs.interface import Curvature, Evaluation, FullSteps, Restricted, TransportPlan
 
@@ -120,11 +121,13 @@ class RestrictedProblem(Restricted):
 
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
-        pairs = self.pairs
+        pairs, starts = self.pairs, self.pairs.indptr[:-1]
+        filled = starts < pairs.indptr[1:]
+        if filled.all():
+            return np.asarray(np.maximum.reduceat(pairs.costs, starts))
         out = np.zeros(self.n)
-        filled = np.flatnonzero(np.diff(pairs.indptr))
-        if len(filled):
-            out[filled] = np.maximum.reduceat(pairs.costs, pairs.indptr[filled])
+        if filled.any():
+            out[filled] = np.maximum.reduceat(pairs.costs, starts[filled])
         return out
 
     def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
@@ -169,56 +172,69 @@ class RestrictedProblem(Restricted):
         The list of active pairs is overwritten, because allocating memory would take longer than
         filling it.
         """
-        shared, pairs = self._candidates, self.pairs
-        latest = shared.latest
-        if latest is not None and latest.is_of(u, self.diagonal, pairs):
+        latest = self._latest(u)
+        if latest is not None:
             return latest
-        if shared.active is None or len(shared.active) < len(pairs.indices):
-            shared.active = None
-            return_free_memory(4 * len(pairs.indices))
-            shared.active = np.empty(len(pairs.indices), dtype=np.int32)
+        shared, pairs, active = self._candidates, self.pairs, self._active_room()
         row_sums, square_sums = np.empty((2, self.n))
         ends = np.empty(self.n, dtype=np.int64)
         source = (pairs.indptr, pairs.indices, pairs.costs, self.diagonal, u)
-        target = (row_sums, square_sums, ends, shared.active)
+        target = (row_sums, square_sums, ends, active)
         shared.latest = None
         self._rows.run(lambda a, b: kernels.evaluate(*source, a, b, *target))
         sums = Evaluation(row_sums, square_sums)
         shared.latest = _Latest(u, self.diagonal, pairs.indptr, sums, ends)
         return shared.latest
 
+    def _latest(self, u: FloatArray) -> _Latest | None:
+        """What was computed last, if it was at ``u``."""
+        latest = self._candidates.latest
+        return latest if latest is not None and latest.is_of(u, self.diagonal, self.pairs) else None
+
+    def _active_room(self) -> IntArray:
+        """The list of active pairs, to be filled."""
+        shared, length = self._candidates, len(self.pairs.indices)
+        if shared.active is None or len(shared.active) < length:
+            shared.active = None
+            return_free_memory(4 * length)
+            shared.active = np.empty(length, dtype=np.int32)
+        return shared.active
+
     def full_steps(
-        self,
-        u: FloatArray,
-        target: FloatArray,
-        weights: FloatArray,
-        tol: float,
-        error: float,
-        most: int,
+        self, u: FloatArray, target: FloatArray, tol: float, most: int
     ) -> FullSteps | None:
         """The first Newton steps in one call, if there are few points."""
         if self.n > FEWEST_ROWS or len(u) > self.n or self.bipartite:
             return None
-        sums, pairs = self.evaluate(u), self.pairs
-        shared, latest = self._candidates, self._at(u)
-        shared.latest = None
-        u, best = u.copy(), u
-        now, ends = Evaluation(sums.row_sums.copy(), sums.square_sums.copy()), latest.ends.copy()
-        improved, errors = u.copy(), np.empty(1 + min(most, MOST_STEPS))
-        errors[0] = error
+        shared, pairs, latest = self._candidates, self.pairs, self._latest(u)
+        if latest is not None and (error := latest.sums.error(target)) <= tol:
+            return FullSteps(u, latest.sums, u, [error], (0, 0, error, np.inf, 0))
+        room, errors = np.empty((4, self.n)), np.empty(1 + min(most, MOST_STEPS))
+        row_sums, square_sums, last, improved = room
+        if latest is None:
+            ends = np.empty(self.n, dtype=np.int64)
+        else:
+            ends = latest.ends.copy()
+            row_sums[:], square_sums[:] = latest.sums.row_sums, latest.sums.square_sums
+        active, shared.latest = self._active_room(), None
         counts = full_steps(
-            pairs.indptr, pairs.indices, pairs.costs, self.diagonal, target, weights, tol,
-            u, now.row_sums, now.square_sums, ends, shared.active, improved, errors,
+            pairs.indptr, pairs.indices, pairs.costs, self.diagonal, target, tol,
+            u, latest is not None, room, ends, active, errors,
         )  # fmt: skip
+        errors, best = errors[: counts[0] + 1].tolist(), u
+        if counts[0]:
+            best = last if counts[2] == errors[-1] else improved if counts[2] < errors[0] else u
+            u = last
+        now = Evaluation(row_sums, square_sums)
+        now.set_error(target, errors[-1])
         shared.latest = _Latest(u, self.diagonal, pairs.indptr, now, ends)
-        if counts[2] < error:
-            best = u if counts[2] == errors[counts[0]] else improved
-        return FullSteps(u, now, best, errors[: counts[0] + 1].tolist(), counts)
+        return FullSteps(u, now, best, errors, counts)
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""
         pairs = self.pairs
-        indptr = np.concatenate(([0], np.cumsum(self._at(u).ends - pairs.indptr[:-1])))
+        indptr = np.zeros(self.n + 1, dtype=np.int64)
+        np.subtract(self._at(u).ends, pairs.indptr[:-1]).cumsum(out=indptr[1:])
         if len(pairs.indices) > MANY_ENTRIES:
             self.forget()  # it is needed again only if more steps are
             return_free_memory(20 * indptr[-1])
@@ -227,10 +243,10 @@ class RestrictedProblem(Restricted):
         used = slice(indptr[-1])
         indices, weights, costs = room[0][used], room[1][used], room[2][used]
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
-        target = (indptr, indices, costs, weights)
+        target = (indptr, indices, costs, weights, sums := np.empty((3, self.n)))
         self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
         loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
-        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows, room)
+        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows, room, sums)
 
 
 @dataclass
@@ -271,8 +287,8 @@ class SharedRows:
     @classmethod
     def of(cls, n: int, workers: Workers) -> SharedRows:
         """Blocks of rows; they depend only on the number of rows."""
-        size = n if n <= FEW_ROWS else max(BLOCK_ROWS, n // MOST_BLOCKS)
-        return cls(row_blocks(n, max(size, 1)), workers)
+        size = max(n, 1) if n <= FEW_ROWS else max(BLOCK_ROWS, n // MOST_BLOCKS)
+        return cls(equal_blocks(n, size), workers)
 
     def run(self, kernel: Callable[[int, int], None]) -> None:
         """Call a kernel for every block of rows."""
@@ -297,10 +313,10 @@ class Hessian(Curvature):
     rows: SharedRows
     bipartite: bool = False
 
-    @property
+    @cached_property
     def n_active(self) -> int:
         """Number of active ordered pairs, without the diagonal."""
-        return int(np.sum(self.ends - self.starts))
+        return int((self.ends - self.starts).sum())
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
@@ -368,19 +384,27 @@ class Plan(TransportPlan):
     loop_costs: FloatArray
     rows: SharedRows
     room: tuple[IntArray, FloatArray, FloatArray] | None = None
+    sums: FloatArray | None = None  # of weights, c·weights and weights² in every row, if known
 
     def __getstate__(self) -> dict[str, object]:
         """What is pickled; the arrays with room hold the same entries again."""
         return {**self.__dict__, "room": None}
 
-    @property
+    @cached_property
     def degrees(self) -> LongArray:
         """Number of entries of every row, without the diagonal."""
-        return np.diff(self.indptr)
+        return self.indptr[1:] - self.indptr[:-1]
 
     @property
+    def n_entries(self) -> int:
+        """Number of entries, without the diagonal."""
+        return len(self.indices)
+
+    @cached_property
     def row_sums(self) -> FloatArray:
         """Row sums of the plan, with the diagonal."""
+        if self.sums is not None:
+            return self.sums[0] + self.loops
         sums = np.zeros(len(self.loops))
         filled = np.flatnonzero(self.degrees)
         if len(filled):
@@ -401,6 +425,7 @@ class Plan(TransportPlan):
             indices=merged.indices,
             weights=merged.costs,
             costs=found,
+            sums=None,
         )
 
     def _filled(
@@ -421,7 +446,7 @@ class Plan(TransportPlan):
         used = merged.indptr[-1]
         return replace(
             self, indptr=merged.indptr, indices=columns[:used], weights=own_weights[:used],
-            costs=own_costs[:used], room=None,
+            costs=own_costs[:used], room=None, sums=None,
         )  # fmt: skip
 
     def component_labels(self) -> LongArray:
@@ -437,6 +462,13 @@ class Plan(TransportPlan):
             )
         )
         return out
+
+    @property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """Row sums of c·pi and pi², without the diagonal."""
+        if self.sums is None:
+            return self.scaled_sums(np.zeros(len(self.loops)))
+        return self.sums[1], self.sums[2]
 
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""

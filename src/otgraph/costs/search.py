@@ -39,7 +39,7 @@ class Work:
     whole_rows
         Whether the parts return complete, sorted rows in order, with both (i, j) and (j, i).
     sizes
-        Shares of the parts in the work, if they differ much; for progress bars.
+        Shares of the parts in the work, if they differ much; later parts are the larger ones.
     free
         Takes the buffers of whole rows that were copied; parts that come later write to them.
     reach
@@ -107,9 +107,16 @@ class SearchedCost(Cost):
     def _found(self, work: Work, label: str) -> tuple[int, Pairs]:
         checked = 0
         found = FoundRows(self.n, work.free) if work.whole_rows else FoundPairs()
-        for n_pairs, chunks in self.workers.map(work.find, work.parts, label, work.sizes):
+        parts, sizes = work.parts, work.sizes
+        # Where later parts are larger, they come first, or one thread waits for the last of all.
+        rising = sizes is not None and not work.whole_rows
+        if rising:
+            assert sizes is not None
+            parts, sizes = parts[::-1], sizes[::-1]
+        for n_pairs, chunks in self.workers.map(work.find, parts, label, sizes):
             checked += n_pairs
-            found.add(chunks)
+            found.add(chunks[::-1] if rising else chunks)
         if isinstance(found, FoundRows):
             return checked, found.joined()
-        return checked, symmetric_pairs(self.n, found.taken(), self.workers)
+        chunks = found.taken()
+        return checked, symmetric_pairs(self.n, chunks[::-1] if rising else chunks, self.workers)

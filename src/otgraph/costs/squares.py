@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from otgraph._kernels.shells import FLOAT32_UNIT, MORE_ROUNDINGS, TINY
+
 if TYPE_CHECKING:
     from otgraph.typing import FloatArray, Points, PointsLike
 
@@ -72,6 +74,11 @@ def unit_rows(X: PointsLike, name: str = "X", start: int = 0) -> Any:
         )
         raise ValueError(msg)
     return (sp.diags(1.0 / norms) @ X).tocsr() if sp.issparse(X) else X / norms[:, None]
+
+
+def product_error(size: FloatArray, d: int) -> FloatArray:
+    """Bound of the error of d + 1 products and sums of rounded operands, in float32."""
+    return (d + MORE_ROUNDINGS) * FLOAT32_UNIT * size + TINY
 
 
 def largest_entry(X: Any) -> float:

@@ -46,6 +46,7 @@ from otgraph.solvers import (
     State,
     Status,
     Wish,
+    changed,
     degree_at,
     finished,
     first_state,
@@ -342,7 +343,7 @@ class TransportProblem:
         solution.state.problem.release()
         self.screener.forget()
         self.cost.forget_points()
-        return replace(solution, state=replace(solution.state, screen=None))
+        return changed(solution, state=changed(solution.state, screen=None))
 
     def graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan as a graph with its certificate; warns of duplicates that stand apart."""

@@ -10,7 +10,7 @@ from otgraph.solvers.room import most_neighbors, near_pairs, require_room_for_so
 from otgraph.solvers.rounds import approach, solve
 from otgraph.solvers.scales import start_between
 from otgraph.solvers.screening import Screener
-from otgraph.solvers.state import Effort, Goal, Solution, State, first_state
+from otgraph.solvers.state import Effort, Goal, Solution, State, changed, first_state
 from otgraph.solvers.verification import Verification
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Verification",
     "Wish",
     "approach",
+    "changed",
     "degree_at",
     "finished",
     "first_state",

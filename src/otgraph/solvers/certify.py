@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph._kernels.newton import FEASIBLE_TOL
+from otgraph.costs.interface import marginal_error
 from otgraph.solvers.certificate import Certificate, Reason, Status
 from otgraph.solvers.cg import conjugate_gradients, residual_weights
-from otgraph.solvers.newton import marginal_error, newton, rounding_level
+from otgraph.solvers.newton import newton, rounding_level
 from otgraph.solvers.sampling import Missing, missing_pairs
-from otgraph.solvers.state import Solution, changed
+from otgraph.solvers.state import Solution
 
 if TYPE_CHECKING:
     from otgraph.costs.interface import TransportPlan
@@ -31,6 +33,7 @@ POLISH_STEPS = (3, 60, 600)
 FEASIBLE_CG = 0.1  # residual, as a share of the allowed error
 FEASIBLE_PRODUCTS = 300  # limit of products per solve
 FEASIBLE_SOLVES = 4  # limit of solves
+TINY = float(np.finfo(np.float64).tiny)
 
 
 def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Solution:
@@ -64,7 +67,7 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
         n_screens=effort.screens,
         missing_pairs=missing.estimate,
         missing_pairs_bound=missing.bound,
-        n_edges=int(np.sum(plan.degrees)) // 2,
+        n_edges=plan.n_entries // 2,
         outlier_cost=goal.outlier_cost,
         reason=reason,
         history=tuple(effort.history),
@@ -103,10 +106,12 @@ def _polished(
     """
     start = state
     for max_iter in POLISH_STEPS:
-        tol = rounding_level(start.problem, start.u, goal.target)
-        tol = tol if goal.soft else max(FEASIBLE_TOL, tol)
+        tol = FEASIBLE_TOL
+        if goal.soft or start.error(goal) > tol or max_iter > POLISH_STEPS[0]:
+            level = rounding_level(start.problem, start.u, goal.target)
+            tol = level if goal.soft else max(tol, level)
         result = newton(start.problem, goal.target, start.u, tol=tol, max_iter=max_iter)
-        better = changed(start, u=result.u)
+        better = start.at(result.u)
         if goal.soft and not better.complete(goal):
             # Where mass is held back at a high price, small errors move potentials far, beyond
             # the bound of the last screen. (Imported here: rounds imports this.)
@@ -126,7 +131,7 @@ def _polished(
 
 def _proves(goal: Goal, gap: float) -> bool:
     """Whether a gap belongs to a solution; see `LARGEST_SOFT_GAP`."""
-    return gap <= LARGEST_SOFT_GAP if goal.soft else bool(np.isfinite(gap))
+    return gap <= LARGEST_SOFT_GAP if goal.soft else math.isfinite(gap)
 
 
 def duality_gap(plan: TransportPlan, u: FloatArray, goal: Goal, tol: float = FEASIBLE_TOL) -> float:
@@ -138,16 +143,16 @@ def duality_gap(plan: TransportPlan, u: FloatArray, goal: Goal, tol: float = FEA
     """
     eps, mass = goal.eps, goal.mass
     w = _within_masses(plan, mass) if goal.soft else _on_masses(plan, mass, tol)
-    if w is None or np.min(w) < -0.5:
+    if w is None or w.min() < -0.5:
         return np.inf
     primal = plan.primal_value(w, eps)
-    dual = 2.0 * float(np.sum(u * mass)) - 0.5 * eps * plan.square_sum
+    dual = 2.0 * float((u * mass).sum()) - 0.5 * eps * plan.square_sum
     if goal.soft:
         row_sums = plan.row_sums
         held = mass - row_sums - plan.product(w, row_sums + plan.loops)
         primal += goal.highest * float(np.sum(held**2 / mass))
         dual -= goal.highest * float(np.sum(goal.held_back(u) ** 2 / mass))
-    return (primal - dual) / max(abs(primal), abs(dual), np.finfo(float).tiny)
+    return (primal - dual) / max(abs(primal), abs(dual), TINY)
 
 
 def _within_masses(plan: TransportPlan, mass: FloatArray) -> FloatArray:
@@ -159,11 +164,11 @@ def _on_masses(plan: TransportPlan, mass: FloatArray, tol: float) -> FloatArray 
     """Factors that bring row sums to the masses within ``tol``, from a linear system."""
     row_sums = plan.row_sums
     diagonal = row_sums + plan.loops
-    if np.any(diagonal <= 0.0):
+    if diagonal.min() <= 0.0:
         return None
     w, missing = np.zeros_like(mass), mass - row_sums
     for _ in range(FEASIBLE_SOLVES):  # each solve corrects the residual of the one before
-        missed = float(np.max(np.abs(missing) / mass))
+        missed = float((np.abs(missing) / mass).max())
         if missed <= tol:
             break
         step, _ = conjugate_gradients(
@@ -176,4 +181,6 @@ def _on_masses(plan: TransportPlan, mass: FloatArray, tol: float) -> FloatArray 
         )
         w += step
         missing = mass - row_sums - plan.product(w, diagonal)
-    return w if np.max(np.abs(missing) / mass) <= tol else None
+    else:
+        missed = float((np.abs(missing) / mass).max())
+    return w if missed <= tol else None

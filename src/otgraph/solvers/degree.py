@@ -133,7 +133,7 @@ def solve_for_degree(
         nonlocal eps, rough, trial_miss
         for tol in (goal.tol,) if few else (max(goal.tol, TRIAL_TOL), goal.tol):
             search = DegreeSearch(degree, slope, limits, scan=few)
-            level, last = changed(goal, tol=tol), Effort()
+            level, last = goal if tol == goal.tol else changed(goal, tol=tol), Effort()
             eps, state = _search_among_all(screener, level, eps, state, counted, search, effort)
             state = search.start(state, eps)
             found = search.best_miss <= DEGREE_TOL
@@ -192,7 +192,9 @@ def solve_for_degree(
         """Solve for another eps, without floors."""
         nonlocal plain, eps
         eps, tol = following, max(goal.tol, TRIAL_TOL) if rough else goal.tol
-        plain = approach(screener, changed(goal.at(eps), tol=tol), plain, effort)
+        level = goal.at(eps)
+        level = level if tol == goal.tol else changed(level, tol=tol)
+        plain = approach(screener, level, plain, effort)
 
     def attempt(again: State | None) -> Solution:
         nonlocal plain
@@ -244,7 +246,7 @@ def eps_limits(cost: Cost, mass: FloatArray, row_costs: FloatArray) -> tuple[flo
     """Range of eps in which the degree can change; ``row_costs`` are typical costs of the rows."""
     lightest = float(np.min(mass))
     smallest = float(np.min(row_costs, where=row_costs > 0.0, initial=np.inf))
-    if not np.isfinite(smallest):
+    if not math.isfinite(smallest):
         return 1.0, 1.0  # all points are identical: any eps gives the same graph
     ceiling = LARGEST_EPS * cost.n * cost.largest / lightest
     return min(SMALLEST_EPS * smallest / lightest, ceiling), ceiling
@@ -262,7 +264,7 @@ def search_on_candidates(
         state = loosely_solved(state, goal, eps)
         logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, state.mean_degree)
         following = search.propose(eps, state.mean_degree)
-        if following is None or abs(np.log(following / first)) > CANDIDATE_RANGE:
+        if following is None or abs(math.log(following / first)) > CANDIDATE_RANGE:
             break
         eps = following
     return eps, state
@@ -270,10 +272,10 @@ def search_on_candidates(
 
 def loosely_solved(state: State, goal: Goal, eps: float) -> State:
     """The state with loosely solved potentials for another eps, on the same candidates."""
-    state = state.priced(goal.at(eps))
-    target = eps * goal.mass
-    result = newton(state.problem, target, state.u, tol=LOOSE_TOL, max_iter=LOOSE_STEPS)
-    return changed(state, u=result.u)
+    level = goal.at(eps)
+    state = state.priced(level)
+    result = newton(state.problem, level.target, state.u, tol=LOOSE_TOL, max_iter=LOOSE_STEPS)
+    return state.at(result.u)
 
 
 def _search_among_all(
@@ -305,7 +307,7 @@ def _search_among_all(
             reached = np.inf  # more neighbors than fit into memory: eps is too large
         total.add(effort)
         logger.debug("eps %.4g: mean degree %.2f", trial, reached)
-        if np.isfinite(reached) and state.error(level) > allowed:
+        if math.isfinite(reached) and state.error(level) > allowed:
             trial = search.skip()
             continue
         search.keep(state, trial)
@@ -336,7 +338,7 @@ class DegreeSearch:
         *,
         scan: bool = False,
     ) -> None:
-        self.goal = float(np.log(degree))
+        self.goal = math.log(degree)
         self.slope = slope
         self.n_trials = 0
         self.last_eps: float | None = None  # of the last trial, None if that failed
@@ -380,7 +382,7 @@ class DegreeSearch:
         if self._center is not None:
             ended = self.scans and self._equal >= PLATEAU
             return None if ended else self._beside_the_best()
-        x, y = float(np.log(eps)), _log_degree(degree)
+        x, y = math.log(eps), _log_degree(degree)
         last_step, nearer = 0.0, False
         if self._last is not None:
             last_step, nearer = x - self._last[0], miss <= PROGRESS * abs(self._last[1] - self.goal)
@@ -389,7 +391,7 @@ class DegreeSearch:
             self._below = max(self._below, x)
         else:
             self._above = min(self._above, x)
-        if np.isfinite(self._below) and np.isfinite(self._above):
+        if math.isfinite(self._below) and math.isfinite(self._above):
             following = self._within_bracket(x + (self.goal - y) / self.slope)
         else:
             following = x + self._outward_step(y, 0.0 if nearer else last_step)
@@ -437,7 +439,7 @@ class DegreeSearch:
         """
         if self.best_eps is None or not self._ratios:
             return None
-        bracketed = np.isfinite(self._below) and np.isfinite(self._above)
+        bracketed = math.isfinite(self._below) and math.isfinite(self._above)
         if bracketed and not self.scans:
             return None
         if self._center is None or not self.scans:
@@ -445,7 +447,7 @@ class DegreeSearch:
         return self._center * self._ratios.pop(0)
 
     def _learn_slope(self, x: float, y: float) -> None:
-        if not np.isfinite(y):
+        if not math.isfinite(y):
             return
         if self._last is not None and x != self._last[0]:
             slope = (y - self._last[1]) / (x - self._last[0])
@@ -473,4 +475,4 @@ def _log(value: float) -> float:
 
 
 def _log_degree(degree: float) -> float:
-    return float(np.log(max(degree, LEAST_DEGREE)))
+    return math.log(max(degree, LEAST_DEGREE))

@@ -243,6 +243,7 @@ class _WithFloors:
         """Give pairs, which were raised where they are, their own costs again."""
         if len(self.floors) and plain.screen is not None:
             plain.screen.pairs.restore(lambda: self._listed(self.floors.costs))
+            plain.problem.forget()
 
     def approach(self, state: State, effort: Effort, tol: float) -> State:
         """Solve for all points within a tolerance, without a certificate."""
@@ -419,6 +420,8 @@ def _missing_floors(
         floors = _united(floors, *found)
     while labels is not None:
         labels = _joined(labels, floors)
+        if not labels.any():  # one component
+            return floors
         apart = _components_to_join(labels, wish, core)
         rows = np.flatnonzero(apart[labels])
         if not len(rows):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otgraph._kernels.restricted import solve_row
+from otgraph._kernels.restricted import row_excess, solve_row
 from otgraph.solvers.state import middle
 
 if TYPE_CHECKING:
@@ -44,11 +44,12 @@ def row_law(cost: Cost, pairs: PairSet, degree: float, mass: FloatArray) -> tupl
     """
     problem = cost.restrict(pairs, np.full(cost.n, np.inf))
     n_rows = min(cost.n, LAW_ROWS if cost.n >= MEAN_LAW_POINTS else FEW_LAW_ROWS)
-    rows = np.linspace(0, cost.n - 1, n_rows).astype(np.int64)
+    rows = np.arange(n_rows) * (cost.n - 1) // max(n_rows - 1, 1)
     counts, _, costs = problem.entries_of(rows)
     rank = max(1, round(degree))
     half = max(1, rank // 2)
-    full, part = row_excess(counts, costs, rank, half)
+    row_excess(counts, costs, (rank, half), found := np.empty((2, n_rows)))
+    full, part = found
     eps = _median_positive(full / mass[rows])
     rise = math.log(eps / _median_positive(part / mass[rows]))
     if cost.n >= MEAN_LAW_POINTS:
@@ -90,26 +91,6 @@ def degree_at(cost: Cost, eps: float, mass: FloatArray) -> float:
     costs[np.arange(len(rows)), rows] = np.inf
     levels = [solve_row(costs[r], eps * mass[row]) for r, row in enumerate(rows)]
     return float(np.count_nonzero(costs < np.array(levels)[:, None]) / len(rows))
-
-
-def row_excess(counts: LongArray, costs: FloatArray, *ranks: int) -> list[FloatArray]:
-    """Sum over the ``rank`` smallest costs of a row: the next larger one minus theirs.
-
-    With this target and equal potentials, a row by itself has so many neighbors. A row with fewer
-    costs uses all of them; ``counts`` says how many a row has.
-    """
-    table = np.full((len(counts), max(int(counts.max(initial=0)), *ranks) + 1), np.inf)
-    table[np.arange(table.shape[1]) < counts[:, None]] = costs
-    table.partition(max(ranks), axis=1)
-    table = table[:, : max(ranks) + 1]  # only these are sorted
-    table.sort(axis=1)
-    sums = np.cumsum(np.where(table < np.inf, table, 0.0), axis=1)
-    rows, found = np.arange(len(counts)), []
-    for rank in ranks:
-        last = np.minimum(rank, np.maximum(counts - 1, 0))
-        following = np.where(counts > 0, table[rows, last], 0.0)
-        found.append(np.maximum((last + 1) * following - sums[rows, last], 0.0))
-    return found
 
 
 def _mean_law(counts: LongArray, costs: FloatArray, mass: FloatArray, degree: float) -> float:

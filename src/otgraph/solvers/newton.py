@@ -21,6 +21,7 @@ from otgraph._kernels.newton import (
     linear_tolerance,
     misplaced,
 )
+from otgraph.costs.interface import FullSteps
 from otgraph.solvers.certificate import Reason
 from otgraph.solvers.cg import (
     PLAIN_PRODUCTS,
@@ -63,18 +64,12 @@ class NewtonResult:
     reason: Reason
 
 
-def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
-    """Largest relative deviation of the row sums."""
-    return float((np.abs(row_sums - target) / target).max())
-
-
 def rounding_level(problem: Marginals, u: FloatArray, target: FloatArray) -> float:
     """Largest relative error of a row sum that rounding can cause; `tol` cannot be smaller."""
     sizes = problem.hessian(u).product(np.abs(u))  # sum of |u_i| + |u_j| over the active pairs
     return float(np.max(ROW_SUM_ROUNDING * sizes / target))
 
 
-@np.errstate(under="ignore")  # costs and masses may be far below others
 def newton(
     problem: Marginals,
     target: FloatArray,
@@ -90,19 +85,35 @@ def newton(
     Returns the best potentials found, or the last ones if only ``left`` rows miss the tolerance.
     ``on_step`` is called with the marginal error after every step.
     """
-    now = problem.evaluate(u)
-    error = marginal_error(now.row_sums, target)
-    weights = residual_weights(target)
-    steps = products = 0
-    errors = [error]
-    best, best_error, least_misplaced, since_best = u, error, np.inf, 0
-    if error > tol and (taken := problem.full_steps(u, target, weights, tol, error, max_iter)):
-        u, now, best, errors = taken.u, taken.now, taken.best, taken.errors
-        steps, products, best_error, least_misplaced, since_best = taken.counts
-        error = errors[-1]
-        if on_step is not None:
-            for each in errors[1:]:
-                on_step(each)
+    taken = problem.full_steps(u, target, tol, max_iter)
+    if taken is None:
+        now = problem.evaluate(u)
+        errors = [now.error(target)]
+        taken = FullSteps(u, now, u, errors, (0, 0, errors[0], np.inf, 0))
+    elif on_step is not None:
+        for each in taken.errors[1:]:
+            on_step(each)
+    if taken.errors[-1] > tol:
+        with np.errstate(under="ignore"):  # costs and masses may be far below others
+            return _continued(problem, target, taken, tol, max_iter, left, on_step)
+    return NewtonResult(
+        taken.best, taken.counts[2], *taken.counts[:2], tuple(taken.errors), Reason.NONE
+    )
+
+
+def _continued(
+    problem: Marginals,
+    target: FloatArray,
+    taken: FullSteps,
+    tol: float,
+    max_iter: int,
+    left: int,
+    on_step: Callable[[float], None] | None,
+) -> NewtonResult:
+    """Go on step by step."""
+    u, now, best, errors = taken.u, taken.now, taken.best, taken.errors
+    steps, products, best_error, least_misplaced, since_best = taken.counts
+    error, weights = errors[-1], residual_weights(target)
     earlier = previous = u
     half, since_half = error, 0
     reason = Reason.NONE
@@ -141,7 +152,7 @@ def newton(
         earlier, previous, u, now = previous, u, advanced.u, advanced.now
         if since_half > ZIGZAG:
             u, now = common_step(problem, target, u, now, u - earlier)
-        error = marginal_error(now.row_sums, target)
+        error = now.error(target)
         errors.append(error)
         share = misplaced(now.row_sums, target)
         if error < best_error:

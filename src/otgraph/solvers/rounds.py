@@ -159,7 +159,7 @@ def newton_on(
     )  # fmt: skip
     if cost.on_improved is not None:
         cost.on_improved(goal.eps, result.u)
-    return changed(state, u=result.u)
+    return state.at(result.u)
 
 
 # Candidates -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +12,6 @@ import numpy as np
 from otgraph.costs.base import Screen
 from otgraph.costs.soft import with_held_back
 from otgraph.solvers.certificate import Reason
-from otgraph.solvers.newton import marginal_error
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
@@ -98,8 +98,17 @@ class Goal:
         return with_held_back(problem, self.target, self.highest)
 
     def at(self, eps: float) -> Goal:
-        """The same for another eps."""
-        return changed(self, eps=eps)
+        """The same for another eps; the last is kept, so that its target is computed once."""
+        if eps == self.eps:
+            return self
+        if eps not in self._last:
+            self._last.clear()
+            self._last[eps] = changed(self, eps=eps)
+        return self._last[eps]
+
+    @cached_property
+    def _last(self) -> dict[float, Goal]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,8 @@ class State:
     base
         Potentials that are already known to about ``reach``, if there are any. The price of
         unplaced mass then keeps ``u`` near them, while pairs are missing.
+    prices
+        What the diagonal was computed from: targets, reaches and base.
     spare
         Whether nobody needs the candidates once others have been found. They are freed then.
     """
@@ -134,17 +145,26 @@ class State:
     screen: Screen | None = None
     k: int | None = None
     base: FloatArray | None = None
+    prices: tuple[FloatArray, FloatArray, FloatArray | None] | None = None
     spare: bool = False
 
     def priced(self, goal: Goal) -> State:
         """The same candidates with the diagonal that belongs to a goal."""
+        source = goal.target, self.reach, self.base
+        if self.prices is not None and all(map(operator.is_, self.prices, source)):
+            return self
         diagonal = np.zeros(self.problem.n)
         if not goal.self_loops:
             above = goal.target if self.base is None else self.base
             diagonal = OVERFLOW_PRICE * (self.reach + above)
             if goal.soft:
                 diagonal = np.full_like(diagonal, np.inf)
-        return changed(self, problem=goal.softened(self.problem.with_diagonal(diagonal)))
+        problem = goal.softened(self.problem.with_diagonal(diagonal))
+        return changed(self, problem=problem, prices=source)
+
+    def at(self, u: FloatArray) -> State:
+        """The same candidates with other potentials."""
+        return self if u is self.u else changed(self, u=u)
 
     def on(self, other: State) -> State:
         """The same potentials and prices on the pairs of another state, with nothing evaluated."""
@@ -159,12 +179,13 @@ class State:
             u=self.u + by,
             screen=self.screen and changed(self.screen, upper=self.screen.upper + by),
             base=None if self.base is None else self.base + by,
+            prices=None,
         )
 
     @cached_property
     def covered(self) -> bool:
         """Whether no pair outside the candidates is worth using at these potentials."""
-        return self.screen is not None and bool(np.all(self.u <= self.screen.upper))
+        return self.screen is not None and bool((self.u <= self.screen.upper).all())
 
     @cached_property
     def mean_degree(self) -> float:
@@ -175,11 +196,20 @@ class State:
         """Points with unplaced mass: they have too few partners."""
         if goal.self_loops:
             return np.zeros(self.problem.n, dtype=np.bool_)
+        return self._keep
+
+    @cached_property
+    def _keep(self) -> BoolArray:
+        """Points that keep mass at the price of the diagonal."""
         return np.asarray(2.0 * self.u > self.problem.diagonal)
+
+    @cached_property
+    def _nobody_keeps(self) -> bool:
+        return not self._keep.any()
 
     def complete(self, goal: Goal) -> bool:
         """Whether the solution on the candidates solves the problem on all pairs screened."""
-        return self.covered and not self.overflow(goal).any()
+        return self.covered and (goal.self_loops or self._nobody_keeps)
 
     def solved(self, goal: Goal) -> bool:
         """Whether it is complete and the row sums are within the tolerance."""
@@ -187,7 +217,7 @@ class State:
 
     def error(self, goal: Goal) -> float:
         """Largest relative error of a row sum on the candidates."""
-        return marginal_error(self.problem.evaluate(self.u).row_sums, goal.target)
+        return self.problem.evaluate(self.u).error(goal.target)
 
 
 @dataclass
