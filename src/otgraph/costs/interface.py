@@ -17,7 +17,7 @@ import numpy as np
 from otgraph.costs.branches import Branches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from otgraph._parallel import Workers
     from otgraph.costs.coarse import Multilevel
@@ -198,9 +198,18 @@ class Curvature(ABC):
         """Products with the Hessian plus a shift of its diagonal; each may overwrite the last."""
         return lambda v: self.product(v) + shift * v
 
+    def reached(self, points: BoolArray) -> BoolArray:
+        """The points, and those that an active pair connects with one of them."""
+        return np.asarray(points | (self.product(points.astype(np.float64)) > 0.0))
+
     def branches(self, shift: FloatArray) -> Branches | None:
         """Branches of the Hessian plus a shift of its diagonal, None if there are none."""
         return Branches.of(self.product, self.diagonal, shift)
+
+    @property
+    def run(self) -> Callable[[Callable[[int], None], Iterable[int]], None] | None:
+        """Calls a function for several items in threads, if there are any for vectors."""
+        return None
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int

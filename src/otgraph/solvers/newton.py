@@ -18,6 +18,7 @@ from otgraph._kernels.newton import (
     RIDGE,
     SMALLEST_RIDGE,
     TIGHTEST_CG,
+    largest_error,
     linear_tolerance,
     misplaced,
 )
@@ -65,7 +66,7 @@ class NewtonResult:
 
 def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
     """Largest relative deviation of the row sums."""
-    return float((np.abs(row_sums - target) / target).max())
+    return float(largest_error(row_sums, target))
 
 
 def rounding_level(problem: Marginals, u: FloatArray, target: FloatArray) -> float:
@@ -200,7 +201,7 @@ def _solved(
         branches = hessian.branches(shift) if multilevel is None else None
         x, count = conjugate_gradients(
             product, hessian.diagonal + shift, rhs,
-            rtol=rtol, max_products=most, weights=weights, branches=branches,
+            rtol=rtol, max_products=most, weights=weights, branches=branches, run=hessian.run,
         )  # fmt: skip
         found = x, count + (branches is not None)
     x, count = found
