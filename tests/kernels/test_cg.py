@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from otgraph._kernels import cg as kernels
+from otgraph._kernels.newton import largest_error
+from otgraph._parallel import Workers
+from otgraph.costs.restricted import Hessian, SharedRows
+from otgraph.solvers.cg import conjugate_gradients
 
 
 def test_dot_and_updates(rng):
@@ -26,3 +30,34 @@ def test_dot_and_updates(rng):
     p_after = z + 0.7 * p
     kernels.next_direction(0.7, z, p)
     np.testing.assert_allclose(p, p_after, rtol=1e-15)
+
+
+def test_vectors_in_blocks_give_the_same_bits_in_threads_and_in_one_call(rng):
+    n = 2 * kernels.SUM_ROWS + 100
+    places = np.arange(n, dtype=np.int32)
+    indices = np.sort(np.stack([np.roll(places, s) for s in (-7, -1, 1, 7)], axis=1), axis=1)
+    starts = 4 * np.arange(n)
+    shift, rhs, weights = rng.uniform(0.1, 0.5, size=n), rng.normal(size=n), np.ones(n)
+    degrees = np.full(n, 4.0)
+
+    def hessian(rows):
+        return Hessian(starts, starts + 4, indices.ravel(), degrees, degrees, rows)
+
+    together = hessian(SharedRows([(0, n)], Workers(1))).solve(shift, rhs, weights, 1e-8, 100)
+    for n_jobs in (1, 2):
+        shared = hessian(SharedRows.of(n, Workers(n_jobs)))
+        found = conjugate_gradients(
+            shared.shifted(shift), degrees + shift, rhs,
+            rtol=1e-8, max_products=100, weights=weights, run=shared.run,
+        )  # fmt: skip
+        np.testing.assert_array_equal(found[0], together[0])
+        assert found[1] == together[1]
+    left = rhs - shared.shifted(shift)(found[0])
+    assert np.linalg.norm(left) < 1e-7 * np.linalg.norm(rhs)
+
+
+def test_largest_error_keeps_nan(rng):
+    sums, target = rng.uniform(0.5, 2.0, size=(2, 50))
+    assert largest_error(sums, target) == np.max(np.abs(sums - target) / target)
+    sums[20] = np.nan
+    assert np.isnan(largest_error(sums, target))

@@ -46,6 +46,30 @@ def test_few_pairs_are_added_in_place(rng):
         np.testing.assert_array_equal(getattr(grown, name), getattr(expected, name))
 
 
+@pytest.mark.parametrize("count", [20, 60])
+def test_parts_of_rows_are_moved_at_the_same_time(rng, monkeypatch, count):
+    monkeypatch.setattr(pair_lists, "SORT_BLOCK_ROWS", 5)
+    monkeypatch.setattr(pair_lists, "ROOM", 1.2)
+    # With 60 others, parts of few pairs are moved over more than the next one has.
+    pairs, few = some_pairs(rng, 60, 800 if count == 20 else 100), some_pairs(rng, 60, count)
+    pairs = pairs if count == 20 else Pairs(pairs.indptr, *_with_space(pairs, 400))
+    expected, twice = pairs.merged(few, Workers(1)), np.empty(len(pairs.room[0]))
+    twice[: len(pairs.costs)] = 2.0 * pairs.costs
+    others = replace(few, costs=2.0 * few.costs)
+    grown = pairs.grown(few, Workers(2), (twice, others))
+    assert grown is pairs
+    np.testing.assert_array_equal(grown.indices, expected.indices)
+    np.testing.assert_array_equal(grown.costs, expected.costs)
+    np.testing.assert_array_equal(twice[: len(grown.costs)], 2.0 * expected.costs)
+
+
+def _with_space(pairs, count):
+    columns, costs = np.empty(count, np.int32), np.empty(count)
+    used = slice(len(pairs.indices))
+    columns[used], costs[used] = pairs.indices, pairs.costs
+    return columns[used], costs[used], (columns, costs)
+
+
 def test_pairs_without_room_are_copied(rng):
     few, pairs = some_pairs(rng, 60, 20), some_pairs(rng, 60, 800)
     tight = Pairs(few.indptr, few.indices.copy(), few.costs.copy())

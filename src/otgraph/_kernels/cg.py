@@ -1,4 +1,7 @@
-"""Vector updates of the conjugate gradient method; all sums have a fixed order."""
+"""Vector updates of the conjugate gradient method.
+
+All sums have a fixed order: blocks of `SUM_ROWS` rows are summed each by itself, whoever does it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import numpy as np
 from otgraph._kernels.restricted import sum_at
 from otgraph._numba import njit
 
+# Rows that one thread sums up. Fewer take no longer than to wake a thread.
+SUM_ROWS = 1 << 16
 # Least share of a diagonal that is left when branches are taken out. A star of shifted rows keeps
 # about its shift; less is rounding error.
 SMALLEST_PIVOT = 1e-15
@@ -112,8 +117,8 @@ def solve_branches(rows, columns, diagonal, x, residual):
 
 
 @njit
-def with_branches(rows, columns, diagonal, residual, z):
-    """Make M^-1 r of r divided by the diagonal, and return r·z.
+def with_branches(rows, columns, diagonal, z):
+    """Make M^-1 r of r divided by the diagonal.
 
     M is the matrix without the entries between rows that are no branches. Residuals of branches are
     rounding errors, but in a matrix that is nearly singular these would grow if they did not count.
@@ -122,7 +127,6 @@ def with_branches(rows, columns, diagonal, residual, z):
         z[columns[k]] -= z[rows[k]] / diagonal[columns[k]]
     for k in range(len(rows) - 1, -1, -1):
         z[rows[k]] -= z[columns[k]] / diagonal[rows[k]]
-    return dot(residual, z)
 
 
 @njit
@@ -136,38 +140,47 @@ def solve_cg(
     products.
     """
     n = len(rhs)
-    rz = 0.0
-    rr = 0.0
-    for i in range(n):
-        r = rhs[i]
-        residual[i] = r
-        x[i] = 0.0
-        z[i] = r * (1.0 / (diagonal[i] + shift[i]))
-        p[i] = z[i]
-        rz += r * z[i]
-        rr += weights[i] * (r * r)
+    rz, rr = 0.0, 0.0
+    for first in range(0, n, SUM_ROWS):
+        more_rz, more_rr = 0.0, 0.0
+        for i in range(first, min(first + SUM_ROWS, n)):
+            r = rhs[i]
+            residual[i] = r
+            x[i] = 0.0
+            z[i] = r * (1.0 / (diagonal[i] + shift[i]))
+            p[i] = z[i]
+            more_rz += r * z[i]
+            more_rr += weights[i] * (r * r)
+        rz += more_rz
+        rr += more_rr
     goal = rtol * rtol * rr
     for count in range(max_products):
         if rr <= goal:
             return count
         curvature = 0.0
-        for i in range(n):
-            total = sum_at(p, indices, starts[i], ends[i], diagonal[i] * p[i])
-            q[i] = total + shift[i] * p[i]
-            curvature += p[i] * q[i]
+        for first in range(0, n, SUM_ROWS):
+            more = 0.0
+            for i in range(first, min(first + SUM_ROWS, n)):
+                total = sum_at(p, indices, starts[i], ends[i], diagonal[i] * p[i])
+                q[i] = total + shift[i] * p[i]
+                more += p[i] * q[i]
+            curvature += more
         if curvature <= 0.0:
             return count + 1
         previous = rz
         alpha = previous / curvature
-        rz = 0.0
-        rr = 0.0
-        for i in range(n):
-            x[i] += alpha * p[i]
-            r = residual[i] - alpha * q[i]
-            residual[i] = r
-            z[i] = r * (1.0 / (diagonal[i] + shift[i]))
-            rz += r * z[i]
-            rr += weights[i] * (r * r)
+        rz, rr = 0.0, 0.0
+        for first in range(0, n, SUM_ROWS):
+            more_rz, more_rr = 0.0, 0.0
+            for i in range(first, min(first + SUM_ROWS, n)):
+                x[i] += alpha * p[i]
+                r = residual[i] - alpha * q[i]
+                residual[i] = r
+                z[i] = r * (1.0 / (diagonal[i] + shift[i]))
+                more_rz += r * z[i]
+                more_rr += weights[i] * (r * r)
+            rz += more_rz
+            rr += more_rr
         beta = rz / previous
         for i in range(n):
             p[i] = z[i] + beta * p[i]

@@ -41,6 +41,19 @@ def linear_tolerance(error, tol):
 
 
 @njit
+def largest_error(row_sums, target):
+    """Largest |row sum - target| / target; NaN if one is."""
+    largest = 0.0
+    for i in range(len(target)):
+        error = abs(row_sums[i] - target[i]) / target[i]
+        if not error <= largest:  # larger, or NaN
+            largest = error
+            if error != error:
+                break
+    return largest
+
+
+@njit
 def misplaced(row_sums, target):
     """Sum of |row sum - target|, relative to the sum of the targets."""
     total = 0.0

@@ -151,24 +151,40 @@ def fill_union(
 
 
 @njit
-def grow_rows(indptr, indices, costs, other_indptr, other_indices, other_costs, grown):
+def grow_rows(
+    indptr, indices, costs, more, other_indptr, other_indices, other_costs, other_more, grown,
+    start, stop, head, head_costs, head_more,
+):  # fmt: skip
     """Merge sorted rows into arrays that have room for them; ``grown`` is the new ``indptr``.
 
     Rows are moved from the last to the first, and entries from right to left, so that nothing is
-    overwritten before it has moved. A pair that is in both sets keeps its cost.
+    overwritten before it has moved. What the rows before these may overwrite meanwhile, their first
+    entries, is in ``head`` and so on. A pair that is in both sets keeps its cost. ``more`` is a
+    second value of every pair, or None.
     """
-    for row in range(len(indptr) - 2, -1, -1):
+    begin = indptr[start]
+    kept = begin + len(head)
+    for row in range(stop - 1, start - 1, -1):
         p, q = indptr[row + 1] - 1, other_indptr[row + 1] - 1
         p_first, q_first = indptr[row], other_indptr[row]
         for target in range(grown[row + 1] - 1, grown[row] - 1, -1):
-            if p >= p_first and (q < q_first or indices[p] >= other_indices[q]):
-                if q >= q_first and indices[p] == other_indices[q]:
+            column = -1
+            if p >= p_first:
+                column = indices[p] if p >= kept else head[p - begin]
+            if q >= q_first and other_indices[q] >= column:
+                both = other_indices[q] == column
+                if not both:
+                    indices[target], costs[target] = other_indices[q], other_costs[q]
+                    if more is not None:
+                        more[target] = other_more[q]
                     q -= 1
-                indices[target], costs[target] = indices[p], costs[p]
-                p -= 1
-            else:
-                indices[target], costs[target] = other_indices[q], other_costs[q]
+                    continue
                 q -= 1
+            indices[target] = column
+            costs[target] = costs[p] if p >= kept else head_costs[p - begin]
+            if more is not None:
+                more[target] = more[p] if p >= kept else head_more[p - begin]
+            p -= 1
 
 
 @njit

@@ -3,6 +3,9 @@
 Pairs are stored twice, as symmetric CSR, so the result of a row depends on this row only. Any
 number of threads therefore gives the same bits. The diagonal is stored separately; its cost is
 infinite if a point may not keep mass.
+
+Places have no sign in the loops that take long: numba allows negative ones and tests every signed
+one, which is a quarter of the time of these loops.
 """
 
 from __future__ import annotations
@@ -19,15 +22,14 @@ def evaluate(
     """Row sums of (u_i + u_j - c_ij)_+ and of its square, and the active columns of every row.
 
     The active columns of row i are ``active[indptr[i]:ends[i]]``. Without a branch: every column
-    is written, and only an active one advances the position. An index without a sign needs no
-    test for negative ones, which numba allows.
+    is written, and only an active one advances the position.
     """
     for i in range(start, stop):
         ui = u[i]
         total = 0.0
         square = 0.0
-        q = indptr[i]
-        for p in range(indptr[i], indptr[i + 1]):
+        q = np.uint64(indptr[i])
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = indices[p]
             excess = ui + u[np.uint32(j)] - cost[p]
             used = excess > 0.0
@@ -35,7 +37,7 @@ def evaluate(
             total += excess
             square += excess * excess
             active[q] = j
-            q += used
+            q += np.uint64(used)
         ends[i] = q
         excess = 2.0 * ui - diagonal[i]
         if excess > 0.0:
@@ -43,6 +45,15 @@ def evaluate(
             square += excess * excess
         row_sums[i] = total
         square_sums[i] = square
+
+
+@njit
+def fill_degrees(starts, ends, diagonal, u, start, stop, degrees, hessian_diagonal):
+    """Active entries of every row with the diagonal, which counts twice in the Hessian's."""
+    for i in range(start, stop):
+        loop = 1.0 if 2.0 * u[i] > diagonal[i] else 0.0
+        degrees[i] = (ends[i] - starts[i]) + loop
+        hessian_diagonal[i] = degrees[i] + loop
 
 
 @njit
@@ -92,7 +103,7 @@ def count_active(indptr, indices, cost, u, start, stop, counts):
     for i in range(start, stop):
         ui = u[i]
         count = 0
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             count += 1 if ui + u[np.uint32(indices[p])] > cost[p] else 0
         counts[i] = count
 
@@ -106,14 +117,14 @@ def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_i
     """
     for i in range(start, stop):
         ui = u[i]
-        q, end = out_indptr[i], out_indptr[i + 1]
-        for p in range(indptr[i], indptr[i + 1]):
+        q, end = np.uint64(out_indptr[i]), np.uint64(out_indptr[i + 1])
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if q == end:
                 break
             j = indices[p]
             out_indices[q] = j
             out_cost[q] = cost[p]
-            q += ui + u[np.uint32(j)] > cost[p]
+            q += np.uint64(ui + u[np.uint32(j)] > cost[p])
 
 
 @njit
@@ -127,8 +138,8 @@ def select_plan(
     for i in range(start, stop):
         ui = u[i]
         total = linear = square = 0.0
-        q, end = out_indptr[i], out_indptr[i + 1]
-        for p in range(indptr[i], indptr[i + 1]):
+        q, end = np.uint64(out_indptr[i]), np.uint64(out_indptr[i + 1])
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if q == end:
                 break
             j = indices[p]
@@ -137,7 +148,7 @@ def select_plan(
             out_indices[q] = j
             out_cost[q] = cost[p]
             weights[q] = weight
-            q += excess > 0.0
+            q += np.uint64(excess > 0.0)
             weight = max(weight, 0.0)
             total += weight
             linear += cost[p] * weight
@@ -151,16 +162,17 @@ def select_plan(
 def sum_at(v, indices, first, last, total):
     """``total`` plus the entries of v at the indices; four partial sums, as in distances."""
     s1 = s2 = s3 = 0.0
-    p = first
-    while p + 4 <= last:
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    p, end = np.uint64(first), np.uint64(last)
+    while p + four <= end:
         total += v[np.uint32(indices[p])]
-        s1 += v[np.uint32(indices[p + 1])]
-        s2 += v[np.uint32(indices[p + 2])]
-        s3 += v[np.uint32(indices[p + 3])]
-        p += 4
-    while p < last:
+        s1 += v[np.uint32(indices[p + one])]
+        s2 += v[np.uint32(indices[p + two])]
+        s3 += v[np.uint32(indices[p + three])]
+        p += four
+    while p < end:
         total += v[np.uint32(indices[p])]
-        p += 1
+        p += one
     return (total + s1) + (s2 + s3)
 
 
@@ -179,12 +191,41 @@ def shifted_product(starts, ends, indices, diagonal, shift, v, start, stop, out)
 
 
 @njit
+def largest_of_rows(indptr, values, start, stop, out):
+    """Largest value of every row, 0 for a row without entries."""
+    for i in range(start, stop):
+        first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        largest = values[first] if first < last else 0.0
+        for p in range(first, last):
+            largest = max(largest, values[p])
+        out[i] = largest
+
+
+@njit
+def sums_of_rows(indptr, values, start, stop, out):
+    """Add the sum of every row."""
+    for i in range(start, stop):
+        total = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += values[p]
+        out[i] += total
+
+
+@njit
+def mark_columns(starts, ends, indices, rows, marked):
+    """Mark the active columns of some rows."""
+    for i in rows:
+        for p in range(np.uint64(starts[i]), np.uint64(ends[i])):
+            marked[np.uint32(indices[p])] = True
+
+
+@njit
 def plan_product(indptr, indices, weights, diagonal, v, start, stop, out):
     """(diag(row sums) + plan) v, where ``diagonal`` holds row sum + plan_ii."""
     for i in range(start, stop):
         total = diagonal[i] * v[i]
-        for p in range(indptr[i], indptr[i + 1]):
-            total += weights[p] * v[indices[p]]
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += weights[p] * v[np.uint32(indices[p])]
         out[i] = total
 
 
@@ -194,8 +235,8 @@ def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, s
     for i in range(start, stop):
         a = 0.0
         b = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            q = weights[p] * (1.0 + (w[i] + w[indices[p]]))
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            q = weights[p] * (1.0 + (w[i] + w[np.uint32(indices[p])]))
             a += cost[p] * q
             b += q * q
         linear[i] = a
@@ -294,7 +335,8 @@ def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out
             room = np.empty(2 * (last - first))
         row = room[: last - first + 1]
         for k in range(last - first):
-            row[k] = cost[first + k] - u[np.uint32(indices[first + k])]
+            p = np.uint64(first + k)
+            row[k] = cost[p] - u[np.uint32(indices[p])]
         # The diagonal entry is (2t - g)_+ = 2 (t - g/2)_+. Only half of it is counted, which is
         # enough for a search direction.
         row[last - first] = 0.5 * diagonal[i]

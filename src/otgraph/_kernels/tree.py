@@ -27,6 +27,9 @@ DISTANCE_MARGIN = 1.0 - 1e-12
 # The same for tilts: a share of the terms that are added up.
 TILT_MARGIN = 1e-12
 RUN_LEAVES = 8  # most leaves, one after the other, whose points are looked at at once
+# Neighbors of a point are looked for within this multiple of what the point before it needed: twice
+# as many points in three dimensions, among which those of the point nearly always are.
+LIMIT_GROWTH = 1.35
 TILT_SWEEPS = 8  # over the coordinates, to fit the tilt of a leaf; three leave a tenth of it
 
 
@@ -129,25 +132,40 @@ def near_costs(
     It is looked for in the group of ``width`` leaves that the point is in; ``first`` begins one.
     Copies of the point do not count. Zero where there are only these.
     """
-    squares = np.empty(width * np.max(offsets[1:] - offsets[:-1]))
+    squares, near = np.empty((2, width * np.max(offsets[1:] - offsets[:-1])))
     nearest = np.empty(rank)
     for b in range(first, last, width):
         begin, end = offsets[b], offsets[min(b + width, last)]
+        limit = np.inf
         for i in range(begin, end):
             _leaf_squares(X, coordinates, i, begin, end - begin, squares)
+            count = _list_below(squares, end - begin, limit, near)
+            if count < rank and limit < np.inf:
+                count = _list_below(squares, end - begin, np.inf, near)
             nearest[:] = np.inf
-            for t in range(end - begin):
-                value = squares[t]
-                if 0.0 < value < nearest[rank - 1]:
+            for t in range(count):
+                value = near[t]
+                if value < nearest[rank - 1]:
                     q = rank - 1
                     while q > 0 and nearest[q - 1] > value:
                         nearest[q] = nearest[q - 1]
                         q -= 1
                     nearest[q] = value
+            limit = LIMIT_GROWTH * nearest[rank - 1]
             q = rank - 1
             while q >= 0 and nearest[q] == np.inf:
                 q -= 1
             out[i] = power(nearest[q], factor, half_power) if q >= 0 else 0.0
+
+
+@inner
+def _list_below(values, size, limit, out):
+    """List the positive values below a limit, without a branch; returns how many they are."""
+    count = np.uint64(0)
+    for t in range(size):
+        out[count] = values[t]
+        count += np.uint64((values[t] > 0.0) & (values[t] < limit))
+    return np.int64(count)
 
 
 @njit

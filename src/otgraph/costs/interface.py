@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from otgraph._kernels.newton import largest_error
 from otgraph.costs.branches import Branches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from otgraph._parallel import Workers
     from otgraph.costs.coarse import Multilevel
@@ -69,7 +70,7 @@ class PairSet(ABC):
 
 def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
     """Largest relative deviation of the row sums."""
-    return float((np.abs(row_sums - target) / target).max())
+    return float(largest_error(row_sums, target))
 
 
 @dataclass(frozen=True)
@@ -214,9 +215,18 @@ class Curvature(ABC):
         """Products with the Hessian plus a shift of its diagonal; each may overwrite the last."""
         return lambda v: self.product(v) + shift * v
 
+    def reached(self, points: BoolArray) -> BoolArray:
+        """The points, and those that an active pair connects with one of them."""
+        return np.asarray(points | (self.product(points.astype(np.float64)) > 0.0))
+
     def branches(self, shift: FloatArray) -> Branches | None:
         """Branches of the Hessian plus a shift of its diagonal, None if there are none."""
         return Branches.of(self.product, self.diagonal, shift)
+
+    @property
+    def run(self) -> Callable[[Callable[[int], None], Iterable[int]], None] | None:
+        """Calls a function for several items in threads, if there are any for vectors."""
+        return None
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int

@@ -13,7 +13,7 @@ from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import RestrictedProblem, SharedRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from otgraph._parallel import Workers
     from otgraph.costs.interface import Restricted
@@ -119,6 +119,11 @@ class _OwnCurvature(Curvature):
             return product(everyone)
 
         return own
+
+    @property
+    def run(self) -> Callable[[Callable[[int], None], Iterable[int]], None] | None:
+        """Calls a function for several items in threads, if there are any for vectors."""
+        return self.whole.run
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int

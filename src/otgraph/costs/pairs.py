@@ -27,6 +27,8 @@ BUFFER_PAIRS = 1 << 16  # size of the buffer for the pairs of a block
 # Length of the arrays of pairs, relative to what they hold, so that some can be added where they
 # are. Memory that is not written to is not used.
 ROOM = 1.05
+# Parts of rows that are moved at the same time when pairs grow. First entries are copied for each.
+GROWN_PARTS = 8
 # Entries per row for which whole rows have room at first: 30 are usual.
 ROW_ROOM = 32
 # Up to so many pairs that a search finds stay where they are: 16 MB.
@@ -81,26 +83,55 @@ class Pairs(PairSet):
         self.fill_merged(other, merged, workers)
         return merged
 
-    def grown(self, other: Pairs, workers: Workers) -> Pairs:
+    def grown(
+        self, other: Pairs, workers: Workers, second: tuple[FloatArray, Pairs] | None = None
+    ) -> Pairs:
         """The same pairs with others, which are few: they are added here, if there is room.
 
         Whoever has these pairs has more of them then. Nobody depends on having no more: candidates
-        stay candidates, and a screen still has all pairs below its bound.
+        stay candidates, and a screen still has all pairs below its bound. ``second`` are an array
+        with another value of every pair, which grows as well, and the others with theirs.
         """
         indptr = np.concatenate(([0], np.cumsum(self._union_counts(other, workers))))
         if self.room is None or len(self.room[0]) < indptr[-1]:
             return self.merged(other, workers)
-        columns, costs = self.room
         if indptr[-1] > self.indptr[-1]:  # otherwise all are here already
-            kernels.grow_rows(
-                self.indptr, columns, costs, other.indptr, other.indices, other.costs, indptr
-            )
+            self._move(other, indptr, workers, second)
+        columns, costs = self.room
         self.indptr, self.indices, self.costs = indptr, columns[: indptr[-1]], costs[: indptr[-1]]
         return self
 
-    def overlaid(self, other: Pairs, workers: Workers) -> Pairs:
+    def _move(
+        self,
+        other: Pairs,
+        grown: LongArray,
+        workers: Workers,
+        second: tuple[FloatArray, Pairs] | None,
+    ) -> None:
+        """Make room where others belong, and put them there.
+
+        Threads move rows at the same time. Each part is moved over the first entries of the next
+        one, which are copied before.
+        """
+        assert self.room is not None  # asked before
+        (columns, costs), (more, others) = self.room, second or (None, None)
+        ours = (self.indptr, columns, costs, more)
+        theirs = (other.indptr, other.indices, other.costs, others.costs if others else None)
+        shifts, parts = grown - self.indptr, []
+        blocks = row_blocks(self.n, max(-(-self.n // GROWN_PARTS), SORT_BLOCK_ROWS))
+        if any(self.indptr[b] - self.indptr[a] < shifts[a] for a, b in blocks):
+            blocks = [(0, self.n)]  # a part would be moved over more than the next one
+        for a, b in blocks:
+            head = slice(self.indptr[a], self.indptr[a] + shifts[a])
+            saved = (columns[head].copy(), costs[head].copy())
+            parts.append((a, b, *saved, None if more is None else more[head].copy()))
+        workers.run(lambda part: kernels.grow_rows(*ours, *theirs, grown, *part), parts)
+
+    def overlaid(
+        self, other: Pairs, workers: Workers, second: tuple[FloatArray, Pairs] | None = None
+    ) -> Pairs:
         """The pairs of either set, with the costs of the others; where they are, if possible."""
-        grown = self.grown(other, workers)
+        grown = self.grown(other, workers, second)
         grown._set(other)
         return grown
 

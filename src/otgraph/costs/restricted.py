@@ -22,11 +22,11 @@ from otgraph.costs.coarse import Entries, Multilevel
 from otgraph.costs.interface import Curvature, Evaluation, FullSteps, Restricted, TransportPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from otgraph.costs.pairs import Pairs
     from otgraph.costs.parts import Places
-    from otgraph.typing import FloatArray, IntArray, LongArray
+    from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
 
 # Rows per task. Handing a task to a thread takes about 20 µs, so tasks should not be small; they
 # must be small enough for two cores to share a few thousand points.
@@ -121,13 +121,8 @@ class RestrictedProblem(Restricted):
 
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
-        pairs, starts = self.pairs, self.pairs.indptr[:-1]
-        filled = starts < pairs.indptr[1:]
-        if filled.all():
-            return np.asarray(np.maximum.reduceat(pairs.costs, starts))
-        out = np.zeros(self.n)
-        if filled.any():
-            out[filled] = np.maximum.reduceat(pairs.costs, starts[filled])
+        pairs, out = self.pairs, np.empty(self.n)
+        self._rows.run(lambda a, b: kernels.largest_of_rows(pairs.indptr, pairs.costs, a, b, out))
         return out
 
     def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
@@ -157,11 +152,12 @@ class RestrictedProblem(Restricted):
         latest = self._at(u)
         if latest.hessian is None:
             starts = self.pairs.indptr[:-1]
-            loops = 2.0 * u[: self.n] > self.diagonal
-            degrees = np.subtract(latest.ends, starts, dtype=np.float64) + loops
+            degrees, diagonal = np.empty((2, self.n))
+            source = (starts, latest.ends, self.diagonal, u)
+            self._rows.run(lambda a, b: kernels.fill_degrees(*source, a, b, degrees, diagonal))
             assert self._candidates.active is not None  # computed together with the sums
             latest.hessian = Hessian(
-                starts, latest.ends, self._candidates.active, degrees, degrees + loops, self._rows,
+                starts, latest.ends, self._candidates.active, degrees, diagonal, self._rows,
                 self.bipartite,
             )  # fmt: skip
         return latest.hessian
@@ -325,6 +321,20 @@ class Hessian(Curvature):
         self.rows.run(lambda a, b: kernels.hessian_product(*source, a, b, out))
         return out
 
+    @property
+    def run(self) -> Callable[[Callable[[int], None], Iterable[int]], None]:
+        """Calls a function for several items, in threads."""
+        return self.rows.workers.run
+
+    def reached(self, points: BoolArray) -> BoolArray:
+        """The points, and those that an active pair connects with one of them.
+
+        Only the rows of these points are read, where a product reads all.
+        """
+        reached = points.copy()
+        kernels.mark_columns(self.starts, self.ends, self.indices, np.flatnonzero(points), reached)
+        return reached
+
     def shifted(self, shift: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Products with the Hessian plus a shift of its diagonal, all in the same memory.
 
@@ -405,11 +415,9 @@ class Plan(TransportPlan):
         """Row sums of the plan, with the diagonal."""
         if self.sums is not None:
             return self.sums[0] + self.loops
-        sums = np.zeros(len(self.loops))
-        filled = np.flatnonzero(self.degrees)
-        if len(filled):
-            sums[filled] = np.add.reduceat(self.weights, self.indptr[filled])
-        return sums + self.loops
+        sums = self.loops.copy()
+        self.rows.run(lambda a, b: kernels.sums_of_rows(self.indptr, self.weights, a, b, sums))
+        return sums
 
     def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
         """The plan with the weights and costs of some entries set; this one is used up."""
@@ -433,16 +441,12 @@ class Plan(TransportPlan):
     ) -> Plan:
         """The same where the entries are."""
         columns, own_weights, own_costs = room
-        indices = columns.copy()  # each of the two values moves its columns with it
-        for parts, other in (((columns, own_weights), weights), ((indices, own_costs), costs)):
-            ours = replace(
-                other,
-                indptr=self.indptr,
-                indices=parts[0][: self.indptr[-1]],
-                costs=parts[1][: self.indptr[-1]],
-                room=parts,
-            )
-            merged = ours.overlaid(other, self.rows.workers)
+        ours = replace(
+            weights, indptr=self.indptr, indices=self.indices, costs=self.weights,
+            room=(columns, own_weights),
+        )  # fmt: skip
+        merged = ours.overlaid(weights, self.rows.workers, (own_costs, costs))
+        replace(merged, costs=own_costs).restore(lambda: costs)
         used = merged.indptr[-1]
         return replace(
             self, indptr=merged.indptr, indices=columns[:used], weights=own_weights[:used],

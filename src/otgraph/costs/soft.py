@@ -15,6 +15,8 @@ import numpy as np
 from otgraph.costs.interface import Curvature, Evaluation, Restricted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from otgraph.costs.branches import Branches
     from otgraph.costs.coarse import Multilevel
     from otgraph.costs.interface import TransportPlan
@@ -119,6 +121,11 @@ class _SoftCurvature(Curvature):
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
         return self.hard.product(v) + self.added * v
+
+    @property
+    def run(self) -> Callable[[Callable[[int], None], Iterable[int]], None] | None:
+        """Calls a function for several items in threads, if there are any for vectors."""
+        return self.hard.run
 
     def branches(self, shift: FloatArray) -> Branches | None:
         """Branches of the Hessian plus a shift of its diagonal."""

@@ -44,6 +44,8 @@ logger = logging.getLogger("otgraph")
 
 DEGREE_TOL = 0.02  # accepted relative distance from the wanted degree
 CANDIDATE_TRIALS = 8  # limit of trials on the first candidates, which are cheap
+# From a trial within this relative distance the next eps is right without another one.
+NEAR_DEGREE = 0.05
 # Limit of trials among all pairs. Two or three are usual. Many are needed where the degree jumps
 # as a function of eps and the search bisects toward the jump.
 MAX_TRIALS = 120
@@ -255,18 +257,25 @@ def eps_limits(cost: Cost, mass: FloatArray, row_costs: FloatArray) -> tuple[flo
 def search_on_candidates(
     state: State, goal: Goal, eps: float, search: DegreeSearch
 ) -> tuple[float, State]:
-    """Loose solves on fixed candidates; returns eps and the last state.
+    """Loose solves on fixed candidates; returns eps and a state with about its potentials.
 
     The slope found here is not used later: few candidates saturate.
     """
     first = eps
+    before: tuple[float, FloatArray] | None = None
     for _ in range(CANDIDATE_TRIALS):
         state = loosely_solved(state, goal, eps)
         logger.debug("eps %.4g: mean degree %.2f on the first candidates", eps, state.mean_degree)
         following = search.propose(eps, state.mean_degree)
         if following is None or abs(math.log(following / first)) > CANDIDATE_RANGE:
             break
+        last, before = before, (eps, state.u)
+        if last is not None:  # potentials are piecewise linear in eps
+            slope = (state.u - last[1]) / (eps - last[0])
+            state = changed(state, u=state.u + (following - eps) * slope)
         eps = following
+        if search.best_miss <= NEAR_DEGREE:
+            break
     return eps, state
 
 

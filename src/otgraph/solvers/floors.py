@@ -169,12 +169,9 @@ def with_floors(
         return certify(screener, goal, state, effort)
     plain, problem = state.on(state), _WithFloors(screener, goal, NO_FLOORS)
     moved = state.u if shift is None else state.u + shift
-    plan = state.problem.plan(state.u, goal.eps) if certified is None else certified.plan
-    degrees = plan.degrees
-    components = plan.component_labels()
+    degrees, components = _degrees_and_components(state, goal, certified)
     core = _points_of_large_components(components)
     labels: LongArray | None = components
-    del plan
     settled = not rough  # whether the potentials of all points are solved,
     loosely = False  # or nearly
     try:
@@ -273,7 +270,7 @@ class _WithFloors:
             few = LEFT_SHARE * len(target)
             hessian = state.problem.hessian(state.u)
             for _ in range(NEARBY_HOPS):
-                moving |= hessian.product(moving.astype(np.float64)) > 0.0
+                moving = hessian.reached(moving)
             rows = np.flatnonzero(moving)
             local = LocalProblem(state.problem, rows, state.u, self._cost.workers)
             result = newton(
@@ -362,6 +359,18 @@ def expected_degree(screener: Screener, state: State, wish: Wish) -> float:
     floors = _missing_floors(screener, degrees, None, wish, NO_FLOORS, np.empty(0, np.bool_))
     idle = state.u[floors.i] + state.u[floors.j] <= floors.costs
     return state.mean_degree + 2.0 * np.count_nonzero(idle) / len(degrees)
+
+
+def _degrees_and_components(
+    state: State, goal: Goal, certified: Solution | None
+) -> tuple[LongArray, LongArray]:
+    """Neighbors and component of every point; without weights, if no plan is known yet."""
+    if certified is None:
+        hessian = state.problem.hessian(state.u)
+        if (parts := hessian.parts()) is not None:
+            return _neighbor_counts(hessian), parts
+    plan = state.problem.plan(state.u, goal.eps) if certified is None else certified.plan
+    return plan.degrees, plan.component_labels()
 
 
 def _neighbor_counts(hessian: Curvature) -> LongArray:

@@ -211,7 +211,7 @@ def _solved(
         branches = hessian.branches(shift) if multilevel is None else None
         x, count = conjugate_gradients(
             product, hessian.diagonal + shift, rhs,
-            rtol=rtol, max_products=most, weights=weights, branches=branches,
+            rtol=rtol, max_products=most, weights=weights, branches=branches, run=hessian.run,
         )  # fmt: skip
         found = x, count + (branches is not None)
     x, count = found
