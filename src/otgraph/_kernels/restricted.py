@@ -11,6 +11,10 @@ import numpy as np
 
 from otgraph._numba import inner, njit
 
+# Steps of an index without a sign, of which numba needs no test for negative ones: with that test,
+# sums over pairs take up to twice as long. Together with a signed number it would become a float.
+ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(1, 5))
+
 
 @njit
 def evaluate(
@@ -19,15 +23,14 @@ def evaluate(
     """Row sums of (u_i + u_j - c_ij)_+ and of its square, and the active columns of every row.
 
     The active columns of row i are ``active[indptr[i]:ends[i]]``. Without a branch: every column
-    is written, and only an active one advances the position. An index without a sign needs no
-    test for negative ones, which numba allows.
+    is written, and only an active one advances the position.
     """
     for i in range(start, stop):
         ui = u[i]
         total = 0.0
         square = 0.0
-        q = indptr[i]
-        for p in range(indptr[i], indptr[i + 1]):
+        q = np.uint64(indptr[i])
+        for p in range(q, np.uint64(indptr[i + 1])):
             j = indices[p]
             excess = ui + u[np.uint32(j)] - cost[p]
             used = excess > 0.0
@@ -35,7 +38,7 @@ def evaluate(
             total += excess
             square += excess * excess
             active[q] = j
-            q += used
+            q += np.uint64(used)
         ends[i] = q
         excess = 2.0 * ui - diagonal[i]
         if excess > 0.0:
@@ -92,7 +95,7 @@ def count_active(indptr, indices, cost, u, start, stop, counts):
     for i in range(start, stop):
         ui = u[i]
         count = 0
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             count += 1 if ui + u[np.uint32(indices[p])] > cost[p] else 0
         counts[i] = count
 
@@ -106,49 +109,63 @@ def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_i
     """
     for i in range(start, stop):
         ui = u[i]
-        q, end = out_indptr[i], out_indptr[i + 1]
-        for p in range(indptr[i], indptr[i + 1]):
+        q, end = np.uint64(out_indptr[i]), np.uint64(out_indptr[i + 1])
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if q == end:
                 break
             j = indices[p]
             out_indices[q] = j
             out_cost[q] = cost[p]
-            q += ui + u[np.uint32(j)] > cost[p]
+            q += np.uint64(ui + u[np.uint32(j)] > cost[p])
 
 
 @njit
 def select_plan(
-    indptr, indices, cost, u, eps, start, stop, out_indptr, out_indices, out_cost, weights
+    indptr, indices, cost, u, eps, start, stop, out_indptr, out_indices, out_cost, weights, sums
 ):  # fmt: skip
-    """The same, for the active pairs that `evaluate` found, with (u_i + u_j - c_ij) / eps."""
+    """The same, for the active pairs that `evaluate` found, with pi_ij = (u_i + u_j - c_ij) / eps.
+
+    ``sums`` gets those of pi_ij, c_ij pi_ij and pi_ij² of every row, as `scaled_plan_values` adds
+    them up, and the smallest weight or cost.
+    """
     for i in range(start, stop):
         ui = u[i]
-        q, end = out_indptr[i], out_indptr[i + 1]
-        for p in range(indptr[i], indptr[i + 1]):
+        total = linear = square = 0.0
+        least = np.inf
+        q, end = np.uint64(out_indptr[i]), np.uint64(out_indptr[i + 1])
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if q == end:
                 break
             j = indices[p]
-            excess = ui + u[np.uint32(j)] - cost[p]
+            c = cost[p]
+            excess = ui + u[np.uint32(j)] - c
+            used = excess > 0.0
+            weight = excess / eps if used else 0.0
             out_indices[q] = j
-            out_cost[q] = cost[p]
-            weights[q] = excess / eps
-            q += excess > 0.0
+            out_cost[q] = c
+            weights[q] = weight
+            q += np.uint64(used)
+            total += weight
+            linear += c * weight
+            square += weight * weight
+            least = min(least, min(weight, c) if used else np.inf)
+        sums[0, i], sums[1, i], sums[2, i], sums[3, i] = total, linear, square, least
 
 
 @inner
 def sum_at(v, indices, first, last, total):
     """``total`` plus the entries of v at the indices; four partial sums, as in distances."""
     s1 = s2 = s3 = 0.0
-    p = first
-    while p + 4 <= last:
+    p, end = np.uint64(first), np.uint64(last)
+    while p + FOUR <= end:
         total += v[np.uint32(indices[p])]
-        s1 += v[np.uint32(indices[p + 1])]
-        s2 += v[np.uint32(indices[p + 2])]
-        s3 += v[np.uint32(indices[p + 3])]
-        p += 4
-    while p < last:
+        s1 += v[np.uint32(indices[p + ONE])]
+        s2 += v[np.uint32(indices[p + TWO])]
+        s3 += v[np.uint32(indices[p + THREE])]
+        p += FOUR
+    while p < end:
         total += v[np.uint32(indices[p])]
-        p += 1
+        p += ONE
     return (total + s1) + (s2 + s3)
 
 
@@ -171,8 +188,8 @@ def plan_product(indptr, indices, weights, diagonal, v, start, stop, out):
     """(diag(row sums) + plan) v, where ``diagonal`` holds row sum + plan_ii."""
     for i in range(start, stop):
         total = diagonal[i] * v[i]
-        for p in range(indptr[i], indptr[i + 1]):
-            total += weights[p] * v[indices[p]]
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += weights[p] * v[np.uint32(indices[p])]
         out[i] = total
 
 
@@ -182,8 +199,8 @@ def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, s
     for i in range(start, stop):
         a = 0.0
         b = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            q = weights[p] * (1.0 + (w[i] + w[indices[p]]))
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            q = weights[p] * (1.0 + (w[i] + w[np.uint32(indices[p])]))
             a += cost[p] * q
             b += q * q
         linear[i] = a
@@ -275,8 +292,9 @@ def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out
         if last - first >= len(room):
             room = np.empty(2 * (last - first))
         row = room[: last - first + 1]
-        for k in range(last - first):
-            row[k] = cost[first + k] - u[np.uint32(indices[first + k])]
+        begin = np.uint64(first)
+        for k in range(np.uint64(last - first)):
+            row[k] = cost[begin + k] - u[np.uint32(indices[begin + k])]
         # The diagonal entry is (2t - g)_+ = 2 (t - g/2)_+. Only half of it is counted, which is
         # enough for a search direction.
         row[last - first] = 0.5 * diagonal[i]
