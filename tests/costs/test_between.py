@@ -18,7 +18,7 @@ from otgraph.solvers.state import Goal
 
 SMALL = SearchSizes(
     most_tree_dimensions=3, fewest_tree_points=50, fewest_cell_points=50, screen_cells=12,
-    plain_share=1.1, block_rows=64,
+    near_share=0.55, plain_share=1.1, block_rows=64,
 )  # fmt: skip
 
 

@@ -24,9 +24,9 @@ BAND = {"offset": 1e-8, "outlier": 1e-8, "far_apart": 1e-8}
 SMALL = {"fewest_cell_points": 100, "plain_columns": 200, "block_rows": 256}
 ROUTES = {
     "tree": SearchSizes(fewest_tree_points=100, most_tree_dimensions=1000),
-    "cells": SearchSizes(**SMALL, plain_share=2.0),
+    "cells": SearchSizes(**SMALL, near_share=1.0, plain_share=2.0),
     "cells_or_blocks": SearchSizes(**SMALL),
-    "blocks": SearchSizes(**SMALL, plain_share=-1.0),
+    "blocks": SearchSizes(**SMALL, near_share=-1.0, plain_share=-1.0),
     "one_block": SearchSizes(block_rows=256),
 }
 

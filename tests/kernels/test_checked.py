@@ -117,8 +117,8 @@ search = NearSearch(flat, Workers(2), tree)
 found["nearest in a tree"] = search.nearest(5)[1].tolist()
 scales.COARSEST, between_points.FEWEST_CHOSEN = 25, 1
 sides = SearchSizes(
-    most_tree_dimensions=3, fewest_tree_points=50, fewest_cell_points=50, plain_share=1.1,
-    block_rows=64,
+    most_tree_dimensions=3, fewest_tree_points=50, fewest_cell_points=50, near_share=0.55,
+    plain_share=1.1, block_rows=64,
 )
 for name, points in (("tree", X[:, :3]), ("cells", X)):
     clouds = CrossProblem(

@@ -46,23 +46,26 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
     """
     for row in range(start, stop):
         first, last = indptr[row], indptr[row + 1]
+        columns, values = indices[first:last], costs[first:last]
+        size = np.uint64(last - first)
         gap = last - first
-        for p in range(first + 1, last):
-            if indices[p] < indices[p - 1]:
+        for p in range(1, last - first):
+            if columns[p] < columns[p - 1]:
                 break
         else:
             gap = 1  # sorted already
         while gap > 1:
             gap = max(1, (5 * gap - 1) // 11)
-            for p in range(first + gap, last):
-                column, cost = indices[p], costs[p]
+            step = np.uint64(gap)
+            for p in range(step, size):
+                column, cost = columns[p], values[p]
                 q = p
-                while q >= first + gap and indices[q - gap] > column:
-                    indices[q] = indices[q - gap]
-                    costs[q] = costs[q - gap]
-                    q -= gap
-                indices[q] = column
-                costs[q] = cost
+                while q >= step and columns[q - step] > column:
+                    columns[q] = columns[q - step]
+                    values[q] = values[q - step]
+                    q -= step
+                columns[q] = column
+                values[q] = cost
         kept = first
         for p in range(first, last):
             if p == first or indices[p] != indices[kept - 1]:

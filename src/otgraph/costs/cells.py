@@ -79,8 +79,8 @@ class InCells(Cost):
         return 2.0 * self.searched_cells / self._cells.n_cells
 
     def _approximate_is_no_cheaper(self) -> bool:
-        """Whether a pass over plain blocks of all pairs takes at most about twice as long."""
-        return self._cells.n_cells == 1 or 2.0 * self._near_share() >= self.sizes.plain_share
+        """Whether near cells hold a large part of all pairs."""
+        return self._cells.n_cells == 1 or self._near_share() >= self.sizes.near_share
 
     def _near_cells(self, k: int) -> list[LongArray] | None:
         """The cells in which to look for the k nearest points of each cell; None: in all.

@@ -239,7 +239,8 @@ class RestrictedProblem(Restricted):
         used = slice(indptr[-1])
         indices, weights, costs = room[0][used], room[1][used], room[2][used]
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
-        target = (indptr, indices, costs, weights, sums := np.empty((3, self.n)))
+        sums = np.empty((4, self.n))
+        target = (indptr, indices, costs, weights, sums)
         self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
         loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
         return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows, room, sums)
@@ -384,7 +385,11 @@ class Hessian(Curvature):
 
 @dataclass(frozen=True)
 class Plan(TransportPlan):
-    """Entries in memory; symmetric if all rows are present."""
+    """Entries in memory; symmetric if all rows are present.
+
+    ``entry_sums`` are the sums of weights, of costs times weights and of squares in every row, and
+    the smallest weight or cost, if they were found together with the entries.
+    """
 
     indptr: LongArray
     indices: IntArray
@@ -394,7 +399,7 @@ class Plan(TransportPlan):
     loop_costs: FloatArray
     rows: SharedRows
     room: tuple[IntArray, FloatArray, FloatArray] | None = None
-    sums: FloatArray | None = None  # of weights, c·weights and weights² in every row, if known
+    entry_sums: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """What is pickled; the arrays with room hold the same entries again."""
@@ -413,11 +418,24 @@ class Plan(TransportPlan):
     @cached_property
     def row_sums(self) -> FloatArray:
         """Row sums of the plan, with the diagonal."""
-        if self.sums is not None:
-            return self.sums[0] + self.loops
+        if self.entry_sums is not None:
+            return self.entry_sums[0] + self.loops
         sums = self.loops.copy()
         self.rows.run(lambda a, b: kernels.sums_of_rows(self.indptr, self.weights, a, b, sums))
         return sums
+
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        if self.entry_sums is None:
+            return super()._sums
+        return self.entry_sums[1], self.entry_sums[2]
+
+    @cached_property
+    def positive(self) -> bool:
+        """Whether no weight and no cost is zero."""
+        if self.entry_sums is None:
+            return bool(self.weights.all() and self.costs.all())
+        return bool(np.all(self.entry_sums[3] > 0.0))
 
     def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
         """The plan with the weights and costs of some entries set; this one is used up."""
@@ -433,7 +451,7 @@ class Plan(TransportPlan):
             indices=merged.indices,
             weights=merged.costs,
             costs=found,
-            sums=None,
+            entry_sums=None,
         )
 
     def _filled(
@@ -450,7 +468,7 @@ class Plan(TransportPlan):
         used = merged.indptr[-1]
         return replace(
             self, indptr=merged.indptr, indices=columns[:used], weights=own_weights[:used],
-            costs=own_costs[:used], room=None, sums=None,
+            costs=own_costs[:used], room=None, entry_sums=None,
         )  # fmt: skip
 
     def component_labels(self) -> LongArray:
@@ -466,13 +484,6 @@ class Plan(TransportPlan):
             )
         )
         return out
-
-    @property
-    def _sums(self) -> tuple[FloatArray, FloatArray]:
-        """Row sums of c·pi and pi², without the diagonal."""
-        if self.sums is None:
-            return self.scaled_sums(np.zeros(len(self.loops)))
-        return self.sums[1], self.sums[2]
 
     def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""

@@ -30,6 +30,9 @@ class SearchSizes:
     auto_pairs_per_point
         search="auto" falls back to the approximate search above this many pairs per point. An
         exact screen would then look at about fifty times as many pairs as all other steps.
+    near_share
+        An approximate search becomes exact if near cells hold more than this share of all pairs: a
+        pass over all of them takes at most about twice as long.
     plain_share
         If more than this share of the (point, cell) combinations remains, plain blocks of columns
         are faster, since each cell copies its points.
@@ -48,7 +51,8 @@ class SearchSizes:
     screen_cells: int = 48
     many_cells: int = 3000
     auto_pairs_per_point: int = 250_000
-    plain_share: float = 0.4
+    near_share: float = 0.2
+    plain_share: float = 0.5
     plain_columns: int = 512
     block_rows: int = 2048
     block_entries: int = 1 << 23

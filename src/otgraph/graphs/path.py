@@ -86,7 +86,7 @@ def _graph_later(problem: TransportProblem, solution: Solution) -> TransportGrap
     """A graph that is made when it is asked for, if that means only to sort its plan."""
     plan = solution.plan
     assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
-    if problem.copies is not None or not (plan.costs.all() and plan.weights.all()):
+    if problem.copies is not None or not plan.positive:
         return problem.graph(solution)
     return PendingGraph(plan, solution.certificate, problem.assembly(solution, {}))
 

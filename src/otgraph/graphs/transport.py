@@ -88,6 +88,8 @@ CANDIDATES_PER_DEGREE = 1.3
 SCREENED_PER_DEGREE = 2.0
 # Fewer are enough if eps is given, because no other eps is tried.
 SCREENED_PER_EPS = 1.5
+# Where a pass over all pairs follows, potentials on so few candidates are hardly too high for it.
+CANDIDATES_PER_EPS = 0.6
 FEWEST_COUNTED = 4096  # points from which candidates are counted for an eps
 DEGREE_WARNING = 0.05  # relative distance from the wanted mean degree that gives a warning
 # Share of missing pairs, relative to the edges, that always gives a warning.
@@ -225,12 +227,14 @@ class TransportProblem:
     def _candidates_at(self, goal: Goal) -> int:
         """First candidates for an eps.
 
-        Where the search compares all points, enough of them spare another pass. Among few points
-        that pass takes no longer than to find out how many these are.
+        Where the search compares all points, enough of them spare another pass. Elsewhere that
+        pass finds fewer pairs if they are not far fewer than neighbors. Among few points it takes
+        no longer than to find out how many these are.
         """
         cost, k = self.cost, DEFAULT_CANDIDATES
-        if cost.compares_all and cost.n >= FEWEST_COUNTED:
-            wanted = SCREENED_PER_EPS * degree_at(cost, goal.eps, goal.mass)
+        if cost.has_other_pairs and cost.n >= FEWEST_COUNTED:
+            share = SCREENED_PER_EPS if cost.compares_all else CANDIDATES_PER_EPS
+            wanted = share * degree_at(cost, goal.eps, goal.mass)
             k = max(k, min(int(np.ceil(wanted)), most_neighbors(cost)))
         return min(k, cost.most_partners)
 

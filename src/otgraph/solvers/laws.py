@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otgraph._kernels.restricted import row_excess, solve_row
+from otgraph._parallel import row_blocks
 from otgraph.solvers.state import middle
 
 if TYPE_CHECKING:
@@ -87,10 +88,12 @@ def law_of_all_pairs(cost: Cost, degree: float, mass: FloatArray) -> tuple[float
 def degree_at(cost: Cost, eps: float, mass: FloatArray) -> float:
     """About the mean degree for an eps: that of some rows, each solved by itself with all pairs."""
     rows = np.linspace(0, cost.n - 1, min(DEGREE_ROWS, cost.n)).astype(np.int64)
-    costs = cost.sample(rows)
-    costs[np.arange(len(rows)), rows] = np.inf
-    levels = [solve_row(costs[r], eps * mass[row]) for r, row in enumerate(rows)]
-    return float(np.count_nonzero(costs < np.array(levels)[:, None]) / len(rows))
+    count = 0
+    for a, b in row_blocks(len(rows), cost.sample_rows):
+        for row, costs in zip(rows[a:b], cost.sample(rows[a:b]), strict=True):
+            costs[row] = np.inf
+            count += int(np.count_nonzero(costs < solve_row(costs, eps * mass[row])))
+    return count / len(rows)
 
 
 def _mean_law(counts: LongArray, costs: FloatArray, mass: FloatArray, degree: float) -> float:
