@@ -103,7 +103,7 @@ def newton(
         if on_step is not None:
             for each in errors[1:]:
                 on_step(each)
-    earlier = previous = u
+    previous: FloatArray | None = None
     half, since_half = error, 0
     reason = Reason.NONE
     plain = PLAIN_PRODUCTS
@@ -138,8 +138,10 @@ def newton(
         if advanced is None or since_best > PATIENCE:
             reason = Reason.NO_PROGRESS
             break
-        earlier, previous, u, now = previous, u, advanced.u, advanced.now
-        if since_half > ZIGZAG:
+        earlier, previous = previous, u if since_half >= ZIGZAG else None
+        u, now = advanced.u, advanced.now
+        del direction, advanced  # vectors of all points, in every process that solves
+        if since_half > ZIGZAG and earlier is not None:
             u, now = common_step(problem, target, u, now, u - earlier)
         error = marginal_error(now.row_sums, target)
         errors.append(error)
