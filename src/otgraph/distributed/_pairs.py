@@ -411,10 +411,11 @@ def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, 
 
 
 def _below(block: PairBlock, upper: Part) -> Kept[PairBlock, Note]:
+    """Columns that no pair uses any more stay: numbering them again takes as long as all else."""
     columns = block.columns
-    kept = PairBlock(columns, block.pairs.below(columns.take(upper), Workers(1)))
-    # Columns that no pair uses any more are dropped.
-    return _keep_pairs(columns.n, columns.first, columns.last, kept.global_pairs())
+    kept = block.pairs.below(columns.take(upper), Workers(1))
+    own = PairBlock(columns, replace(kept, room=None))
+    return Kept(own, (columns.need, len(kept.indices)))
 
 
 def _merge(block: PairBlock, other: PairBlock) -> Kept[PairBlock, Note]:
