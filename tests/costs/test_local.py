@@ -32,7 +32,7 @@ def rows(rng):
 
 
 def test_row_sums_and_hessian_are_those_of_the_rows(C, u, rows, rng):
-    local = LocalProblem(problems.restricted(C), rows, u, Workers(1))
+    local = LocalProblem.of(problems.restricted(C), rows, u, Workers(1))
     at, v = local.evaluate(u[rows]), rng.normal(size=len(rows))
     np.testing.assert_allclose(at.row_sums, reference.row_sums(C, u)[rows], rtol=1e-13)
     H = reference.hessian(C, u)[np.ix_(rows, rows)]
@@ -40,7 +40,10 @@ def test_row_sums_and_hessian_are_those_of_the_rows(C, u, rows, rng):
 
 
 def test_square_sum_changes_as_that_of_the_whole_problem(C, u, rows, rng):
-    whole, local = problems.restricted(C), LocalProblem(problems.restricted(C), rows, u, Workers(1))
+    whole, local = (
+        problems.restricted(C),
+        LocalProblem.of(problems.restricted(C), rows, u, Workers(1)),
+    )
     moved = u.copy()
     moved[rows] += rng.normal(0.0, 0.05, size=len(rows))
     change = whole.evaluate(moved).square_sum - whole.evaluate(u).square_sum
@@ -50,7 +53,7 @@ def test_square_sum_changes_as_that_of_the_whole_problem(C, u, rows, rng):
 
 def test_newton_meets_the_targets_of_the_rows(C, u, rows):
     target = np.full(N, 0.4)
-    local = LocalProblem(problems.restricted(C), rows, u, Workers(1))
+    local = LocalProblem.of(problems.restricted(C), rows, u, Workers(1))
     result = newton(local, target[rows], u[rows], tol=1e-10, max_iter=100)
     moved = u.copy()
     moved[rows] = result.u
@@ -61,6 +64,6 @@ def test_a_point_without_partners_is_lifted(C, u, rows):
     C[rows[0]] = C[:, rows[0]] = np.inf
     C[rows[0], rows[0]] = 3.0
     u[rows[0]] = -5.0
-    local = LocalProblem(problems.restricted(C), rows, u, Workers(1))
+    local = LocalProblem.of(problems.restricted(C), rows, u, Workers(1))
     result = newton(local, np.full(len(rows), 0.4), u[rows], tol=1e-10, max_iter=100)
     assert 2.0 * result.u[0] - 3.0 == pytest.approx(0.4)

@@ -56,7 +56,7 @@ def test_interruption_frees_the_cluster(client, X, monkeypatch, caplog):
 
     def interrupted(self, futures, label=None):
         rounds.append(label)
-        if len(rounds) == 15:
+        if len(rounds) == 8:
             raise KeyboardInterrupt
         return gather(self, futures, label)
 

@@ -173,6 +173,47 @@ def test_linear_systems_product_by_product_or_by_one_worker(
     assert ("solve" in asked) == (most > 0)
 
 
+@pytest.mark.parametrize("behind", [0, 1, 100])
+def test_a_full_step_is_evaluated_in_the_round_of_its_system(
+    assert_same, build, X, monkeypatch, behind
+):
+    """A round less for each system, but not for more of them in a row than are kept."""
+    notes, rounds = _cluster.Cluster.notes, []
+
+    def seen(self, futures, *args):
+        rounds.append({_cluster._readable(future.key).split()[0] for future in futures})
+        return notes(self, futures, *args)
+
+    monkeypatch.setattr(_cluster.Cluster, "notes", seen)
+    monkeypatch.setattr(_pairs, "MOST_BEHIND", behind)
+    assert_same(build(X, 0.1, block_rows=30), otgraph.quadratic_ot_graph(X, 0.1))
+    systems = [names for names in rounds if "solve" in names]
+    together = sum("evaluate" in names for names in systems)
+    assert len(systems) > 3
+    assert together == 0 if behind == 0 else together > 0
+    assert (together < len(systems)) == (behind < 100)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_points_nearby_are_solved_by_a_worker_that_has_room(
+    assert_same, build, rng, monkeypatch, elsewhere
+):
+    submit, asked = _cluster.Cluster.submit, set()
+
+    def seen(self, name, *args):
+        asked.add(name)
+        return submit(self, name, *args)
+
+    monkeypatch.setattr(_cluster.Cluster, "submit", seen)
+    monkeypatch.setattr(_pairs, "LOCAL_BYTES", 0 if elsewhere else 1 << 40)
+    X = np.concatenate((rng.normal(size=(300, 4)), 20.0 * rng.normal(size=(20, 4))))
+    options = {"mean_degree": 8, "min_degree": 3}
+    graph = otgraph.quadratic_ot_graph(X, **options)
+    assert_same(build(X, block_rows=60, **options), graph)
+    assert graph.certificate.n_floors
+    assert ("nearby" in asked) == elsewhere
+
+
 def test_systems_are_solved_where_it_takes_less_time():
     """A round takes longer with more blocks and longer vectors, and helps with more threads."""
     assert _pairs.solved_by_one(10**12, 10**6, 4, 1)  # nobody else could help

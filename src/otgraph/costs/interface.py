@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from otgraph.costs.coarse import Multilevel
     from otgraph.costs.parts import Move, Places
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
+
+T = TypeVar("T")
 
 
 class PairSet(ABC):
@@ -180,6 +182,16 @@ class Restricted(Marginals):
     @abstractmethod
     def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
         """The pairs of some points, sorted: number per point, partners, costs."""
+
+    def solved_elsewhere(
+        self,
+        rows: LongArray,
+        u: FloatArray,
+        target: FloatArray,
+        solve: Callable[[Any, FloatArray, FloatArray], T],
+    ) -> T | None:
+        """As `costs.local.solved_locally`, in another process; None where this one must do it."""
+        return None
 
     def places_of(self, rows: LongArray) -> Places:
         """The same where they are: first and last places of each point, all partners and costs."""

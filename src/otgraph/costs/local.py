@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,24 @@ if TYPE_CHECKING:
     from otgraph.costs.interface import Restricted
     from otgraph.costs.parts import Move
     from otgraph.costs.restricted import Hessian
-    from otgraph.typing import BoolArray, FloatArray, LongArray
+    from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
+
+T = TypeVar("T")
+
+
+def solved_locally(
+    problem: Restricted,
+    rows: LongArray,
+    u: FloatArray,
+    target: FloatArray,
+    workers: Workers,
+    solve: Callable[[LocalProblem, FloatArray, FloatArray], T],
+) -> T:
+    """What ``solve`` finds from the problem of some rows, their targets and potentials."""
+    found: T | None = problem.solved_elsewhere(rows, u, target, solve)
+    if found is None:
+        found = solve(LocalProblem.of(problem, rows, u, workers), target[rows], u[rows])
+    return found
 
 
 class LocalProblem(Marginals):
@@ -27,8 +44,10 @@ class LocalProblem(Marginals):
 
     Parameters
     ----------
-    problem
-        The whole problem.
+    entries
+        The pairs of the points: their number per point, partners, which are renumbered, and costs.
+    diagonal
+        Diagonal costs of the points.
     rows
         The points, sorted.
     u
@@ -38,21 +57,34 @@ class LocalProblem(Marginals):
     """
 
     def __init__(
-        self, problem: Restricted, rows: LongArray, u: FloatArray, workers: Workers
+        self,
+        entries: tuple[LongArray, IntArray, FloatArray],
+        diagonal: FloatArray,
+        rows: LongArray,
+        u: FloatArray,
+        workers: Workers,
     ) -> None:
-        counts, columns, costs = problem.entries_of(rows)
-        problem.forget()  # it is evaluated again when the points have moved
-        place = np.full(problem.n, -1, dtype=np.int32)
+        counts, columns, costs = entries
+        place = np.full(len(u), -1, dtype=np.int32)
         place[rows] = np.arange(len(rows), dtype=np.int32)
-        outside = np.empty(problem.n - len(rows), dtype=np.int32)
+        outside = np.empty(len(u) - len(rows), dtype=np.int32)
         outside = outside[: kernels.number_locally(columns, place, len(rows), outside)]
         indptr = np.concatenate(([0], np.cumsum(counts)))
         self.n = len(rows)
         self._pairs = Pairs(indptr, columns, costs)
-        self._rows = RestrictedProblem(self._pairs, problem.diagonal[rows], workers)
+        self._rows = RestrictedProblem(self._pairs, diagonal, workers)
         self._shared = SharedRows.of(len(rows), workers)
         self._fixed = u[outside]
         self._last: tuple[FloatArray, FloatArray] = (np.empty(0), np.empty(0))
+
+    @classmethod
+    def of(
+        cls, problem: Restricted, rows: LongArray, u: FloatArray, workers: Workers
+    ) -> LocalProblem:
+        """The problem of some rows of a whole problem."""
+        entries = problem.entries_of(rows)
+        problem.forget()  # it is evaluated again when the points have moved
+        return cls(entries, problem.diagonal[rows], rows, u, workers)
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``.

@@ -448,7 +448,7 @@ def _run(task: tuple[Callable[..., T], Any]) -> T:
 
 
 def _call(function: Callable[..., T], *args: object) -> T:
-    """Run a task; `Kept` arguments, also in lists, are replaced by their values."""
+    """Run a task; `Kept` arguments, also in containers, are replaced by their values."""
     keep_freed_memory()
     result = function(*map(_value, args))
     _return_memory_if_short()
@@ -474,6 +474,8 @@ def _return_memory_if_short() -> None:
 def _value(arg: object) -> object:
     if isinstance(arg, list):
         return [_value(part) for part in arg]
+    if isinstance(arg, dict):
+        return {key: _value(part) for key, part in arg.items()}
     return arg.value if isinstance(arg, Kept) else arg
 
 

@@ -9,29 +9,31 @@ from __future__ import annotations
 
 import itertools
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from otgraph._kernels import blocks as kernels
 from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import Workers
-from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted, TransportPlan
+from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted
+from otgraph.costs.local import LocalProblem
 from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import Hessian, RestrictedProblem, SharedRows
 from otgraph.distributed._blocks import Blocks, Columns, Vector, components, forest, sorted_rows
 from otgraph.distributed._cluster import Kept
+from otgraph.distributed._plan import DistributedPlan, PlanBlock, keep_plan
 from otgraph.solvers.cg import conjugate_gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from distributed import Future
 
-    from otgraph.costs.restricted import Plan
     from otgraph.distributed._blocks import Edges, Entries, Need, Part
-    from otgraph.typing import FloatArray, IntArray, LongArray
+    from otgraph.distributed._cluster import Cluster
+    from otgraph.typing import Array, BoolArray, FloatArray, IntArray, LongArray
 
     Note = tuple[Need, int]  # what a block needs of a vector, and the number of its entries
 
@@ -41,17 +43,31 @@ if TYPE_CHECKING:
 MOST_SOLVED = 1 << 21
 ROWS_LIKE_A_BLOCK = 1 << 18
 # Memory of conjugate gradients in one task: active pairs as received and with global columns; for
-# each row its place, its diagonal, the three vectors that come, twice, and five that are made.
+# each row its place, its diagonal, the four vectors that come, twice, and six that are made.
 SOLVE_BYTES_PER_ENTRY = 2 * 4
-SOLVE_BYTES = 8 * (3 + 1 + 2 * 3 + 5)
+SOLVE_BYTES = 8 * (3 + 1 + 2 * 4 + 6)
+# Systems that are behind the blocks of active pairs that the next one is made of. The scheduler
+# keeps their vectors, to have all of them solved again where a worker is lost.
+MOST_BEHIND = 3
+# Memory of the problem of some rows in one task: pairs as received and together, and active ones;
+# places of all points and of those outside, and potentials. Rows may have more pairs than others.
+LOCAL_BYTES_PER_ENTRY = 2 * 12 + 4
+LOCAL_BYTES = 2 * 4 + 2 * 8
+MORE_ENTRIES = 2.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class DistributedPairs(PairSet):
-    """Symmetric rows of pairs; each of the ``blocks`` is a `PairBlock`."""
+    """Symmetric rows of pairs; each of the ``blocks`` is a `PairBlock`.
+
+    ``latest`` is what all problems on these pairs know of the last potentials.
+    """
 
     blocks: Blocks
     reach: FloatArray | None = None
+    latest: _Latest = field(default_factory=lambda: _Latest(), compare=False, repr=False)
 
     @property
     def n_pairs(self) -> int:
@@ -92,17 +108,6 @@ class DistributedProblem(Restricted):
     def _set_diagonal(self, diagonal: FloatArray) -> None:
         self.diagonal = diagonal
         self.n = len(diagonal)
-        self._sent: list[Future] | None = None
-        self._evaluated: _Evaluated | None = None
-
-    @property
-    def _diagonals(self) -> list[Future]:
-        """The diagonal of each block, sent when it is needed: many problems are only passed on."""
-        if self._sent is None:
-            blocks = self._blocks
-            own = blocks.rows_of(self.diagonal)
-            self._sent = [blocks.cluster.send("diagonal", part) for part in own]
-        return self._sent
 
     @property
     def pairs(self) -> DistributedPairs:
@@ -128,7 +133,8 @@ class DistributedProblem(Restricted):
 
     def forget(self) -> None:
         """Free what was computed at the last potentials; it is computed again when needed."""
-        self._evaluated = None
+        if self._shared.pairs is not None:
+            self._shared.pairs.latest.forget()
 
     def release(self) -> None:
         """Free the pairs, for all problems on them; none of these can be used any more."""
@@ -137,51 +143,82 @@ class DistributedProblem(Restricted):
 
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
-        targets = self._blocks.rows_of(target)
-        return self._blocks.answers("start", _ask, self._diagonals, "start", targets)
+        blocks = self._blocks
+        own = (blocks.rows_of(self.diagonal), blocks.rows_of(target))
+        return blocks.answers("start", _start, *own)
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
-        own = (self._diagonals, rows_by_block(rows, self._blocks.ranges))
-        return self._blocks.answers("lift", _lift, *own, self._blocks.rows_of(target), vector=u)
+        blocks = self._blocks
+        own = (blocks.rows_of(self.diagonal), rows_by_block(rows, blocks.ranges))
+        return blocks.answers("lift", _lift, *own, blocks.rows_of(target), vector=u)
 
     def entries_of(self, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
         """The pairs of some points, sorted: number per point, partners, costs."""
-        own = (self._diagonals, rows_by_block(rows, self._blocks.ranges))
-        found = self._blocks.cluster.gather(self._blocks.each("entries", _entries_of, *own))
+        own = rows_by_block(rows, self._blocks.ranges)
+        found = self._blocks.cluster.gather(self._blocks.each("entries", _entries_of, own))
         counts, partners, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return counts, partners, costs
 
+    def solved_elsewhere(
+        self,
+        rows: LongArray,
+        u: FloatArray,
+        target: FloatArray,
+        solve: Callable[[Any, FloatArray, FloatArray], T],
+    ) -> T | None:
+        """What one worker finds from the problem of some rows, if it has room for their pairs.
+
+        These are a large part of all where many points need minimum flows.
+        """
+        blocks, cluster = self._blocks, self._blocks.cluster
+        n_entries = int(MORE_ENTRIES * 2 * self.n_pairs * len(rows) / self.n)
+        if n_entries * LOCAL_BYTES_PER_ENTRY + self.n * LOCAL_BYTES > cluster.task_bytes:
+            return None
+        entries = blocks.each("entries", _entries_of, rows_by_block(rows, blocks.ranges))
+        self.forget()  # it is evaluated again when the points have moved
+        own: list[Array] = [rows.astype(np.int32), target[rows], self.diagonal[rows], u]
+        task = ("nearby", _nearby, entries, _sent(cluster, own), (len(rows), len(u)), solve)
+        found: T = cluster.result(cluster.submit(*task))
+        return found
+
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
-        return self._blocks.answers("largest", _ask, self._diagonals, "largest_costs")
+        return self._blocks.answers("largest", _largest_costs)
 
     def evaluate(self, u: FloatArray) -> Evaluation:
-        """Row sums and square sum at ``u``; the last result is cached."""
+        """Row sums and square sum at ``u``; those of the pairs are cached.
+
+        As `RestrictedProblem`, whose kernel adds the diagonal entry last.
+        """
         sums = self._at(u).sums
-        return Evaluation(sums[:, 0].copy(), sums[:, 1].copy())
+        active = 2.0 * u > self.diagonal
+        if not active.any():
+            return Evaluation(sums.row_sums, sums.square_sums)
+        excess = np.where(active, 2.0 * u - self.diagonal, 0.0)
+        return Evaluation(sums.row_sums + excess, sums.square_sums + excess * excess)
 
     def hessian(self, u: FloatArray) -> DistributedHessian:
         """Generalized Hessian diag(sigma 1) + sigma at ``u``; known where ``u`` was evaluated."""
-        at = self._at(u)
-        degrees, loops = at.sums[:, 2].copy(), 2.0 * u > self.diagonal
-        return DistributedHessian(degrees, degrees + loops, at.blocks)
+        at, loops = self._at(u), 2.0 * u > self.diagonal
+        degrees = np.add(at.sums.degrees, loops, dtype=np.float64)
+        diagonal = degrees + loops if loops.any() else degrees
+        return DistributedHessian(degrees, diagonal, loops, at, self.pairs)
 
     def _at(self, u: FloatArray) -> _Evaluated:
-        """Sums, squares and degrees at ``u``, and blocks of the Hessian: one round."""
-        if self._evaluated is None or self._evaluated.u is not u:
-            self._evaluated = None  # free the old Hessian first
-            blocks = self._blocks
-            rows = blocks.each("evaluate", _evaluate, self._diagonals, vector=u)
-            sums = np.concatenate(blocks.cluster.notes(rows))
-            self._evaluated = _Evaluated(u, sums, replace(blocks, futures=rows))
-        return self._evaluated
+        """What is known at ``u``: one round, if nobody has asked for it before."""
+        latest = self.pairs.latest
+        latest.move_to(u)
+        if latest.here is None:
+            rows = self._blocks.each("evaluate", _evaluate, vector=u)
+            latest.here = _Evaluated.of(u, self._blocks, rows, self._blocks.cluster.notes(rows), 0)
+        return latest.here
 
     def plan(self, u: FloatArray, eps: float) -> DistributedPlan:
         """The transport plan of ``u`` on the stored pairs."""
         self.forget()  # nobody evaluates it any more, so that there is room for the plan
         blocks = self._blocks
-        rows = blocks.each("plan", _plan, self._diagonals, eps, vector=u)
+        rows = blocks.each("plan", _plan, blocks.rows_of(self.diagonal), eps, vector=u)
         loops = np.maximum(2.0 * u - self.diagonal, 0.0) / eps
         sums = np.concatenate(blocks.cluster.notes(rows))
         return DistributedPlan(loops, self.diagonal, sums, replace(blocks, futures=rows))
@@ -194,49 +231,104 @@ class _Shared:
     pairs: DistributedPairs | None
 
 
+class _Sums(NamedTuple):
+    """Sums over the pairs of every row, and how many of them are active; without the diagonal."""
+
+    row_sums: FloatArray
+    square_sums: FloatArray
+    degrees: IntArray
+
+
 class _Evaluated(NamedTuple):
-    """Potentials, the sums there, and the Hessian."""
+    """Potentials, the sums there, and active pairs: each of the ``blocks`` is a `HessianBlock`.
+
+    ``n_behind`` systems are behind these potentials, in tasks of which these blocks are made.
+    """
 
     u: FloatArray
-    sums: FloatArray
+    sums: _Sums
     blocks: Blocks
+    n_behind: int
+
+    @classmethod
+    def of(
+        cls, u: FloatArray, blocks: Blocks, rows: list[Future], notes: list[_Sums], n_behind: int
+    ) -> _Evaluated:
+        """From what `_evaluate` has kept and reported of each block."""
+        sums = _Sums(*map(np.concatenate, zip(*notes, strict=True)))
+        return cls(u, sums, replace(blocks, futures=rows), n_behind)
+
+
+@dataclass
+class _Latest:
+    """What is known at the last potentials, and at those that the last Newton step leads to."""
+
+    here: _Evaluated | None = None
+    next: _Evaluated | None = None
+
+    def move_to(self, u: FloatArray) -> None:
+        """Free what is known elsewhere."""
+        if self.here is not None and self.here.u is u:
+            return
+        self.here, ahead = None, self.next
+        self.next = None
+        if ahead is not None and np.array_equal(ahead.u, u):
+            self.here = ahead._replace(u=u)
+
+    def forget(self) -> None:
+        """Free everything."""
+        self.here = self.next = None
 
 
 @dataclass(frozen=True)
 class DistributedHessian(Curvature):
-    """Active pairs on the workers; each of the ``blocks`` is a `HessianBlock`."""
+    """Active pairs on the workers, and entries on the diagonal (``loops``) that are active, too."""
 
     degrees: FloatArray
     diagonal: FloatArray
-    blocks: Blocks
+    loops: BoolArray
+    at: _Evaluated
+    pairs: DistributedPairs
+
+    @property
+    def blocks(self) -> Blocks:
+        """Each is a `HessianBlock`."""
+        return self.at.blocks
 
     @property
     def n_active(self) -> int:
         """Number of active ordered pairs, without the diagonal."""
-        return int(2.0 * np.sum(self.degrees) - np.sum(self.diagonal))
+        return int(np.sum(self.at.sums.degrees, dtype=np.int64))
 
     def product(self, v: FloatArray) -> FloatArray:
         """Hessian times ``v``."""
-        return self.blocks.answers("product", _hessian_product, vector=v)
+        loops = self.blocks.rows_of(self.loops)
+        return self.blocks.answers("product", _hessian_product, loops, vector=v)
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
     ) -> tuple[FloatArray, int] | None:
         """Conjugate gradients in one round, if there are few active pairs and one worker has room.
 
-        It has one thread for the products, and saves the messages of each.
+        It has one thread for the products, and saves the messages of each. Newton tries the full
+        step first, so all workers evaluate it in the same round.
         """
-        cluster = self.blocks.cluster
+        cluster, at = self.blocks.cluster, self.at
         need = self.n_active * SOLVE_BYTES_PER_ENTRY + len(rhs) * SOLVE_BYTES
         sizes = (self.n_active, len(rhs), len(self.blocks.futures), cluster.n_threads)
         if need > cluster.task_bytes or not solved_by_one(*sizes):
             return None
-        vectors: list[list[Any]] = [[vector] for vector in (shift, rhs, weights)]
-        if len(vectors) * len(rhs) > cluster.piece_entries:
-            vectors = [Vector.send(cluster, vector).pieces for (vector,) in vectors]
-        task = ("solve", _solve, list(self.blocks.futures), vectors, rtol, most)
-        found: tuple[FloatArray, int] = cluster.result(cluster.submit(*task))
-        return found
+        vectors: list[Array] = [self.loops, shift, rhs, weights, at.u]
+        sent = _sent(cluster, vectors)
+        task = ("solve", _solve, list(self.blocks.futures), sent, rtol, most)
+        solved, blocks, rows = cluster.submit(*task), self.pairs.blocks, []
+        if at.n_behind < MOST_BEHIND:
+            rows = blocks.each("evaluate", _evaluate, {0: solved})
+        (x, count), *notes = cluster.notes([solved, *rows])
+        if rows:
+            ahead = _Evaluated.of(at.u + x, blocks, rows, notes, at.n_behind + 1)
+            self.pairs.latest.next = ahead
+        return x, count
 
     def parts(self) -> LongArray:
         """The part of every point; no active pair connects two parts."""
@@ -244,45 +336,12 @@ class DistributedHessian(Curvature):
         return components(self.blocks.cluster, len(self.degrees), forests)[1].astype(np.int64)
 
 
-@dataclass(frozen=True)
-class DistributedPlan(TransportPlan):
-    """A plan on the workers; each of the ``blocks`` is a `PlanBlock`."""
-
-    loops: FloatArray
-    loop_costs: FloatArray
-    sums: FloatArray
-    blocks: Blocks
-
-    @property
-    def degrees(self) -> LongArray:
-        """Number of entries of every row, without the diagonal."""
-        return self.sums[:, 0].astype(np.int64)
-
-    @property
-    def row_sums(self) -> FloatArray:
-        """Row sums of the plan, with the diagonal."""
-        return self.sums[:, 1].copy()
-
-    def with_entries(self, weights: DistributedPairs, costs: DistributedPairs) -> DistributedPlan:
-        """The plan with the weights and costs of some entries set; their columns are known."""
-        rows = self.blocks.each("plan", _with_entries, weights.blocks.futures, costs.blocks.futures)
-        sums = np.concatenate(self.blocks.cluster.notes(rows))
-        return replace(self, blocks=replace(self.blocks, futures=rows), sums=sums)
-
-    def component_labels(self) -> LongArray:
-        """Connected component of every point."""
-        forests = self.blocks.each("forest", _forest)
-        return components(self.blocks.cluster, len(self.loops), forests)[1].astype(np.int64)
-
-    def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
-        """(diag(row sums) + plan) times ``v``, given its diagonal."""
-        own = self.blocks.rows_of(diagonal)
-        return self.blocks.answers("product", _plan_product, own, vector=v)
-
-    def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
-        sums = self.blocks.answers("sums", _scaled_sums, vector=w)
-        return sums[:, 0].copy(), sums[:, 1].copy()
+def _sent(cluster: Cluster, vectors: Sequence[Array]) -> list[list[Any]]:
+    """Vectors for one task, each in pieces; where all entries are equal, it is one of them."""
+    short = [v[:1].copy() if (v == v[0]).all() else v for v in vectors]
+    if sum(map(len, short)) <= cluster.piece_entries:
+        return [[vector] for vector in short]
+    return [list(Vector.send(cluster, vector).pieces) for vector in short]
 
 
 def solved_by_one(n_active: int, n: int, n_blocks: int, n_threads: int) -> bool:
@@ -315,24 +374,25 @@ class PairBlock:
         """The rows of the restricted problem; one thread, as a worker runs many blocks at once."""
         return RestrictedProblem(self.pairs, diagonal, Workers(1))
 
+    def without_diagonal(self) -> RestrictedProblem:
+        """The same, for what does not depend on the diagonal."""
+        return self.problem(np.full(self.columns.n_rows, np.inf))
+
 
 @dataclass(frozen=True)
 class HessianBlock:
     """Active pairs of some rows, with local columns: all that products need.
 
-    Candidates may be on disk meanwhile.
+    Candidates may be on disk meanwhile. It travels, so it holds little else.
     """
 
     columns: Columns
-    hessian: Hessian
+    degrees: IntArray
+    indices: IntArray
 
-
-@dataclass(frozen=True)
-class PlanBlock:
-    """Entries of a plan in some rows, with local columns."""
-
-    columns: Columns
-    plan: Plan
+    def hessian(self, loops: BoolArray) -> Hessian:
+        """The rows with the active entries of the diagonal."""
+        return _hessian(self.degrees, self.indices, loops)
 
 
 def join_pairs(n: int, first: int, last: int, found: Sequence[Entries]) -> Kept[PairBlock, Note]:
@@ -351,10 +411,11 @@ def _keep_pairs(n: int, first: int, last: int, pairs: Pairs) -> Kept[PairBlock, 
 
 
 def _below(block: PairBlock, upper: Part) -> Kept[PairBlock, Note]:
+    """Columns that no pair uses any more stay: numbering them again takes as long as all else."""
     columns = block.columns
-    kept = PairBlock(columns, block.pairs.below(columns.take(upper), Workers(1)))
-    # Columns that no pair uses any more are dropped.
-    return _keep_pairs(columns.n, columns.first, columns.last, kept.global_pairs())
+    kept = block.pairs.below(columns.take(upper), Workers(1))
+    own = PairBlock(columns, replace(kept, room=None))
+    return Kept(own, (columns.need, len(kept.indices)))
 
 
 def _merge(block: PairBlock, other: PairBlock) -> Kept[PairBlock, Note]:
@@ -373,9 +434,12 @@ def _cheapest(block: PairBlock, rows: LongArray, k: int) -> tuple[LongArray, Lon
     return np.repeat(rows, there.sum(axis=1)), near[there], found[there]
 
 
-def _ask(block: PairBlock, diagonal: FloatArray, method: str, *arguments: object) -> FloatArray:
-    answer: FloatArray = getattr(block.problem(diagonal), method)(*arguments)
-    return answer
+def _start(block: PairBlock, diagonal: FloatArray, target: FloatArray) -> FloatArray:
+    return block.problem(diagonal).start(target)
+
+
+def _largest_costs(block: PairBlock) -> FloatArray:
+    return block.without_diagonal().largest_costs()
 
 
 def _lift(
@@ -385,59 +449,85 @@ def _lift(
     return block.problem(diagonal).lift(local, rows - block.columns.first, target)
 
 
-def _entries_of(
-    block: PairBlock, diagonal: FloatArray, rows: LongArray
-) -> tuple[LongArray, IntArray, FloatArray]:
+def _entries_of(block: PairBlock, rows: LongArray) -> tuple[LongArray, IntArray, FloatArray]:
     local = rows - block.columns.first
-    counts, partners, costs = block.problem(diagonal).entries_of(local)
+    counts, partners, costs = block.without_diagonal().entries_of(local)
     return counts, block.columns.to_global(partners), costs
 
 
-def _evaluate(block: PairBlock, diagonal: FloatArray, u: Part) -> Kept[HessianBlock, FloatArray]:
-    """Keep the Hessian; report row sums, sums of squares and degrees."""
-    problem, local = block.problem(diagonal), block.columns.take(u)
+def _evaluate(block: PairBlock, u: Part) -> Kept[HessianBlock, _Sums]:
+    """Keep the active pairs; report sums and degrees."""
+    problem, local = block.without_diagonal(), block.columns.take(u)
     sums, hessian = problem.evaluate(local), problem.hessian(local)
     problem.forget()  # the list of active pairs is as long as that of candidates, and ours now
     bounds, active = np.zeros(len(hessian.starts) + 1, dtype=np.int64), hessian.indices
     kernels.pack_columns(hessian.starts, hessian.ends, active, bounds)
-    hessian = replace(hessian, starts=bounds[:-1], ends=bounds[1:], indices=active[:0])
+    degrees = np.diff(bounds).astype(np.int32)
+    del hessian
     active.resize(bounds[-1], refcheck=False)
-    hessian = replace(hessian, indices=active)
-    note = np.stack((sums.row_sums, sums.square_sums, hessian.degrees), axis=1)
-    return Kept(HessianBlock(block.columns, hessian), note)
+    note = _Sums(sums.row_sums, sums.square_sums, degrees)
+    return Kept(HessianBlock(block.columns, degrees, active), note)
 
 
-def _hessian_product(block: HessianBlock, v: Part) -> FloatArray:
-    return block.hessian.product(block.columns.take(v))
+def _hessian(degrees: IntArray, indices: IntArray, loops: BoolArray) -> Hessian:
+    """Packed rows of active pairs, for one thread."""
+    bounds = np.concatenate(([0], np.cumsum(degrees, dtype=np.int64)))
+    own = np.add(degrees, loops, dtype=np.float64)
+    rows = SharedRows([(0, len(degrees))], Workers(1))
+    return Hessian(bounds[:-1], bounds[1:], indices, own, own + loops, rows)
+
+
+def _hessian_product(block: HessianBlock, loops: BoolArray, v: Part) -> FloatArray:
+    return block.hessian(loops).product(block.columns.take(v))
+
+
+def _received(pieces: Sequence[Array], n: int) -> Array:
+    """What `_sent` has sent."""
+    whole = np.concatenate(pieces)
+    return np.full(n, whole[0]) if len(whole) == 1 else whole
 
 
 def _solve(
     blocks: Sequence[HessianBlock],
-    vectors: Sequence[Sequence[FloatArray]],
+    vectors: Sequence[Sequence[Array]],
     rtol: float,
     most: int,
-) -> tuple[FloatArray, int]:
+) -> Kept[FloatArray, tuple[FloatArray, int]]:
     """Conjugate gradients for the active pairs of all blocks: solution and number of products.
 
-    Each of the three ``vectors`` comes in pieces.
+    Keeps the potentials after a full step.
     """
-    shift, rhs, weights = (np.concatenate(pieces) for pieces in vectors)
-    counts = np.concatenate([block.hessian.ends - block.hessian.starts for block in blocks])
-    bounds = np.concatenate(([0], np.cumsum(counts)))
-    indices, place = np.empty(bounds[-1], dtype=np.int32), 0
+    degrees = np.concatenate([block.degrees for block in blocks])
+    loops, shift, rhs, weights, u = (_received(pieces, len(degrees)) for pieces in vectors)
+    indices, place = np.empty(np.sum(degrees, dtype=np.int64), dtype=np.int32), 0
     for block in blocks:
-        own = block.columns.to_global(block.hessian.indices)
+        own = block.columns.to_global(block.indices)
         indices[place : place + len(own)] = own
         place += len(own)
-    diagonal = np.concatenate([block.hessian.diagonal for block in blocks])
-    rows = SharedRows([(0, len(rhs))], Workers(1))
-    hessian = Hessian(bounds[:-1], bounds[1:], indices, diagonal, diagonal, rows)
+    hessian = _hessian(degrees, indices, loops)
     branches = hessian.branches(shift)
     x, count = conjugate_gradients(
-        hessian.shifted(shift), diagonal + shift, rhs,
+        hessian.shifted(shift), hessian.diagonal + shift, rhs,
         rtol=rtol, max_products=most, weights=weights, branches=branches,
     )  # fmt: skip
-    return x, count + (branches is not None)
+    return Kept(u + x, (x, count + (branches is not None)))
+
+
+def _nearby(
+    entries: Sequence[tuple[LongArray, IntArray, FloatArray]],
+    vectors: Sequence[Sequence[Array]],
+    sizes: tuple[int, int],
+    solve: Callable[[LocalProblem, FloatArray, FloatArray], T],
+) -> T:
+    """What ``solve`` finds from the problem of some rows, whose pairs come from all blocks."""
+    n_rows, n = sizes
+    *own, everyone = vectors
+    rows, target, diagonal = (_received(pieces, n_rows) for pieces in own)
+    u = _received(everyone, n)
+    counts, partners, costs = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    rows = rows.astype(np.int64)
+    problem = LocalProblem((counts, partners, costs), diagonal, rows, u, Workers(1))
+    return solve(problem, target, u[rows])
 
 
 def _plan(
@@ -445,40 +535,10 @@ def _plan(
 ) -> Kept[PlanBlock, FloatArray]:
     """Keep the plan; report degrees and row sums."""
     plan = block.problem(diagonal).plan(block.columns.take(u), eps)
-    return _keep_plan(PlanBlock(block.columns, replace(plan, room=None)))
-
-
-def _keep_plan(block: PlanBlock) -> Kept[PlanBlock, FloatArray]:
-    return Kept(block, np.stack((block.plan.degrees, block.plan.row_sums), axis=1))
-
-
-def _with_entries(
-    block: PlanBlock, weights: PairBlock, costs: PairBlock
-) -> Kept[PlanBlock, FloatArray]:
-    columns, plan = block.columns, block.plan
-    whole = replace(plan, indices=columns.to_global(plan.indices), room=None)
-    whole = whole.with_entries(weights.global_pairs(), costs.global_pairs())
-    plan = replace(whole, indices=columns.to_local(whole.indices))
-    return _keep_plan(PlanBlock(columns, plan))
-
-
-def _forest(block: PlanBlock) -> Edges:
-    rows = np.arange(block.columns.first, block.columns.last, dtype=np.int32)
-    columns = block.columns.to_global(block.plan.indices)
-    return forest(block.columns.n, np.repeat(rows, block.plan.degrees), columns)
+    return keep_plan(PlanBlock(block.columns, replace(plan, room=None)))
 
 
 def _active_forest(block: HessianBlock) -> Edges:
-    columns, hessian = block.columns, block.hessian
-    counts = hessian.ends - hessian.starts
-    rows = np.repeat(np.arange(columns.first, columns.last, dtype=np.int32), counts)
-    places = np.arange(len(rows)) + np.repeat(hessian.starts - np.cumsum(counts) + counts, counts)
-    return forest(columns.n, rows, columns.to_global(hessian.indices[places]))
-
-
-def _plan_product(block: PlanBlock, diagonal: FloatArray, v: Part) -> FloatArray:
-    return block.plan.product(block.columns.take(v), diagonal)
-
-
-def _scaled_sums(block: PlanBlock, w: Part) -> FloatArray:
-    return np.stack(block.plan.scaled_sums(block.columns.take(w)), axis=1)
+    columns = block.columns
+    rows = np.repeat(np.arange(columns.first, columns.last, dtype=np.int32), block.degrees)
+    return forest(columns.n, rows, columns.to_global(block.indices))

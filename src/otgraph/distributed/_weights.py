@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from otgraph.distributed._blocks import Blocks, Edges, Entries, Need, Part
-    from otgraph.distributed._pairs import PlanBlock
+    from otgraph.distributed._plan import PlanBlock
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray, SparseMatrix
 
-    Facts = tuple[LongArray, FloatArray, FloatArray]
+    # Lengths and sums of rows, and their self-loops, if there are any.
+    Facts = tuple[IntArray, FloatArray, FloatArray | None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class WeightBlock:
 
 def row_bounds(rows: Blocks) -> LongArray:
     """The row pointer of the whole CSR matrix."""
-    return np.concatenate(([0], np.cumsum(np.concatenate([facts[0] for facts in rows.facts]))))
+    lengths = np.concatenate([facts[0] for facts in rows.facts])
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 # Tasks ---------------------------------------------------------------------------------
@@ -76,7 +78,8 @@ def join_weights(
     shape = (last - first, last - first + len(columns.others))
     matrix = sp.csr_matrix((weights, columns.to_local(indices), indptr), shape=shape)
     sums = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
-    facts = np.diff(indptr), sums, matrix.diagonal()[: last - first]
+    loops = matrix.diagonal()[: last - first]
+    facts = np.diff(indptr).astype(np.int32), sums, loops if loops.any() else None
     return Kept(WeightBlock(columns, matrix), (columns.need, facts))
 
 

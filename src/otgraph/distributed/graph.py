@@ -87,10 +87,13 @@ class DistributedGraph(BaseTransportGraph):
     @cached_property
     def degrees(self) -> IntArray:
         """Number of neighbors of every point; the point itself does not count."""
-        lengths = np.concatenate([facts[0] for facts in self._rows.facts])
-        return (lengths - (self.loops != 0.0)).astype(np.int32)
+        parts = [
+            lengths if loops is None else lengths - (loops != 0.0)
+            for lengths, _, loops in self._rows.facts
+        ]
+        return np.concatenate(parts).astype(np.int32, copy=False)
 
-    @cached_property
+    @property
     def row_sums(self) -> FloatArray:
         """Sum of the weights of every point."""
         return np.concatenate([facts[1] for facts in self._rows.facts])
@@ -104,7 +107,11 @@ class DistributedGraph(BaseTransportGraph):
     @cached_property
     def loops(self) -> FloatArray:
         """Weight of every point with itself."""
-        return np.concatenate([facts[2] for facts in self._rows.facts])
+        parts = [
+            np.zeros(len(lengths)) if loops is None else loops
+            for lengths, _, loops in self._rows.facts
+        ]
+        return np.concatenate(parts)
 
     @cached_property
     def _components(self) -> tuple[int, IntArray]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otgraph._memory import LARGE_BYTES, return_free_memory
 from otgraph.distributed._blocks import shuffle
 from otgraph.distributed._checkpoint import Checkpoint
 from otgraph.distributed._checks import ask_workers, check_memory, choose_block_rows, find_client
 from otgraph.distributed._cluster import Cluster
 from otgraph.distributed._cost import CopiedCost
-from otgraph.distributed._pairs import DistributedPlan
+from otgraph.distributed._plan import DistributedPlan
 from otgraph.distributed._points import share_points
 from otgraph.distributed._shared import SharedCost
 from otgraph.distributed._source import are_shared, find_source, read_rows, submit_cost
@@ -134,6 +135,8 @@ def quadratic_ot_graph(
         solution = problem.freed(solution)  # as in `TransportProblem.only_graph`
         graph = _graph(problem, solution, points, **found, **choice)
         problem.report_components(graph)
+        del problem, solution, reached
+        return_free_memory(LARGE_BYTES)  # the caller's process lives on
         return graph
 
 

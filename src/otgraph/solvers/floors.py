@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph.costs.local import LocalProblem
+from otgraph.costs.local import solved_locally
 from otgraph.exceptions import InfeasibleError
 from otgraph.solvers.certificate import Reason, Status
 from otgraph.solvers.certify import certify, plan_error
@@ -172,6 +173,7 @@ def with_floors(
     degrees, components = _degrees_and_components(state, goal, certified)
     core = _points_of_large_components(components)
     labels: LongArray | None = components
+    del components
     settled = not rough  # whether the potentials of all points are solved,
     loosely = False  # or nearly
     try:
@@ -272,11 +274,11 @@ class _WithFloors:
             for _ in range(NEARBY_HOPS):
                 moving = hessian.reached(moving)
             rows = np.flatnonzero(moving)
-            local = LocalProblem(state.problem, rows, state.u, self._cost.workers)
-            result = newton(
-                local, target[rows], state.u[rows],
+            solve = partial(
+                newton,
                 tol=NEARBY_TOL, max_iter=NEARBY_STEPS, left=int(UNFINISHED_SHARE * len(rows)),
             )  # fmt: skip
+            result = solved_locally(state.problem, rows, state.u, target, self._cost.workers, solve)
             last = rows if result.reason == Reason.NONE else rows[:0]
             logger.debug(
                 "%d points nearby: %d steps, %d products, marginal error %.1e",

@@ -114,7 +114,7 @@ def _continued(
     u, now, best, errors = taken.u, taken.now, taken.best, taken.errors
     steps, products, best_error, least_misplaced, since_best = taken.counts
     error, weights = errors[-1], residual_weights(target)
-    earlier = previous = u
+    previous: FloatArray | None = None
     half, since_half = error, 0
     reason = Reason.NONE
     plain = PLAIN_PRODUCTS
@@ -149,8 +149,10 @@ def _continued(
         if advanced is None or since_best > PATIENCE:
             reason = Reason.NO_PROGRESS
             break
-        earlier, previous, u, now = previous, u, advanced.u, advanced.now
-        if since_half > ZIGZAG:
+        earlier, previous = previous, u if since_half >= ZIGZAG else None
+        u, now = advanced.u, advanced.now
+        del direction, advanced  # vectors of all points, in every process that solves
+        if since_half > ZIGZAG and earlier is not None:
             u, now = common_step(problem, target, u, now, u - earlier)
         error = now.error(target)
         errors.append(error)
