@@ -12,7 +12,7 @@ import numpy as np
 from otgraph._kernels import pairs as kernels
 from otgraph._kernels import restricted as selection
 from otgraph._memory import return_free_memory
-from otgraph._parallel import Workers, equal_blocks
+from otgraph._parallel import Workers, equal_blocks, row_blocks
 from otgraph.costs.interface import PairSet
 from otgraph.costs.restricted import RestrictedProblem
 
