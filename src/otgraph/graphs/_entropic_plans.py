@@ -147,7 +147,7 @@ def relative_gap(
     """
     missing, weights = mass - plan.system.sums, residual_weights(mass)
     with single_threaded_blas(), np.errstate(all="ignore"):
-        size = np.sqrt((weights * missing * missing).sum()) / mass.mean()
+        size = np.sqrt(np.square(missing / mass).sum())
         d, _ = solve(
             plan.system, missing, rtol=0.1 * FEASIBLE / size, max_products=GAP_PRODUCTS,
             weights=weights,
