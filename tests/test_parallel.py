@@ -15,8 +15,10 @@ import pytest
 
 from otgraph._parallel import (
     MOST_CORES,
+    Reused,
     Workers,
     cpu_count,
+    equal_blocks,
     in_own_thread,
     row_blocks,
     thread_count,
@@ -290,3 +292,22 @@ def test_workers_that_are_never_closed_do_not_hold_up_a_process_or_a_forked_one(
 def test_errors_of_a_function_in_its_own_thread_come_through():
     with pytest.raises(ZeroDivisionError):
         in_own_thread(lambda: 1 / 0)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2048, 2049, 5000, 100_003])
+def test_equal_blocks_cover_all_rows_in_pairs(n):
+    blocks = equal_blocks(n, 2048)
+    assert [row for a, b in blocks for row in range(a, b)] == list(range(n))
+    assert len(blocks) < 2 or len(blocks) % 2 == 0
+    assert all(0 < b - a <= 2048 for a, b in blocks)
+    assert np.ptp([b - a for a, b in blocks[:-1]] or [0]) == 0
+
+
+def test_memory_of_products_is_used_again(rng):
+    reused = Reused(np.float32)
+    for n_rows in (5, 9, 3, 0):
+        left, right = (rng.random((rows, 4)).astype(np.float32) for rows in (n_rows, 7))
+        product = reused.product(left, right.T)
+        np.testing.assert_array_equal(product, left @ right.T)
+        reused.give_back(product)
+    assert len(reused._free) == 1

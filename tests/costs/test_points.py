@@ -414,3 +414,23 @@ def test_partners_of_blocks_of_columns_are_those_of_all(rng, route, inside):
     whole = Cost._partners(cost, rows, labels[rows], labels, 5, inside=inside)
     for one, other in zip(blocks, whole, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("d", [2, 50])
+@pytest.mark.parametrize("spread", [1.0, 1e4])
+def test_products_of_few_points_find_what_a_screen_finds(rng, d, spread):
+    """Also where clusters are far apart, so that digits of the products cancel."""
+    X = rng.normal(size=(120, d)) + spread * (np.arange(120) % 3 == 0)[:, None]
+    cost, fresh = problems.cost_of(X), problems.cost_of(X)
+    near = cost.neighbors(12)
+    upper = 0.6 * np.sort(cost.sample(np.arange(120)), axis=1)[:, 20] * rng.random(120)
+    upper[7] = np.inf
+    rows = np.arange(1, 120, 6)
+    found, expected = cost.screen(upper, rows=rows), fresh.screen(upper, rows=rows)
+    assert found.complete
+    assert found.pairs_checked == expected.pairs_checked
+    for values in ("indptr", "indices", "costs"):
+        np.testing.assert_array_equal(getattr(found.pairs, values), getattr(expected.pairs, values))
+    cost.forget_points()
+    assert cost._few is None
+    assert near.n_pairs >= 60 * 12

@@ -77,6 +77,11 @@ cost = problems.cost_of(X[:60], metric="manhattan")
 some = cost.screen(np.full(60, 0.4), rows=np.arange(0, 60, 7)).pairs
 plan = cost.restrict(some, np.full(60, np.inf)).plan(np.full(60, 0.4), 0.5)
 found["some rows"] = some.costs.tolist() + plan.product(rng.random(60), np.ones(60)).tolist()
+found["sums"] = [sums.tolist() for sums in plan.scaled_sums(rng.random(60))]
+cost = problems.cost_of(X[:60])
+cost.neighbors(9)
+some = cost.screen(np.full(60, 0.4), rows=np.arange(0, 60, 7)).pairs
+found["some rows of few points"] = some.costs.tolist()
 entries = (*rng.integers(20, size=(2, 50)).astype(np.int32), rng.random(50))
 blocks = by_block([entries], 20, 5, None).value
 found["blocks"] = sorted_rows([blocks[1]], 5, 10)[2].tolist()

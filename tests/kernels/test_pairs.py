@@ -174,3 +174,15 @@ def test_collect_block_stops_before_its_buffer_is_full(rng):
         calls += 1
     assert calls > 1
     np.testing.assert_array_equal(found, np.triu(reference.pairs_below(C, upper)))
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_one_list_is_sorted_like_several(rng, n):
+    """In one call, also with repeated pairs, of which the smaller cost is kept."""
+    i, j = rng.integers(n, size=(2, 90)).astype(np.int32)
+    chunk = tuple(values[i != j] for values in (i, j, rng.random(90)))
+    together = symmetric_pairs(n, [chunk], Workers(1))
+    halves = [tuple(values[a:b] for values in chunk) for a, b in ((0, 30), (30, None))]
+    apart = symmetric_pairs(n, halves, Workers(1))
+    for values in ("indptr", "indices", "costs"):
+        np.testing.assert_array_equal(getattr(together, values), getattr(apart, values))

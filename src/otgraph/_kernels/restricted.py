@@ -372,9 +372,8 @@ HALVINGS = 64  # more than a number in double precision has digits
 @inner
 def _ranked_cost(row, rank):
     """The smallest cost with more than ``rank`` costs up to it, or the largest of all."""
-    low, high = np.inf, 0.0
+    low = high = 0.0
     for p in range(len(row)):
-        low = min(low, row[p])
         high = max(high, row[p])
     if len(row) <= rank:
         return high

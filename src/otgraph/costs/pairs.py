@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from otgraph.typing import FloatArray, IntArray, LongArray
 
 SORT_BLOCK_ROWS = 2048  # rows per task
+FEW_POINTS = 512  # up to so many, a list of pairs is sorted in one call
 FILL_GROUPS = 4  # most tasks that fill rows in parallel, each with a counter for every row
 BUFFER_PAIRS = 1 << 16  # size of the buffer for the pairs of a block
 # Length of the arrays of pairs, relative to what they hold, so that some can be added where they
@@ -293,7 +294,7 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
 
     The list ``chunks`` is emptied to free memory early.
     """
-    if len(chunks) == 1 and n <= SORT_BLOCK_ROWS:  # nothing to share
+    if len(chunks) == 1 and n <= FEW_POINTS:
         return _sorted_pairs(n, *chunks.pop())
     # Each group counts its own entries, which gives it its own range in every row. Chunks of a
     # screen come in the order of their points. Kept in it, rows are nearly sorted when they are

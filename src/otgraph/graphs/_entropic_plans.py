@@ -150,7 +150,7 @@ def relative_gap(
     d = np.zeros_like(missing)
     if float(np.abs(missing / mass).max()) > FEASIBLE:
         with single_threaded_blas(), np.errstate(all="ignore"):
-            size = np.sqrt((weights * missing * missing).sum()) / mass.mean()
+            size = np.sqrt(np.square(missing / mass).sum())
             d, _ = solve(
                 plan.system, missing, rtol=0.1 * FEASIBLE / size, max_products=GAP_PRODUCTS,
                 weights=weights,
