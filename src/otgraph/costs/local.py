@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from otgraph.typing import BoolArray, FloatArray, LongArray
 
 
+# What was computed for all points is freed where a local problem has more of their entries than
+# this: beside fewer it is no matter, and the system fills the memory with zeros when it is needed
+# again.
+FORGOTTEN_SHARE = 0.1
+
+
 class LocalProblem(Marginals):
     """Row sums of some points as functions of their own potentials.
 
@@ -41,7 +47,8 @@ class LocalProblem(Marginals):
         self, problem: Restricted, rows: LongArray, u: FloatArray, workers: Workers
     ) -> None:
         counts, columns, costs = problem.entries_of(rows)
-        problem.forget()  # it is evaluated again when the points have moved
+        if len(columns) > FORGOTTEN_SHARE * 2 * problem.n_pairs:
+            problem.forget()  # it is evaluated again when the points have moved
         place = np.full(problem.n, -1, dtype=np.int32)
         place[rows] = np.arange(len(rows), dtype=np.int32)
         outside = np.empty(problem.n - len(rows), dtype=np.int32)
