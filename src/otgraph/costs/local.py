@@ -39,6 +39,12 @@ def solved_locally(
     return found
 
 
+# What was computed for all points is freed where a local problem has more of their entries than
+# this: beside fewer it is no matter, and the system fills the memory with zeros when it is needed
+# again.
+FORGOTTEN_SHARE = 0.1
+
+
 class LocalProblem(Marginals):
     """Row sums of some points as functions of their own potentials.
 
@@ -83,7 +89,8 @@ class LocalProblem(Marginals):
     ) -> LocalProblem:
         """The problem of some rows of a whole problem."""
         entries = problem.entries_of(rows)
-        problem.forget()  # it is evaluated again when the points have moved
+        if len(entries[1]) > FORGOTTEN_SHARE * 2 * problem.n_pairs:
+            problem.forget()  # it is evaluated again when the points have moved
         return cls(entries, problem.diagonal[rows], rows, u, workers)
 
     def evaluate(self, u: FloatArray) -> Evaluation:
