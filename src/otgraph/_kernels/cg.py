@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._kernels.restricted import sum_at
-from otgraph._numba import njit
+from otgraph._kernels.restricted import FOUR, ONE, THREE, TWO, sum_at
+from otgraph._numba import inner, njit
 
 # Rows that one thread sums up. Fewer take no longer than to wake a thread.
 SUM_ROWS = 1 << 16
@@ -31,13 +31,27 @@ def start_cg(residual, preconditioner, weights, z):
     return rz, rr
 
 
+@inner
+def _dot(a, b, n):
+    """Sum of n products: four partial sums, because each addition waits for the one before."""
+    s0 = s1 = s2 = s3 = 0.0
+    i, end = np.uint64(0), np.uint64(n)
+    while i + FOUR <= end:
+        s0 += a[i] * b[i]
+        s1 += a[i + ONE] * b[i + ONE]
+        s2 += a[i + TWO] * b[i + TWO]
+        s3 += a[i + THREE] * b[i + THREE]
+        i += FOUR
+    while i < end:
+        s0 += a[i] * b[i]
+        i += ONE
+    return (s0 + s1) + (s2 + s3)
+
+
 @njit
 def dot(a, b):
-    """Sum of products in the order of the indices; in BLAS the order depends on the threads."""
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
+    """Sum of products in a fixed order; in BLAS the order depends on the threads."""
+    return _dot(a, b, len(a))
 
 
 @njit
@@ -157,14 +171,13 @@ def solve_cg(
     for count in range(max_products):
         if rr <= goal:
             return count
+        for i in range(n):
+            total = sum_at(p, indices, starts[i], ends[i], diagonal[i] * p[i])
+            q[i] = total + shift[i] * p[i]
         curvature = 0.0
         for first in range(0, n, SUM_ROWS):
-            more = 0.0
-            for i in range(first, min(first + SUM_ROWS, n)):
-                total = sum_at(p, indices, starts[i], ends[i], diagonal[i] * p[i])
-                q[i] = total + shift[i] * p[i]
-                more += p[i] * q[i]
-            curvature += more
+            last = min(first + SUM_ROWS, n)
+            curvature += _dot(p[first:last], q[first:last], last - first)
         if curvature <= 0.0:
             return count + 1
         previous = rz

@@ -52,7 +52,7 @@ class SearchSizes:
     many_cells: int = 3000
     auto_pairs_per_point: int = 250_000
     near_share: float = 0.2
-    plain_share: float = 0.5
+    plain_share: float = 0.55
     plain_columns: int = 512
     block_rows: int = 2048
     block_entries: int = 1 << 23

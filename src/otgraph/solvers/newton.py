@@ -116,6 +116,7 @@ def _continued(
     error, weights = errors[-1], residual_weights(target)
     previous: FloatArray | None = None
     half, since_half = error, 0
+    share = misplaced(now.row_sums, target) if error > tol else 0.0
     reason = Reason.NONE
     plain = PLAIN_PRODUCTS
     while error > tol:
@@ -125,7 +126,7 @@ def _continued(
         if steps >= max_iter:
             reason = Reason.OUT_OF_STEPS
             break
-        ridge = max(SMALLEST_RIDGE, RIDGE * min(misplaced(now.row_sums, target), 1.0))
+        ridge = max(SMALLEST_RIDGE, RIDGE * min(share, 1.0))
         cg_tol = linear_tolerance(error, tol)
         direction, count = _direction(
             problem, target, weights, u, now, ridge=ridge, cg_tol=cg_tol, plain=plain

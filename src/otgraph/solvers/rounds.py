@@ -49,7 +49,7 @@ FAILED_ROUNDS = 2
 # bipartite component are not unique and could otherwise change the candidates forever.
 PRUNING_ROUNDS = 2
 # Candidates from another eps are pruned if they are more than this many times the active pairs.
-IDLE_FACTOR = 3.0
+IDLE_FACTOR = 2.0
 NAMED_POINTS = 10  # in an error message
 
 
