@@ -48,7 +48,7 @@ SOLVE_BYTES_PER_ENTRY = 2 * 4
 SOLVE_BYTES = 8 * (3 + 1 + 2 * 4 + 6)
 # Systems that are behind the blocks of active pairs that the next one is made of. The scheduler
 # keeps their vectors, to have all of them solved again where a worker is lost.
-MOST_BEHIND = 3
+MOST_BEHIND = 5
 # Memory of the problem of some rows in one task: pairs as received and together, and active ones;
 # places of all points and of those outside, and potentials. Rows may have more pairs than others.
 LOCAL_BYTES_PER_ENTRY = 2 * 12 + 4
@@ -177,7 +177,8 @@ class DistributedProblem(Restricted):
             return None
         entries = blocks.each("entries", _entries_of, rows_by_block(rows, blocks.ranges))
         self.forget()  # it is evaluated again when the points have moved
-        own: list[Array] = [rows.astype(np.int32), target[rows], self.diagonal[rows], u]
+        own: dict[str, Array] = {"rows": rows.astype(np.int32), "u": u}
+        own |= {"target": target[rows], "diagonal": self.diagonal[rows]}
         task = ("nearby", _nearby, entries, _sent(cluster, own), (len(rows), len(u)), solve)
         found: T = cluster.result(cluster.submit(*task))
         return found
@@ -211,7 +212,7 @@ class DistributedProblem(Restricted):
         latest.move_to(u)
         if latest.here is None:
             rows = self._blocks.each("evaluate", _evaluate, vector=u)
-            latest.here = _Evaluated.of(u, self._blocks, rows, self._blocks.cluster.notes(rows), 0)
+            latest.here = _Evaluated.of(u, self._blocks, rows, self._blocks.cluster.notes(rows))
         return latest.here
 
     def plan(self, u: FloatArray, eps: float) -> DistributedPlan:
@@ -242,21 +243,29 @@ class _Sums(NamedTuple):
 class _Evaluated(NamedTuple):
     """Potentials, the sums there, and active pairs: each of the ``blocks`` is a `HessianBlock`.
 
-    ``n_behind`` systems are behind these potentials, in tasks of which these blocks are made.
+    ``n_behind`` systems are behind these potentials, in tasks of which these blocks are made; the
+    last of them has ``solved``, and holds the potentials.
     """
 
     u: FloatArray
     sums: _Sums
     blocks: Blocks
+    solved: Future | None
     n_behind: int
 
     @classmethod
     def of(
-        cls, u: FloatArray, blocks: Blocks, rows: list[Future], notes: list[_Sums], n_behind: int
+        cls,
+        u: FloatArray,
+        blocks: Blocks,
+        rows: list[Future],
+        notes: list[_Sums],
+        solved: Future | None = None,
+        n_behind: int = 0,
     ) -> _Evaluated:
         """From what `_evaluate` has kept and reported of each block."""
         sums = _Sums(*map(np.concatenate, zip(*notes, strict=True)))
-        return cls(u, sums, replace(blocks, futures=rows), n_behind)
+        return cls(u, sums, replace(blocks, futures=rows), solved, n_behind)
 
 
 @dataclass
@@ -318,15 +327,24 @@ class DistributedHessian(Curvature):
         sizes = (self.n_active, len(rhs), len(self.blocks.futures), cluster.n_threads)
         if need > cluster.task_bytes or not solved_by_one(*sizes):
             return None
-        vectors: list[Array] = [self.loops, shift, rhs, weights, at.u]
+        vectors: dict[str, Array] = {"loops": self.loops, "rhs": rhs, "weights": weights}
+        table = _by_degree(self.diagonal, shift)
+        if table is None:
+            vectors["shift"] = shift
+        if at.solved is None:
+            vectors["u"] = at.u
         sent = _sent(cluster, vectors)
-        task = ("solve", _solve, list(self.blocks.futures), sent, rtol, most)
-        solved, blocks, rows = cluster.submit(*task), self.pairs.blocks, []
+        if table is not None:
+            sent["table"] = [table]
+        if at.solved is not None:
+            sent["u"] = [at.solved]
+        solved = cluster.submit("solve", _solve, list(self.blocks.futures), sent, rtol, most)
+        blocks, rows = self.pairs.blocks, []
         if at.n_behind < MOST_BEHIND:
             rows = blocks.each("evaluate", _evaluate, {0: solved})
         (x, count), *notes = cluster.notes([solved, *rows])
         if rows:
-            ahead = _Evaluated.of(at.u + x, blocks, rows, notes, at.n_behind + 1)
+            ahead = _Evaluated.of(at.u + x, blocks, rows, notes, solved, at.n_behind + 1)
             self.pairs.latest.next = ahead
         return x, count
 
@@ -336,12 +354,23 @@ class DistributedHessian(Curvature):
         return components(self.blocks.cluster, len(self.degrees), forests)[1].astype(np.int64)
 
 
-def _sent(cluster: Cluster, vectors: Sequence[Array]) -> list[list[Any]]:
+def _by_degree(diagonal: FloatArray, shift: FloatArray) -> FloatArray | None:
+    """What the shift of the diagonal is for each degree, if it depends on nothing else."""
+    degrees = diagonal.astype(np.int64)
+    table = np.zeros(int(degrees.max()) + 1)
+    table[degrees] = shift
+    return table if np.array_equal(table[degrees], shift) else None
+
+
+def _sent(cluster: Cluster, vectors: dict[str, Array]) -> dict[str, list[Any]]:
     """Vectors for one task, each in pieces; where all entries are equal, it is one of them."""
-    short = [v[:1].copy() if (v == v[0]).all() else v for v in vectors]
-    if sum(map(len, short)) <= cluster.piece_entries:
-        return [[vector] for vector in short]
-    return [list(Vector.send(cluster, vector).pieces) for vector in short]
+    short = {
+        name: vector[:1].copy() if (vector == vector[0]).all() else vector
+        for name, vector in vectors.items()
+    }
+    if sum(map(len, short.values())) <= cluster.piece_entries:
+        return {name: [vector] for name, vector in short.items()}
+    return {name: list(Vector.send(cluster, vector).pieces) for name, vector in short.items()}
 
 
 def solved_by_one(n_active: int, n: int, n_blocks: int, n_threads: int) -> bool:
@@ -489,7 +518,7 @@ def _received(pieces: Sequence[Array], n: int) -> Array:
 
 def _solve(
     blocks: Sequence[HessianBlock],
-    vectors: Sequence[Sequence[Array]],
+    vectors: dict[str, Sequence[Array]],
     rtol: float,
     most: int,
 ) -> Kept[FloatArray, tuple[FloatArray, int]]:
@@ -498,13 +527,19 @@ def _solve(
     Keeps the potentials after a full step.
     """
     degrees = np.concatenate([block.degrees for block in blocks])
-    loops, shift, rhs, weights, u = (_received(pieces, len(degrees)) for pieces in vectors)
+    loops, rhs, weights, u = (
+        _received(vectors[name], len(degrees)) for name in ("loops", "rhs", "weights", "u")
+    )
     indices, place = np.empty(np.sum(degrees, dtype=np.int64), dtype=np.int32), 0
     for block in blocks:
         own = block.columns.to_global(block.indices)
         indices[place : place + len(own)] = own
         place += len(own)
     hessian = _hessian(degrees, indices, loops)
+    if "table" in vectors:
+        shift = vectors["table"][0][hessian.diagonal.astype(np.int64)]
+    else:
+        shift = _received(vectors["shift"], len(degrees))
     branches = hessian.branches(shift)
     x, count = conjugate_gradients(
         hessian.shifted(shift), hessian.diagonal + shift, rhs,
@@ -515,17 +550,17 @@ def _solve(
 
 def _nearby(
     entries: Sequence[tuple[LongArray, IntArray, FloatArray]],
-    vectors: Sequence[Sequence[Array]],
+    vectors: dict[str, Sequence[Array]],
     sizes: tuple[int, int],
     solve: Callable[[LocalProblem, FloatArray, FloatArray], T],
 ) -> T:
     """What ``solve`` finds from the problem of some rows, whose pairs come from all blocks."""
     n_rows, n = sizes
-    *own, everyone = vectors
-    rows, target, diagonal = (_received(pieces, n_rows) for pieces in own)
-    u = _received(everyone, n)
+    rows, target, diagonal = (
+        _received(vectors[name], n_rows) for name in ("rows", "target", "diagonal")
+    )
+    u = _received(vectors["u"], n)
     counts, partners, costs = (np.concatenate(parts) for parts in zip(*entries, strict=True))
-    rows = rows.astype(np.int64)
     problem = LocalProblem((counts, partners, costs), diagonal, rows, u, Workers(1))
     return solve(problem, target, u[rows])
 

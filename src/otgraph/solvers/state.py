@@ -159,6 +159,8 @@ class State:
             diagonal = OVERFLOW_PRICE * (self.reach + above)
             if goal.soft:
                 diagonal = np.full_like(diagonal, np.inf)
+        if np.array_equal(diagonal, self.problem.diagonal):  # as known, what was computed with it
+            diagonal = self.problem.diagonal
         problem = goal.softened(self.problem.with_diagonal(diagonal))
         return changed(self, problem=problem, prices=source)
 
