@@ -50,10 +50,11 @@ SOLVE_BYTES = 8 * (3 + 1 + 2 * 4 + 6)
 # keeps their vectors, to have all of them solved again where a worker is lost.
 MOST_BEHIND = 5
 # Memory of the problem of some rows in one task: pairs as received and together, and active ones;
-# places of all points and of those outside, and potentials. Rows may have more pairs than others.
+# places of all points and of those outside, and potentials. These rows have more pairs than others:
+# 1.5 times as many were seen.
 LOCAL_BYTES_PER_ENTRY = 2 * 12 + 4
 LOCAL_BYTES = 2 * 4 + 2 * 8
-MORE_ENTRIES = 2.0
+MORE_ENTRIES = 1.5
 
 T = TypeVar("T")
 
