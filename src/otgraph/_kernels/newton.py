@@ -36,7 +36,7 @@ SMALLEST_RIDGE = 1e-9
 @njit
 def linear_tolerance(error, tol):
     """Relative residual of the linear system at a marginal error, on the way to a tolerance."""
-    share = min(FEASIBLE_TOL, tol) / error if error <= NEAR_ERROR else error
+    share = min(FEASIBLE_TOL, tol) / error if error <= NEAR_ERROR else max(error, tol / error)
     return min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * share))
 
 

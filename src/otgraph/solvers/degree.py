@@ -28,6 +28,7 @@ from otgraph.solvers.rounds import (
     approach,
     looking_further,
     more_neighbors,
+    most_left,
     screened,
     too_few_neighbors,
 )
@@ -117,7 +118,7 @@ def solve_for_degree(
             search = DegreeSearch(degree, slope, limits)
             eps, plain = search_on_candidates(plain, goal, eps, search)
         else:  # few candidates would ask for a larger eps, and a screen there finds more pairs
-            plain = loosely_solved(plain, goal, eps)
+            plain = loosely_solved(plain, goal, eps, most_left(cost, goal))
         if not too_few_neighbors(screener, goal.at(eps), plain):
             plain = changed(plain, k=None)  # found to be enough, not to be looked at again
             break
@@ -279,11 +280,16 @@ def search_on_candidates(
     return eps, state
 
 
-def loosely_solved(state: State, goal: Goal, eps: float) -> State:
-    """The state with loosely solved potentials for another eps, on the same candidates."""
+def loosely_solved(state: State, goal: Goal, eps: float, left: int = 0) -> State:
+    """The state with loosely solved potentials for another eps, on the same candidates.
+
+    Only ``left`` points may miss the loose tolerance.
+    """
     level = goal.at(eps)
     state = state.priced(level)
-    result = newton(state.problem, level.target, state.u, tol=LOOSE_TOL, max_iter=LOOSE_STEPS)
+    result = newton(
+        state.problem, level.target, state.u, tol=LOOSE_TOL, max_iter=LOOSE_STEPS, left=left
+    )
     return state.at(result.u)
 
 

@@ -15,17 +15,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from otgraph.costs.local import solved_locally
 from otgraph.exceptions import InfeasibleError
-from otgraph.solvers.certificate import Reason, Status
+from otgraph.solvers.certificate import Status
 from otgraph.solvers.certify import certify, plan_error
-from otgraph.solvers.newton import newton
+from otgraph.solvers.nearby import solved_nearby
 from otgraph.solvers.rounds import approach, looking_further
 from otgraph.solvers.state import Effort, Solution
 
@@ -54,16 +52,10 @@ LEAST_SHARE = 1e-3  # below, the masses leave no room for floors
 # potentials change so little that a few Newton steps for all points correct the rest.
 NEARBY_HOPS = 3
 FAR_OFF = 0.01  # marginal error of such points
-NEARBY_TOL = 1e-3  # their marginal error after the solve; the others are not accurate either
-NEARBY_STEPS = 100
-# Share of these points that may miss this. They go on by themselves: the last steps of a hundred
-# thousand points are often those of two or three.
-UNFINISHED_SHARE = 1e-3
+FLOORED_TOL = 1e-3  # of all points, before it is asked again whether anybody is lonely
 # Potentials of a point change by less than this multiple of its marginal error times eps m_i in the
 # last Newton steps: a point that would be lonely even then is lonely for sure.
 SURE_MARGIN = 10.0
-NEARBY_SWEEPS = 8  # repetitions, each around the points that the last one has put out,
-LEFT_SHARE = 5e-4  # unless these are so few that the steps for all points may correct them
 
 
 @dataclass(frozen=True)
@@ -197,7 +189,7 @@ def with_floors(
                 if accepts is not None and not loosely and not accepts(mean):
                     return Draft(state.u, mean)
                 # Loosely first: if this makes points lonely, little is solved in vain.
-                tol = goal.tol if loosely else max(NEARBY_TOL, goal.tol)
+                tol = goal.tol if loosely else max(FLOORED_TOL, goal.tol)
                 try:
                     state = problem.approach(state, effort, tol)
                     loosely, settled = True, tol == goal.tol
@@ -259,37 +251,11 @@ class _WithFloors:
         assert start.screen is not None  # a solution that converged was screened
         self._screener.keep(start.screen)  # the last screen of all may be that of a larger eps
         problem = self._screener.cost.restrict(start.screen.pairs, start.problem.diagonal)
-        state = replace(start, problem=problem)
-        target = self._goal.target
-        few, last = 0.0, np.empty(0, dtype=np.int64)
-        for _ in range(NEARBY_SWEEPS):
-            off = np.abs(state.problem.evaluate(state.u).row_sums - target)
-            moving = off > FAR_OFF * target
-            unfinished = last[off[last] > NEARBY_TOL * target[last]]
-            if np.count_nonzero(moving) <= few and not len(unfinished):
-                break
-            moving[unfinished] = True
-            few = LEFT_SHARE * len(target)
-            hessian = state.problem.hessian(state.u)
-            for _ in range(NEARBY_HOPS):
-                moving = hessian.reached(moving)
-            rows = np.flatnonzero(moving)
-            solve = partial(
-                newton,
-                tol=NEARBY_TOL, max_iter=NEARBY_STEPS, left=int(UNFINISHED_SHARE * len(rows)),
-            )  # fmt: skip
-            result = solved_locally(state.problem, rows, state.u, target, self._cost.workers, solve)
-            last = rows if result.reason == Reason.NONE else rows[:0]
-            logger.debug(
-                "%d points nearby: %d steps, %d products, marginal error %.1e",
-                len(rows), result.n_steps, result.n_products, result.error,
-            )  # fmt: skip
-            effort.steps += result.n_steps
-            effort.history.append(result.errors)
-            u = state.u.copy()
-            u[rows] = result.u
-            state = replace(state, u=u)
-        return state
+        u = solved_nearby(
+            problem, self._goal.target, start.u, effort, self._cost.workers,
+            far=FAR_OFF, hops=NEARBY_HOPS,
+        )  # fmt: skip
+        return replace(start, problem=problem, u=u)
 
     def degrees(self, state: State) -> LongArray:
         """Number of neighbors of every point in the plan of the potentials, with the floors."""

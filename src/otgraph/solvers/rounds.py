@@ -12,6 +12,7 @@ that stays below the bound.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from otgraph.exceptions import InfeasibleError, MemoryLimitError
 from otgraph.solvers.certificate import Reason
 from otgraph.solvers.certify import certify
+from otgraph.solvers.nearby import worst_solved
 from otgraph.solvers.newton import newton
 from otgraph.solvers.room import most_neighbors, near_pairs
 from otgraph.solvers.sampling import EXCESS_ROWS, excess_ratio
@@ -38,6 +40,10 @@ logger = logging.getLogger("otgraph")
 # steps to reach it.
 LOOSE_TOL = 0.05
 LOOSE_STEPS = 60  # 10 are usual; far points that must find each other need some 25
+# Share of the points that may miss this error, if there are many. A screen finds too many or too
+# few pairs of these points only, and the steps for the last of them are half of all steps.
+LOOSE_SHARE = 0.01
+MANY_POINTS = 50_000
 # The same with minimum flows, which start on the candidates of a solution without them: few pairs
 # are missing, and a screen far from the solution would return too many.
 FLOORED_STEPS = 100
@@ -120,7 +126,7 @@ def _rounds(
                 break
             state = _with_higher_price(goal, state)
             state = _improved(screener.cost, goal, state, effort, patient=patient)
-        failed = not patient and state.error(goal) > LOOSE_TOL
+        failed = not (patient or _loosely_met(screener.cost, goal, state))
         failures += failed
         out_of_luck = effort.steps >= goal.max_iter or failures >= FAILED_ROUNDS
         if out_of_luck or (state.complete(goal) and not failed):
@@ -132,24 +138,50 @@ def _rounds(
 def _improved(cost: Cost, goal: Goal, state: State, effort: Effort, *, patient: bool) -> State:
     """Newton to the loose tolerance, then to the final one if no pair is missing."""
     steps = LOOSE_STEPS if goal.floors is None else FLOORED_STEPS
-    state = newton_on(cost, goal, state, effort, max(LOOSE_TOL, goal.tol), steps)
-    if state.complete(goal) and (patient or state.error(goal) <= LOOSE_TOL):
+    left = most_left(cost, goal)
+    state = newton_on(cost, goal, state, effort, max(LOOSE_TOL, goal.tol), steps, left)
+    if state.complete(goal) and (patient or _loosely_met(cost, goal, state)):
         state = newton_on(cost, goal, state, effort, goal.tol, goal.max_iter)
     return state
 
 
+def most_left(cost: Cost, goal: Goal) -> int:
+    """How many points may miss the loose tolerance."""
+    return int(LOOSE_SHARE * cost.n) if _few_are_left(cost, goal) else 0
+
+
+def _few_are_left(cost: Cost, goal: Goal) -> bool:
+    """Whether a few points may be left behind, and then be solved by themselves.
+
+    Between two clouds potentials are far less local, and mass that is held back is not in a part
+    of the problem.
+    """
+    return cost.n >= MANY_POINTS and cost.nearest_are_partners and not goal.soft
+
+
+def _loosely_met(cost: Cost, goal: Goal, state: State) -> bool:
+    """Whether all points but a few meet the loose tolerance."""
+    return state.nearly_met(goal, LOOSE_TOL, most_left(cost, goal))
+
+
 def newton_on(
-    cost: Cost, goal: Goal, state: State, effort: Effort, tol: float, max_iter: int
+    cost: Cost, goal: Goal, state: State, effort: Effort, tol: float, max_iter: int, left: int = 0
 ) -> State:
     """The state after Newton; counts the steps and updates the progress bar."""
     if effort.history and state.error(goal) <= tol:
         effort.reason = Reason.NONE
         return state
-    left = min(max_iter, goal.max_iter - effort.steps)
+    most = min(max_iter, goal.max_iter - effort.steps)
+    settle: Callable[[FloatArray], FloatArray] | None = None
+    if not left and _few_are_left(cost, goal):
+        settle = partial(
+            worst_solved, state.problem, goal.target, effort=effort, workers=cost.workers
+        )
     with cost.workers.error_bar("solve", goal.tol) as bar:
         result = newton(
-            state.problem, goal.target, state.u, tol=tol, max_iter=left, on_step=bar.update
-        )
+            state.problem, goal.target, state.u,
+            tol=tol, max_iter=most, left=left, settle=settle, on_step=bar.update,
+        )  # fmt: skip
     effort.steps += result.n_steps
     effort.reason = result.reason
     effort.history.append(result.errors)

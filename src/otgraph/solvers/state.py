@@ -12,6 +12,7 @@ import numpy as np
 from otgraph.costs.base import Screen
 from otgraph.costs.soft import with_held_back
 from otgraph.solvers.certificate import Reason
+from otgraph.solvers.newton import nearly_met
 
 if TYPE_CHECKING:
     from otgraph.costs import Cost
@@ -220,6 +221,10 @@ class State:
     def error(self, goal: Goal) -> float:
         """Largest relative error of a row sum on the candidates."""
         return self.problem.evaluate(self.u).error(goal.target)
+
+    def nearly_met(self, goal: Goal, tol: float, left: int) -> bool:
+        """Whether all row sums but ``left`` are within a tolerance on the candidates."""
+        return nearly_met(self.problem.evaluate(self.u).row_sums, goal.target, tol, left)
 
 
 @dataclass
