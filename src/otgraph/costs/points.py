@@ -551,7 +551,8 @@ def sampled_reach(
     """
     (_n, d), sample = own.shape, own[::step]
     right = np.empty((d + 1, len(sample)))
-    right[:d], right[d] = 2.0 * sample.T, -squares[::step]
+    sample_squares = squares[::step].copy()  # a view with steps would be compiled for by itself
+    right[:d], right[d] = 2.0 * sample.T, -sample_squares
     halves, reused = np.zeros(len(sample)), Reused(np.float64)
 
     def found(points: Any, own_squares: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
@@ -570,7 +571,7 @@ def sampled_reach(
         workers.run(fill, row_blocks(len(own_squares), NEIGHBOR_ROWS))
         return near, needed
 
-    halves = np.maximum(0.5 * found(sample, squares[::step], 1)[0], 0.0)
+    halves = np.maximum(0.5 * found(sample, sample_squares, 1)[0], 0.0)
     near, needed = found(own, squares, step)
     return np.maximum(0.25 * near + 0.5 * needed, 0.0)
 

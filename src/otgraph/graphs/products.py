@@ -43,14 +43,17 @@ def threaded(matrix: SparseMatrix, order: IntArray | None = None) -> SparseMatri
 
 
 class Threaded:
-    """A CSR matrix with products on all cores."""
+    """A CSR matrix with products on all cores.
+
+    Its rows and columns are stored in ``order``, or as they came if that is None.
+    """
 
     def __init__(self, matrix: SparseMatrix, order: IntArray | None = None) -> None:
         self._matrix = matrix
         self._workers = Workers(-1)
         self._blocks = row_blocks(matrix.shape[0], BLOCK_ROWS)
         self._left = MANY_PRODUCTS if _is_scattered(matrix) else -1  # products before reordering
-        self._order: IntArray | None = None
+        self.order: IntArray | None = None
         self._sorted = matrix  # in the order in which products are computed
         if order is not None and self._left > 0:
             self._bring_together(order)
@@ -61,19 +64,27 @@ class Threaded:
 
             self._bring_together(reverse_cuthill_mckee(self._matrix, symmetric_mode=True))
         self._left -= 1
-        order = self._order
-        V = np.ascontiguousarray(V if order is None else V[order], dtype=np.float64)
+        if self.order is None:
+            return self.inside(V)
+        out = self.inside(V[self.order])
+        given = np.empty_like(out)
+        given[self.order] = out
+        return given
+
+    def inside(self, V: FloatArray) -> FloatArray:
+        """The product with rows and columns in ``order``, in which neighbors are near each other.
+
+        For those who compute many: a vector of a million numbers is put in order, and back, in as
+        much time as half of the product takes.
+        """
+        V = np.ascontiguousarray(V, dtype=np.float64)
         out = np.empty((self._matrix.shape[0], *V.shape[1:]))
         multiply: Callable[..., None] = (
             kernels.multiply_vector if V.ndim == 1 else kernels.multiply_columns
         )
         source = (self._sorted.indptr, self._sorted.indices, self._sorted.data, V)
         self._workers.run(lambda block: multiply(*source, *block, out), self._blocks)
-        if order is None:
-            return out
-        given = np.empty_like(out)
-        given[order] = out
-        return given
+        return out
 
     def __getitem__(self, key: object) -> SparseMatrix | Threaded:
         return threaded(self._matrix[key].tocsr())
@@ -95,7 +106,7 @@ class Threaded:
             lambda block: kernels.renumber(*source, indptr, *block, indices, data), self._blocks
         )
         self._sorted = sp.csr_matrix((data, indices, indptr), shape=given.shape)
-        self._order, self._left = order, -1
+        self.order, self._left = order, -1
 
 
 def _is_scattered(matrix: SparseMatrix) -> bool:
