@@ -399,10 +399,11 @@ def test_more_cells_are_searched_where_near_ones_miss_neighbors(rng, monkeypatch
         return problems.cost_of(X, exact=True, sizes=sizes)._near_cells(10)
 
     assert near_cells(0.0) is None
-    near = near_cells(1.0)
-    assert min(map(len, near)) in {2 * cells.MORE_CELLS**k for k in range(1, 5)}
+    near, n_chosen = near_cells(1.0)
+    assert n_chosen in {2 * cells.NEIGHBOR_GROWTH**k for k in range(1, 7)}
+    assert min(map(len, near)) == cells.MORE_CELLS * n_chosen
     cost = problems.cost_of(X, exact=True, sizes=sizes)
-    assert cells._recall(cost._owners_of_nearest(10), near) >= cells.MIN_RECALL
+    assert cost._recall(cost._owners_of_nearest(10), near, n_chosen) >= cells.MIN_RECALL
 
 
 @pytest.mark.parametrize("inside", [False, True])

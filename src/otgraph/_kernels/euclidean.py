@@ -112,7 +112,7 @@ def near_center(X, rows, center, square, reach, usual, share):
 
 
 @inner
-def _above(row, first, limit):
+def above_limit(row, first, limit):
     """The entries of a chunk that are above the limit, as bits.
 
     The compiler makes a few vector instructions of the loop because its length is a constant.
@@ -155,7 +155,7 @@ def collect(
         begin = max(0, i + 1 - first_column) if ordered else 0
         row = product[r]
         for chunk in range(begin, n_columns, CHUNK):
-            mask = _above(row, chunk, limit)
+            mask = above_limit(row, chunk, limit)
             while mask != 0:
                 bit, place = lowest(mask)
                 mask ^= bit
@@ -212,7 +212,7 @@ def nearest(product, first_row, columns, k, floor, out, beyond):
         while True:
             count = 0
             for chunk in range(0, n_columns, CHUNK):
-                mask = _above(row, chunk, limit)
+                mask = above_limit(row, chunk, limit)
                 while mask != 0:
                     bit, place = lowest(mask)
                     mask ^= bit
@@ -224,7 +224,7 @@ def nearest(product, first_row, columns, k, floor, out, beyond):
             if count >= k or not limit > floor[r]:
                 break
             limit = floor[r]
-        low, high = _largest_exceed(values, np.int64(count), np.int64(k))
+        low, high = largest_exceed(values, np.int64(count), np.int64(k))
         q = 0
         for p in range(count):
             if values[p] > high:
@@ -251,7 +251,7 @@ def _ranked(values, limit, largest):
     for s in range(first):
         _enter(values[s], largest)
     for chunk in range(first, len(values), CHUNK):
-        mask = _above(values, chunk, largest[0])
+        mask = above_limit(values, chunk, largest[0])
         while mask != 0:
             bit, place = lowest(mask)
             mask ^= bit
@@ -296,7 +296,7 @@ def near_pairs(product, squares, k, X, factor, half_power, beyond, i_out, j_out,
         for j in range(n):
             values[j] = row[j] - squares[j]
         values[i] = values[n - 1]  # the point itself does not count
-        beyond[i], _ = _largest_exceed(values, np.int64(n - 1), np.int64(k))
+        beyond[i], _ = largest_exceed(values, np.int64(n - 1), np.int64(k))
     count = 0
     for i in range(n):
         row, own, limit = product[i], squares[i], beyond[i]
@@ -328,7 +328,7 @@ def pairs_of_rows(product, gaps, rows, X, factor, half_power, upper, i_out, j_ou
 
 
 @inner
-def _largest_exceed(values, count, k):
+def largest_exceed(values, count, k):
     """Two numbers: at most k values exceed the second, and at least k the first, if there are."""
     low = high = values[0]
     for p in range(count):
@@ -375,7 +375,7 @@ def assign(product, out):
         best = product[r, 0]
         column = 0
         for chunk in range(0, n_columns, CHUNK):
-            if _above(product[r], chunk, best) == 0:
+            if above_limit(product[r], chunk, best) == 0:
                 continue
             for b in range(chunk, min(chunk + CHUNK, n_columns)):
                 if product[r, b] > best:
@@ -400,7 +400,7 @@ def assign_in_groups(rows, product, bounds, table, n_visited, out):
         visited, line = groups[r], product[r]
         visited[:] = -1  # what is no number is in no group
         for chunk in range(0, n_groups, CHUNK):
-            mask = _above(line, chunk, values[0])
+            mask = above_limit(line, chunk, values[0])
             while mask != 0:
                 bit, place = lowest(mask)
                 mask ^= bit

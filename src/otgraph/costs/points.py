@@ -14,10 +14,11 @@ import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
+from otgraph._kernels.near_cells import nearest_in_cells
 from otgraph._kernels.shells import screen_cells
 from otgraph._parallel import Reused, Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
-from otgraph.costs.cells import InCells
+from otgraph.costs.cells import InCells, enough_points
 from otgraph.costs.exclusion import AllPairs, Chained, NearCells, NotExcluded
 from otgraph.costs.few import FewPoints
 from otgraph.costs.near import NearSearch
@@ -119,13 +120,17 @@ class EuclideanPowers(InCells, DistancePowers):
     def _surviving_share(self, upper: FloatArray) -> float:
         return NotExcluded(self.own, self._cells, self._reach(upper), None).share()
 
+    def _points_of(self, rows: LongArray) -> FloatArray:
+        return np.asarray(self.own[rows])
+
     def neighbor_work(self, k: int) -> Work:
         """The search for the k nearest points, within near cells or among all points."""
         k = min(k, self.n - 1)
-        near_cells = self._near_cells(k)
-        if near_cells is not None:
+        near = self._near_cells(k)
+        if near is not None:
+            near_cells, n_chosen = near
             tasks = self.neighbor_tasks(enumerate(near_cells))
-            return Work(tasks, partial(self.neighbors_of_cell, k))
+            return Work(tasks, partial(self.neighbors_of_cell, k, n_chosen))
         if self.compares_all:
             return self._work_of_all(k)
         k = self._neighbors_of_hubs(k)
@@ -149,9 +154,9 @@ class EuclideanPowers(InCells, DistancePowers):
     # Neighbors -------------------------------------------------------------------------
 
     def neighbor_tasks(self, near_cells: Iterable[tuple[int, LongArray]]) -> list[CellTask]:
-        """(first row, last row, cells to search) for some cells and the cells near them."""
+        """(first row, last row, cells near them, nearest first) for some cells."""
         offsets = self._cells.offsets
-        return [(int(offsets[b]), int(offsets[b + 1]), np.sort(near)) for b, near in near_cells]
+        return [(int(offsets[b]), int(offsets[b + 1]), near) for b, near in near_cells]
 
     def _all_columns(self) -> list[NeighborTask]:
         """Blocks of rows that do not cross those of columns, each with all columns."""
@@ -171,10 +176,23 @@ class EuclideanPowers(InCells, DistancePowers):
             (int(offsets[a]), int(offsets[b])) for a, b in self._cells.blocks(self.sizes.block_rows)
         ]
 
-    def neighbors_of_cell(self, k: int, task: CellTask) -> tuple[int, list[PairChunk]]:
-        """About k neighbors of every row, in some cells; their points are listed only now."""
+    def neighbors_of_cell(
+        self, k: int, n_chosen: int, task: CellTask
+    ) -> tuple[int, list[PairChunk]]:
+        """About k neighbors of the points of a cell, each in the near cells that it is nearest to.
+
+        Of as many cells, those near a point hold more of its neighbors than those near its cell.
+        """
         first, last, cells = task
-        return self._neighbors_of_block(k, None, (first, last, self._cells.members(cells)))
+        starts, stops = self._cells.offsets[cells], self._cells.offsets[cells + 1]
+        center = self.own[first:last].mean(axis=0)
+        towards = self._cells.centers[cells] - center
+        found = np.empty((last - first, k), dtype=np.int32)
+        n_pairs = nearest_in_cells(
+            self._values, first, last, self._as_held(center), starts, stops, towards, n_chosen,
+            enough_points(k), found,
+        )  # fmt: skip
+        return n_pairs, [self._listed_pairs(first, found)]
 
     def _neighbors_of_block(
         self, k: int, reach: FloatArray | None, task: NeighborTask
@@ -247,9 +265,13 @@ class EuclideanPowers(InCells, DistancePowers):
         kernels.nearest(left @ right.T, first, columns, k, floor, found, beyond)
         if reach is not None:
             self._fill_reach(reach[first:last], own_squares, squares, beyond)
+        return found, self._listed_pairs(first, found)
+
+    def _listed_pairs(self, first: int, found: IntArray) -> PairChunk:
+        """Lists of near points of consecutive points as pairs with their costs."""
         i, j, c = empty_chunk(found.size)
         count = kernels.costs_of(self._values, first, found, self.factor, self._half_power, i, j, c)
-        return found, (i[:count], j[:count], c[:count])
+        return i[:count], j[:count], c[:count]
 
     # Screening -------------------------------------------------------------------------
 
@@ -314,8 +336,7 @@ class EuclideanPowers(InCells, DistancePowers):
         members = self.own[first:last]
         center = members.mean(axis=0)
         square = float(np.square(members - center).sum(axis=1).max())
-        if isinstance(self.own, SinglePoints):
-            center = center + self.own.center
+        center = self._as_held(center)
         usual = float(reach[first:last].mean())
         near = kernels.near_center(self._values, rows, center, square, reach, usual, LIKELY_SHARE)
         return rows[near]
@@ -381,10 +402,12 @@ class EuclideanPowers(InCells, DistancePowers):
     ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], FloatArray]:
         d = self.own.shape[1]
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
-        if isinstance(self.own, SinglePoints):
-            center = center + self.own.center
-        kernels.gather(self._values, rows, center, scale, out, squares)
+        kernels.gather(self._values, rows, self._as_held(center), scale, out, squares)
         return out, squares
+
+    def _as_held(self, center: FloatArray) -> FloatArray:
+        """A point of the centered cloud, as kernels see the points, which may not be centered."""
+        return center + self.own.center if isinstance(self.own, SinglePoints) else center
 
 
 class EuclideanCost(EuclideanPowers, DirectPowers):
@@ -508,7 +531,7 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
     def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[LongArray, FloatArray]:
         """The k nearest points of some points in the cells near to theirs, and their costs."""
         with single_threaded_blas():
-            near_cells = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+            near_cells = self._cells.nearest(self.sizes.nearest_cells, n_points=enough_points(k))
         return self.partners_in(dict(enumerate(near_cells)), rows, k)
 
     def partners_in(

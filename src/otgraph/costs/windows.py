@@ -263,12 +263,12 @@ class Window:
         self._numbers = group.cells
         self.members = group.members
 
-    def neighbors(self, k: int, near_cells: CellLists) -> Found:
-        """The k nearest points of those in some cells, in the cells near each."""
+    def neighbors(self, k: int, n_chosen: int, near_cells: CellLists) -> Found:
+        """The k nearest points of those in some cells, in the cells near each; all are here."""
         tasks = self._cost.neighbor_tasks(self._local(near_cells).items())
         checked, chunks = 0, []
         for task in tasks:
-            n_pairs, found = self._cost.neighbors_of_cell(k, task)
+            n_pairs, found = self._cost.neighbors_of_cell(k, n_chosen, task)
             checked += n_pairs
             chunks += found
         return checked, self._in_whole(chunks)

@@ -16,7 +16,7 @@ from otgraph._blas import single_threaded_blas
 from otgraph._kernels import pairs as kernels
 from otgraph._parallel import row_blocks
 from otgraph.costs.base import Screen, cheapest_of_each
-from otgraph.costs.cells import InCells
+from otgraph.costs.cells import InCells, enough_points
 from otgraph.costs.exclusion import NotExcluded, meeting_cells, share_rows
 from otgraph.costs.powers import raised, reaches
 from otgraph.costs.squares import subtracted_squares
@@ -87,6 +87,9 @@ class SharedCost(InCells, DistributedCost):
             self._sampled = self.points.rows(share_rows(np.arange(self.n)))
         return NotExcluded(None, self._cells, self._reach(upper), None).share(self._sampled)
 
+    def _points_of(self, rows: LongArray) -> FloatArray:
+        return self.points.rows(rows)
+
     # Neighbors -------------------------------------------------------------------------
 
     def neighbors(self, k: int) -> DistributedPairs:
@@ -94,12 +97,12 @@ class SharedCost(InCells, DistributedCost):
         k = min(k, self.n - 1)
         with single_threaded_blas():
             near = self._near_cells(k)
-        own = (self.frame, k)
-        end = (self.n, self._ranges[0][1])
         if near is None:
             found = self._nearest_of_all(self._neighbors_of_hubs(k))
         else:
-            found = self._among_near("search", _find_neighbors, near, *own, *end)
+            near_cells, n_chosen = near
+            own, end = (self.frame, k, n_chosen), (self.n, self._ranges[0][1])
+            found = self._among_near("search", _find_neighbors, near_cells, *own, *end)
             if self.exact is False:
                 with single_threaded_blas():
                     self.partner_cells()  # for screens; workers would wait for the driver there
@@ -209,7 +212,7 @@ class SharedCost(InCells, DistributedCost):
         As `EuclideanCost.nearest_pairs`.
         """
         with single_threaded_blas():
-            near = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+            near = self._cells.nearest(self.sizes.nearest_cells, n_points=enough_points(k))
         tasks = self._among_near("partners", _find_partners, near, self.frame, k, rows=rows)
         found = self.cluster.gather(tasks)
         partners, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -392,12 +395,13 @@ def _find_neighbors(
     near_cells: CellLists,
     frame: Frame,
     k: int,
+    n_chosen: int,
     n: int,
     block_rows: int,
 ) -> FoundPairs:
     """The neighbors of the points of some cells in near cells; ``cells`` are all, by group."""
     with single_threaded_blas():
-        found = Window(frame, groups, cells).neighbors(k, near_cells)
+        found = Window(frame, groups, cells).neighbors(k, n_chosen, near_cells)
     return found_pairs(*found, n, block_rows)
 
 
