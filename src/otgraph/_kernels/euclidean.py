@@ -247,7 +247,7 @@ def _ranked(values, limit, largest):
     It is known not to be below the limit. Without one the first values are all tried.
     """
     largest[:] = limit
-    first = CHUNK if CHUNK < len(values) else len(values)
+    first = CHUNK if len(values) > CHUNK else len(values)
     first = first if limit == -np.inf else 0
     for s in range(first):
         _enter(values[s], largest)
