@@ -9,6 +9,7 @@ fork), and keeps compilation short.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -30,15 +31,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # No entry for C code, which nobody calls, and no checks for divisions by zero: less to compile.
 OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+# Kernels that make no arrays borrow those of the caller without counting references: a tenth less
+# to compile, and a call with eleven arguments takes 0.26 instead of 0.56 µs.
+BORROWING, COUNTING = {**OPTIONS, "_nrt": False}, {**OPTIONS, "_nrt": True}
 
 
 def njit(function: F) -> F:
-    """Compile ``function`` lazily, without the GIL, cached on disk where that is possible."""
+    """Compile ``function`` lazily, without the GIL, cached on disk where that is possible.
+
+    It fills arrays that it is given, entry by entry, and makes none.
+    """
+    return _cached(function, BORROWING)
+
+
+def allocating(function: F) -> F:
+    """The same for a kernel that makes arrays, returns some, or copies one into another."""
+    return _cached(function, COUNTING)
+
+
+def _cached(function: F, options: dict[str, Any]) -> F:
     try:
-        return numba.njit(cache=True, **OPTIONS)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError as error:  # numba found no directory it may write its cache to
         logger.debug("kernel cache is off: %s", error)
-        return numba.njit(**OPTIONS)(function)
+        return numba.njit(**options)(function)
 
 
 def inner(function: F) -> F:
@@ -178,6 +194,35 @@ class _Compilation(event.Listener):  # type: ignore[misc]
 
 _to_everyone = _Compilation(lambda: logger.warning(COMPILING), after=SHORT_WAIT, modules="otgraph.")
 event.register("numba:compile", _to_everyone)
+
+
+class _NoCollection(event.Listener):  # type: ignore[misc]
+    """Turns the collector of garbage off while a kernel of this package is compiled.
+
+    The compiler makes hundreds of thousands of objects, and every search for cycles among them and
+    all that was imported finds next to nothing: a seventh of the time. numba has a lock around
+    compilation and these calls.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0  # one kernel may compile another
+        self._paused = False
+
+    def on_start(self, event: event.Event) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith("otgraph.")
+        if self._depth == 0 and ours and gc.isenabled():
+            self._paused = True
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._paused:
+            self._paused = False
+            gc.enable()
+
+
+event.register("numba:compile", _NoCollection())
 
 
 @contextlib.contextmanager

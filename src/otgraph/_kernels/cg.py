@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from otgraph._kernels.restricted import FOUR, ONE, THREE, TWO, sum_at
-from otgraph._numba import inner, njit
+from otgraph._numba import allocating, inner, njit
 
 # Rows that one thread sums up. Fewer take no longer than to wake a thread.
 SUM_ROWS = 1 << 16
@@ -76,7 +76,7 @@ def next_direction(beta, z, p):
         p[i] = z[i] + beta * p[i]
 
 
-@njit
+@allocating
 def find_branches(degrees, sums, diagonal):
     """Rows with one entry beside the diagonal, which is one, each taken out before the next.
 
@@ -157,7 +157,8 @@ def solve_cg(
     rz, rr = 0.0, 0.0
     for first in range(0, n, SUM_ROWS):
         more_rz, more_rr = 0.0, 0.0
-        for i in range(first, min(first + SUM_ROWS, n)):
+        last = first + SUM_ROWS if first + SUM_ROWS < n else n
+        for i in range(first, last):
             r = rhs[i]
             residual[i] = r
             x[i] = 0.0
@@ -176,7 +177,7 @@ def solve_cg(
             q[i] = total + shift[i] * p[i]
         curvature = 0.0
         for first in range(0, n, SUM_ROWS):
-            last = min(first + SUM_ROWS, n)
+            last = first + SUM_ROWS if first + SUM_ROWS < n else n
             curvature += _dot(p[first:last], q[first:last], last - first)
         if curvature <= 0.0:
             return count + 1
@@ -185,7 +186,8 @@ def solve_cg(
         rz, rr = 0.0, 0.0
         for first in range(0, n, SUM_ROWS):
             more_rz, more_rr = 0.0, 0.0
-            for i in range(first, min(first + SUM_ROWS, n)):
+            last = first + SUM_ROWS if first + SUM_ROWS < n else n
+            for i in range(first, last):
                 x[i] += alpha * p[i]
                 r = residual[i] - alpha * q[i]
                 residual[i] = r

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import LANES, inlined, inner, njit, squares_in_lanes, trailing_zeros
+from otgraph._numba import LANES, allocating, inlined, inner, njit, squares_in_lanes, trailing_zeros
 
 CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
 SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
@@ -70,7 +70,7 @@ def power(square, factor, half_power):
     return factor * square**half_power
 
 
-@njit
+@allocating
 def gather(X, rows, center, scale, out, squares):
     """out[r] = scale * (X[rows[r]] - center) in float32, and the squared norms in float64.
 
@@ -96,7 +96,7 @@ def gather(X, rows, center, scale, out, squares):
         squares[r] = (s0 + s1) + (s2 + s3)
 
 
-@njit
+@allocating
 def near_center(X, rows, center, square, reach, usual, share):
     """Which rows have |x - center|² < square + share · (their reach + a usual one).
 
@@ -152,7 +152,7 @@ def collect(
             return r, count
         i = np.int64(rows[r])  # one type: `squared_distance` is compiled for each
         limit = limits[r]
-        begin = max(0, i + 1 - first_column) if ordered else 0
+        begin = i + 1 - first_column if ordered and i >= first_column else 0
         row = product[r]
         for chunk in range(begin, n_columns, CHUNK):
             mask = above_limit(row, chunk, limit)
@@ -162,7 +162,7 @@ def collect(
                 j = first_column + chunk + place
                 if j == i:
                     continue
-                cost = power(squared_distance(X, i, j), factor, half_power)
+                cost = power(squared_distance_between(X, i, X, j), factor, half_power)
                 if upper[i] + upper[j] > cost:
                     i_out[count] = i
                     j_out[count] = j
@@ -182,7 +182,7 @@ def _enter(value, largest):
         largest[q - 1] = value
 
 
-@njit
+@allocating
 def nearest(product, first_row, columns, k, floor, out, beyond):
     """The k points with the largest products in each row, without the point of the row.
 
@@ -247,7 +247,8 @@ def _ranked(values, limit, largest):
     It is known not to be below the limit. Without one the first values are all tried.
     """
     largest[:] = limit
-    first = min(CHUNK, len(values)) if limit == -np.inf else 0
+    first = CHUNK if len(values) > CHUNK else len(values)
+    first = first if limit == -np.inf else 0
     for s in range(first):
         _enter(values[s], largest)
     for chunk in range(first, len(values), CHUNK):
@@ -259,7 +260,7 @@ def _ranked(values, limit, largest):
     return largest[0]
 
 
-@njit
+@allocating
 def near_in_sample(product, squares, first_row, step, lifts, rank, near, needed):
     """The rank-th smallest |x - y|² of each row x among sampled points y, and of |x - y|² - lift_y.
 
@@ -275,13 +276,13 @@ def near_in_sample(product, squares, first_row, step, lifts, rank, near, needed)
             row[i // step] = -np.inf
         limit = _ranked(row, -np.inf, largest)
         near[r] = squares[r] - limit
-        half = 0.5 * max(near[r], 0.0)
+        half = 0.5 * near[r] if near[r] > 0.0 else 0.0
         for s in range(n_columns):
-            values[s] = row[s] + min(lifts[s], half)
+            values[s] = row[s] + (lifts[s] if lifts[s] < half else half)
         needed[r] = squares[r] - _ranked(values, limit, largest)
 
 
-@njit
+@allocating
 def near_pairs(product, squares, k, X, factor, half_power, beyond, i_out, j_out, c_out):
     """Pairs i < j of a few points, in order: each point with at least k nearest ones.
 
@@ -384,7 +385,7 @@ def assign(product, out):
         out[r] = column
 
 
-@njit
+@allocating
 def assign_in_groups(rows, product, bounds, table, n_visited, out):
     """Like `assign`, for the products of rows and ``table`` in a few groups of its rows.
 

@@ -55,7 +55,7 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
         else:
             gap = 1  # sorted already
         while gap > 1:
-            gap = max(1, (5 * gap - 1) // 11)
+            gap = (5 * gap - 1) // 11 if gap > 2 else 1
             step = np.uint64(gap)
             for p in range(step, size):
                 column, cost = columns[p], values[p]
@@ -75,7 +75,7 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
             else:
                 # Found from both ends, whose costs may differ by rounding. The smaller one is kept
                 # in both rows, in whatever order the sort has left them.
-                costs[kept - 1] = min(costs[kept - 1], costs[p])
+                costs[kept - 1] = costs[p] if costs[p] < costs[kept - 1] else costs[kept - 1]
         counts[row] = kept - first
 
 

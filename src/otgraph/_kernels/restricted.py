@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import inner, njit
+from otgraph._numba import allocating, inner, njit
 
 # Steps of a place without a sign: together with a signed number it would become a float.
 ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(1, 5))
@@ -159,7 +159,9 @@ def select_plan(
             total += weight
             linear += c * weight
             square += weight * weight
-            least = min(least, min(weight, c) if used else np.inf)
+            smaller = weight if weight < c else c
+            smaller = smaller if used else np.inf
+            least = smaller if smaller < least else least
         sums[0, i], sums[1, i], sums[2, i], sums[3, i] = total, linear, square, least
 
 
@@ -201,7 +203,7 @@ def largest_of_rows(indptr, values, start, stop, out):
         first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         largest = values[first] if first < last else 0.0
         for p in range(first, last):
-            largest = max(largest, values[p])
+            largest = values[p] if values[p] > largest else largest
         out[i] = largest
 
 
@@ -252,7 +254,7 @@ PLACE_BITS = 31  # of a sort key, for the place of an entry in its row
 PLACE_MASK = (1 << PLACE_BITS) - 1
 
 
-@njit
+@allocating
 def reordered(
     indptr, indices, weights, costs, loops, order, place, start, stop,
     out_indptr, out_indices, out_weights, out_costs,
@@ -328,7 +330,7 @@ def solve_row(costs, target, guess=np.inf):
         t = total / count
 
 
-@njit
+@allocating
 def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out):
     """Solve sum_j (t_i + u_j - c_ij)_+ = target_i for t_i while the u of all others are fixed."""
     room = np.empty(FEW)

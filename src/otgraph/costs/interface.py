@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from otgraph._kernels.newton import largest_error
+from otgraph._kernels.newton import deviations
 from otgraph.costs.branches import Branches
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class PairSet(ABC):
 
 def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
     """Largest relative deviation of the row sums."""
-    return float(largest_error(row_sums, target))
+    return float(deviations(row_sums, target)[0])
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,12 @@ class Evaluation:
             last = target, marginal_error(self.row_sums, target)
             self.set_error(*last)
         return last[1]
+
+    def deviations(self, target: FloatArray) -> tuple[float, float]:
+        """The same, which is kept, and the share of the mass that is misplaced."""
+        error, share = deviations(self.row_sums, target)
+        self.set_error(target, error)
+        return error, share
 
     def set_error(self, target: FloatArray, error: float) -> None:
         """Tell what `error` is for some targets."""
