@@ -58,13 +58,22 @@ def _cached(function: F, options: dict[str, Any]) -> F:
 
 
 def inner(function: F) -> F:
-    """Compile a part of kernels, which Python cannot call: without an entry and a file for it."""
-    return numba.njit(no_cpython_wrapper=True, **OPTIONS)(function)
+    """Compile a part of kernels, which Python cannot call: without an entry and a file for it.
+
+    It makes no arrays. So the loops of an allocating kernel are in such a part: every view of a row
+    would count a reference, and two threads wait for each other's counts.
+    """
+    return numba.njit(no_cpython_wrapper=True, **BORROWING)(function)
+
+
+def allocating_inner(function: F) -> F:
+    """The same for a part that makes arrays."""
+    return numba.njit(no_cpython_wrapper=True, **COUNTING)(function)
 
 
 def inlined(function: F) -> F:
     """Compile a part of kernels into each of them: a call with two matrices takes 10 ns."""
-    return numba.njit(no_cpython_wrapper=True, forceinline=True, **OPTIONS)(function)
+    return numba.njit(no_cpython_wrapper=True, forceinline=True, **BORROWING)(function)
 
 
 def trailing_zeros(mask: int) -> int:

@@ -96,6 +96,15 @@ def gather(X, rows, center, scale, out, squares):
         squares[r] = (s0 + s1) + (s2 + s3)
 
 
+@inner
+def copy_rows(source, rows, n_rows, out):
+    """out[p] = source[rows[p]]."""
+    for p in range(n_rows):
+        line, target = source[rows[p]], out[p]
+        for q in range(len(target)):
+            target[q] = line[q]
+
+
 @allocating
 def near_center(X, rows, center, square, reach, usual, share):
     """Which rows have |x - center|² < square + share · (their reach + a usual one).

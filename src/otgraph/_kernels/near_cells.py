@@ -12,14 +12,15 @@ import numpy as np
 from otgraph._kernels.euclidean import (
     CHUNK,
     above_limit,
+    copy_rows,
     largest_exceed,
     lowest,
     squared_distance_between,
 )
-from otgraph._numba import inner, njit
+from otgraph._numba import allocating, allocating_inner, inner
 
 
-@njit
+@allocating
 def nearest_in_cells(X, first, last, center, starts, stops, towards, n_chosen, n_points, out):
     """Lists of the nearest points of each row in the ``n_chosen`` cells that it is nearest to.
 
@@ -40,45 +41,57 @@ def nearest_in_cells(X, first, last, center, starts, stops, towards, n_chosen, n
         widest = max(widest, stops[c] - starts[c])
     right = np.empty((widest, d + 1), np.float32)
     some, block = np.empty((m, d + 1), np.float32), np.empty(m * widest, np.float32)
-    rows = np.empty(m, np.int64)
+    rows = np.empty(m + 1, np.int64)  # one more is written than counts
     # Lists of the nearest points so far, which are shortened to k when they are twice as long.
     room = 2 * k + widest
     values, points = np.empty((m, room), np.float32), np.empty((m, room), np.int32)
     counts, limits = np.zeros(m, np.int64), np.full(m, np.float32(-np.inf))
     n_pairs = 0
     for c in range(n_cells):
-        begin, width = starts[c], stops[c] - starts[c]
-        n_rows = 0
-        for r in range(m):
-            if chosen[r, c]:
-                rows[n_rows] = r
-                n_rows += 1
+        width, n_rows = stops[c] - starts[c], _rows_of(chosen, c, rows)
         if n_rows == 0:
             continue
-        _relative(X, starts[c], starts[c] + width, center, np.float32(1.0), right)
+        _relative(X, starts[c], stops[c], center, np.float32(1.0), right)
         product = block[: n_rows * width].reshape((n_rows, width))
         if n_rows == m:
             np.dot(left, right[:width].T, product)
         else:
-            for p in range(n_rows):
-                target, source = some[p], left[rows[p]]
-                for q in range(d + 1):
-                    target[q] = source[q]
+            copy_rows(left, rows, n_rows, some)
             np.dot(some[:n_rows], right[:width].T, product)
         n_pairs += n_rows * width
-        for p in range(n_rows):
-            r = rows[p]
-            count = _listed(
-                product[p], begin, first + r, limits[r], values[r], points[r], counts[r]
-            )
-            if count >= 2 * k:
-                count, limits[r] = _shortened(values[r], points[r], count, k)
-            counts[r] = count
-    for r in range(m):
-        count, _ = _shortened(values[r], points[r], counts[r], k)
-        out[r, :count] = points[r, :count]
-        out[r, count:] = -1
+        _list_near(product, starts[c], first, rows, k, values, points, counts, limits)
+    _finish(values, points, counts, out)
     return n_pairs
+
+
+@inner
+def _rows_of(chosen, c, rows):
+    """The rows that look into a cell; returns their number."""
+    count = 0
+    for r in range(len(chosen)):
+        rows[np.uint64(count)] = r
+        count += chosen[r, c]
+    return count
+
+
+@inner
+def _list_near(product, begin, first, rows, k, values, points, counts, limits):
+    """Append the near points of a cell to the lists of some rows."""
+    for p in range(len(product)):
+        r = rows[p]
+        count = _listed(product[p], begin, first + r, limits[r], values[r], points[r], counts[r])
+        if count >= 2 * k:
+            count, limits[r] = _shortened(values[r], points[r], count, k)
+        counts[r] = count
+
+
+@inner
+def _finish(values, points, counts, out):
+    """The best points of every list, and -1 where there are too few."""
+    for r in range(len(out)):
+        count, _ = _shortened(values[r], points[r], counts[r], out.shape[1])
+        for q in range(out.shape[1]):
+            out[r, q] = points[r, q] if q < count else -1
 
 
 @inner
@@ -93,7 +106,7 @@ def _relative(X, first, last, center, scale, out):
         target[d] = -squared_distance_between(X, i, centers, 0)
 
 
-@inner
+@allocating_inner
 def _chosen_cells(left, towards, n_chosen, sizes, n_points):
     """Which cells each row looks into: those with the nearest centers, or all if they are small."""
     (m, columns), n_cells = left.shape, len(towards)
