@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._kernels.euclidean import gather, power, squared_distance_between
+from otgraph._kernels.euclidean import copy_rows, gather, power, squared_distance_between
 from otgraph._kernels.lists import next_length, shorten
 from otgraph._numba import allocating, inner, njit
 
@@ -93,7 +93,6 @@ def sweep(
     too short. Returns the position of that cell, or the number of cells.
     """
     m, d = Q.shape
-    capacity = values.shape[1]
     widest = 0
     for b in range(len(offsets) - 1):
         widest = max(widest, offsets[b + 1] - offsets[b])
@@ -104,68 +103,108 @@ def sweep(
         b = cells[p]
         begin, end = offsets[b], offsets[b + 1]
         width = end - begin
-        n_chosen = 0
-        for r in range(m):
-            if not lower[b, r] > reach_of(bounds[r], cell_lift[b], factor, half_power):
-                chosen[n_chosen] = r
-                n_chosen += 1
+        n_chosen = _reachable(lower[b], bounds, cell_lift[b], factor, half_power, chosen)
         if n_chosen == 0:
             continue
-        for s in range(n_chosen):
-            r = chosen[s]
-            if counts[r] + width > capacity:
-                counts[r], bounds[r] = shorten(
-                    kind, first[r], second, values[r], columns[r], counts[r]
-                )
-                lengths[r] = next_length(counts[r])
-            if counts[r] + width > capacity:
-                return p
+        if not _has_room(
+            width, chosen, n_chosen, kind, first, second, values, columns, counts, bounds, lengths
+        ):
+            return p
         gather(X, np.arange(begin, end), center, 1.0, right, right_squares)
-        largest_square = largest_last = 0.0
-        for s in range(width):
-            last = -right_squares[s]
-            if half_power == 1.0:
-                last += lift[begin + s] / factor
-            right[s, d] = last
-            largest_square = max(largest_square, right_squares[s])
-            largest_last = max(largest_last, abs(last))
+        largest_square, largest_last = _lift_columns(
+            right, right_squares, lift, begin, width, factor, half_power
+        )
         product = buffer[: n_chosen * width].reshape((n_chosen, width))
         if n_chosen == m:
             np.dot(left, right[:width].T, product)
         else:
-            for s in range(n_chosen):
-                some[s] = left[chosen[s]]
+            copy_rows(left, chosen, n_chosen, some)
             np.dot(some[:n_chosen], right[:width].T, product)
         # For p = 2 the lifts are in the product.
         above = 0.0 if half_power == 1.0 else cell_lift[b]
-        for s in range(n_chosen):
-            r = chosen[s]
-            limit = _limit(
-                bounds[r], above, factor, half_power, squares[r], largest_square, largest_last, d
-            )
-            row = product[s]
-            hits = 0
-            for t in range(width):
-                hits += not row[t] < limit  # what is no number passes
-            if hits == 0:
-                continue
-            for t in range(width):
-                if row[t] < limit:
-                    continue
-                j = begin + t
-                value = power(squared_distance_between(Q, r, X, j), factor, half_power) - lift[j]
-                if not value <= bounds[r] or order[j] == own[r]:
-                    continue
-                values[r, counts[r]] = value
-                columns[r, counts[r]] = order[j]
-                counts[r] += 1
-                if counts[r] >= lengths[r]:
-                    counts[r], bounds[r] = shorten(
-                        kind, first[r], second, values[r], columns[r], counts[r]
-                    )
-                    lengths[r] = next_length(counts[r])
-                    limit = _limit(
-                        bounds[r], above, factor, half_power, squares[r], largest_square,
-                        largest_last, d,
-                    )  # fmt: skip
+        _append_near(
+            X, order, begin, lift, above, factor, half_power, Q, own, squares, largest_square,
+            largest_last, product, chosen, kind, first, second, values, columns, counts, bounds,
+            lengths,
+        )  # fmt: skip
     return len(cells)
+
+
+@inner
+def _reachable(lower, bounds, lift, factor, half_power, chosen):
+    """The queries whose lists a cell can still enter; returns their number."""
+    count = 0
+    for r in range(len(bounds)):
+        if not lower[r] > reach_of(bounds[r], lift, factor, half_power):
+            chosen[count] = r
+            count += 1
+    return count
+
+
+@inner
+def _has_room(
+    width, chosen, n_chosen, kind, first, second, values, columns, counts, bounds, lengths
+):
+    """Whether the lists of some queries have room for a cell; they are shortened if they must."""
+    for s in range(n_chosen):
+        r = chosen[s]
+        if counts[r] + width > values.shape[1]:
+            counts[r], bounds[r] = shorten(kind, first[r], second, values[r], columns[r], counts[r])
+            lengths[r] = next_length(counts[r])
+        if counts[r] + width > values.shape[1]:
+            return False
+    return True
+
+
+@inner
+def _lift_columns(right, squares, lift, begin, width, factor, half_power):
+    """Fill the last column of the points of a cell; returns the largest square and last entry."""
+    largest_square = largest_last = 0.0
+    last_column = right.shape[1] - 1
+    for s in range(width):
+        last = -squares[s]
+        if half_power == 1.0:
+            last += lift[begin + s] / factor
+        right[s, last_column] = last
+        largest_square = max(largest_square, squares[s])
+        largest_last = max(largest_last, abs(last))
+    return largest_square, largest_last
+
+
+@inner
+def _append_near(
+    X, order, begin, lift, above, factor, half_power, Q, own, squares, largest_square, largest_last,
+    product, chosen, kind, first, second, values, columns, counts, bounds, lengths,
+):  # fmt: skip
+    """Append the points of a cell with values up to the bound to the lists of some queries."""
+    d, width = Q.shape[1], product.shape[1]
+    for s in range(len(product)):
+        r = chosen[s]
+        limit = _limit(
+            bounds[r], above, factor, half_power, squares[r], largest_square, largest_last, d
+        )
+        row = product[s]
+        hits = 0
+        for t in range(width):
+            hits += not row[t] < limit  # what is no number passes
+        if hits == 0:
+            continue
+        for t in range(width):
+            if row[t] < limit:
+                continue
+            j = begin + t
+            value = power(squared_distance_between(Q, r, X, j), factor, half_power) - lift[j]
+            if not value <= bounds[r] or order[j] == own[r]:
+                continue
+            values[r, counts[r]] = value
+            columns[r, counts[r]] = order[j]
+            counts[r] += 1
+            if counts[r] >= lengths[r]:
+                counts[r], bounds[r] = shorten(
+                    kind, first[r], second, values[r], columns[r], counts[r]
+                )
+                lengths[r] = next_length(counts[r])
+                limit = _limit(
+                    bounds[r], above, factor, half_power, squares[r], largest_square, largest_last,
+                    d,
+                )  # fmt: skip
