@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import allocating, inner, njit
+from otgraph._numba import inner, njit
 
 # Share of a Jacobi step. The largest eigenvalue of the scaled matrix is 2 for a bipartite graph, so
 # that a share of 2/3 damps the upper three quarters of the spectrum to a third.
@@ -38,7 +38,7 @@ def _is_strong(values, least, i, j, p):
     return entry > 0.0 and entry >= least[i] and entry >= least[j]
 
 
-@allocating
+@njit
 def group_rows(starts, ends, indices, values, codes):
     """Put every row with other entries into a group; returns the number of groups.
 
@@ -83,7 +83,7 @@ def group_rows(starts, ends, indices, values, codes):
     return count
 
 
-@allocating
+@njit
 def group_members(codes, count):
     """The rows of every group, group after group, and where each begins."""
     begins = np.zeros(count + 1, dtype=np.int64)
@@ -102,7 +102,7 @@ def group_members(codes, count):
     return begins, members
 
 
-@allocating
+@njit
 def coarse_system(starts, ends, indices, values, diagonal, codes, begins, members):
     """The system of the groups: the matrix between vectors that are constant, up to signs, on them.
 

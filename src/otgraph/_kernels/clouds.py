@@ -6,7 +6,7 @@ import numpy as np
 
 from otgraph._kernels.euclidean import power, squared_distance
 from otgraph._kernels.restricted import solve_row
-from otgraph._numba import allocating, njit
+from otgraph._numba import njit
 
 
 @njit
@@ -28,7 +28,7 @@ def near_chosen(X, chosen, first, last, width, start, stop, out):
                 out[i] = p
 
 
-@allocating
+@njit
 def lifted_by_parents(
     X, factor, half_power, parents, indptr, columns, u, target, start, stop, out
 ):  # fmt: skip
@@ -46,7 +46,7 @@ def lifted_by_parents(
         out[i] = solve_row(row, target[parent])
 
 
-@allocating
+@njit
 def lifted_rows(costs, u, target, out):
     """Solve sum_j (t_i + u_j - c_ij)_+ = target_i over all columns of a block of costs."""
     row = np.empty(costs.shape[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import allocating, inner, njit
+from otgraph._numba import borrowing, inner, njit
 
 
 def component_labels(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -23,7 +23,7 @@ def labels_of_rows(starts: np.ndarray, ends: np.ndarray, indices: np.ndarray) ->
     return labels
 
 
-@allocating
+@njit
 def component_roots(n, rows, columns):
     """The first point of the component of every point, from a list of edges."""
     roots = np.arange(n)
@@ -38,7 +38,7 @@ def component_roots(n, rows, columns):
     return roots
 
 
-@njit
+@borrowing
 def _label(starts, ends, indices, labels):
     """Union of the ends of every edge; the root of a component is its first row."""
     for i in range(len(labels)):

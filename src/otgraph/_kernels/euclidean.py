@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import LANES, allocating, inlined, inner, njit, squares_in_lanes, trailing_zeros
+from otgraph._numba import LANES, borrowing, inlined, inner, njit, squares_in_lanes, trailing_zeros
 
 CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
 SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
@@ -62,7 +62,7 @@ def squared_distance_between(Q, i, X, j):
     return total + ((s0 + s1) + (s2 + s3))
 
 
-@njit
+@borrowing
 def power(square, factor, half_power):
     """Cost of a squared distance."""
     if half_power == 1.0:
@@ -70,7 +70,7 @@ def power(square, factor, half_power):
     return factor * square**half_power
 
 
-@allocating
+@njit
 def gather(X, rows, center, scale, out, squares):
     """out[r] = scale * (X[rows[r]] - center) in float32, and the squared norms in float64.
 
@@ -105,7 +105,7 @@ def copy_rows(source, rows, n_rows, out):
             target[q] = line[q]
 
 
-@allocating
+@njit
 def near_center(X, rows, center, square, reach, usual, share):
     """Which rows have |x - center|² < square + share · (their reach + a usual one).
 
@@ -143,7 +143,7 @@ def lowest(mask):
     return mask & (~mask + np.uint64(1)), np.int64(trailing_zeros(mask))
 
 
-@njit
+@borrowing
 def collect(
     product, limits, rows, first_column, ordered, X, upper, factor, half_power,
     i_out, j_out, c_out, first_row,
@@ -191,7 +191,7 @@ def _enter(value, largest):
         largest[q - 1] = value
 
 
-@allocating
+@njit
 def nearest(product, first_row, columns, k, floor, out, beyond):
     """The k points with the largest products in each row, without the point of the row.
 
@@ -269,7 +269,7 @@ def _ranked(values, limit, largest):
     return largest[0]
 
 
-@allocating
+@njit
 def near_in_sample(product, squares, first_row, step, lifts, rank, near, needed):
     """The rank-th smallest |x - y|² of each row x among sampled points y, and of |x - y|² - lift_y.
 
@@ -291,7 +291,7 @@ def near_in_sample(product, squares, first_row, step, lifts, rank, near, needed)
         needed[r] = squares[r] - _ranked(values, limit, largest)
 
 
-@allocating
+@njit
 def near_pairs(product, squares, k, X, factor, half_power, beyond, i_out, j_out, c_out):
     """Pairs i < j of a few points, in order: each point with at least k nearest ones.
 
@@ -319,7 +319,7 @@ def near_pairs(product, squares, k, X, factor, half_power, beyond, i_out, j_out,
     return count
 
 
-@njit
+@borrowing
 def pairs_of_rows(product, gaps, rows, X, factor, half_power, upper, i_out, j_out, c_out):
     """Pairs of some rows with upper_i + upper_j > c_ij, if 2 x_i·x_j + gap_i + gap_j >= 0."""
     count = 0
@@ -361,7 +361,7 @@ def largest_exceed(values, count, k):
     return low, high
 
 
-@njit
+@borrowing
 def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
     """Write lists of neighbors as (i, j, cost), without entries -1; returns their number."""
     count = 0
@@ -377,7 +377,7 @@ def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
     return count
 
 
-@njit
+@borrowing
 def assign(product, out):
     """Column of the largest entry of each row; the first one if several are equal."""
     n_rows, n_columns = product.shape
@@ -394,7 +394,7 @@ def assign(product, out):
         out[r] = column
 
 
-@allocating
+@njit
 def assign_in_groups(rows, product, bounds, table, n_visited, out):
     """Like `assign`, for the products of rows and ``table`` in a few groups of its rows.
 
@@ -458,7 +458,7 @@ def assign_in_groups(rows, product, bounds, table, n_visited, out):
                 out[r] = first + s
 
 
-@njit
+@borrowing
 def surviving_cells(product, squares, center_squares, radii, reach, cell_reach, slack):
     """Number of combinations (row, cell) in which a pair is not excluded.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from otgraph._kernels.euclidean import power, squared_distance
-from otgraph._numba import allocating, njit
+from otgraph._numba import njit
 
 NEAREST, TRANSPORT, SHARE = 0, 1, 2
 # Relative increase of bounds, to cover rounding errors of the sums behind them.
@@ -27,7 +27,7 @@ FEWEST_NEW = 8
 INSERTION_SORT_LENGTH = 128
 
 
-@allocating
+@njit
 def shorten(kind, first, second, values, columns, count):
     """Drop what the rule excludes; returns the new length and the bound.
 
@@ -92,7 +92,7 @@ def level_of(values, count, mass):
         level, active = total / n_below, n_below
 
 
-@allocating
+@njit
 def sort_entries(values, columns, count):
     """Sort by value, then by column."""
     if count > INSERTION_SORT_LENGTH:
@@ -113,7 +113,7 @@ def sort_entries(values, columns, count):
         columns[q + 1] = column
 
 
-@allocating
+@njit
 def start(kind, first, counts, bounds, lengths):
     """Empty lists, and the lengths at which they are shortened for the first time."""
     counts[:] = 0
@@ -123,14 +123,14 @@ def start(kind, first, counts, bounds, lengths):
         lengths[:] = first
 
 
-@allocating
+@njit
 def shorten_all(kind, first, second, values, columns, counts, bounds):
     """Shorten the lists of all queries; ``first`` has a number for each of them."""
     for r in range(len(counts)):
         counts[r], bounds[r] = shorten(kind, first[r], second, values[r], columns[r], counts[r])
 
 
-@allocating
+@njit
 def sort_by_column(values, columns, counts):
     """Sort every list by column."""
     for r in range(len(counts)):
@@ -150,7 +150,7 @@ def put_rows(rows, indptr, columns, values, out_columns, out_values):
             p += 1
 
 
-@allocating
+@njit
 def trim(eps, share, values, columns, counts):
     """Drop the smallest exp(-v / eps) of every list, up to a share of the sum of the list."""
     for r in range(len(counts)):

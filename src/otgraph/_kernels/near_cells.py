@@ -17,10 +17,10 @@ from otgraph._kernels.euclidean import (
     lowest,
     squared_distance_between,
 )
-from otgraph._numba import allocating, allocating_inner, inner
+from otgraph._numba import allocating_inner, inner, njit
 
 
-@allocating
+@njit
 def nearest_in_cells(X, first, last, center, starts, stops, towards, n_chosen, n_points, out):
     """Lists of the nearest points of each row in the ``n_chosen`` cells that it is nearest to.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.restricted import evaluate
-from otgraph._numba import allocating, inner, njit
+from otgraph._numba import borrowing, inner, njit
 
 # The constants of `solvers.newton`, which has the same steps for any number of points.
 # Line search.
@@ -42,7 +42,7 @@ def linear_tolerance(error: float, tol: float) -> float:
 _linear_tolerance = inner(linear_tolerance)
 
 
-@njit
+@borrowing
 def deviations(row_sums, target):
     """Largest |row sum - target| / target, and the sum of |row sum - target| / that of targets.
 
@@ -61,7 +61,7 @@ def deviations(row_sums, target):
     return largest, total / wanted
 
 
-@allocating
+@njit
 def full_steps(
     indptr, indices, cost, diagonal, target, tol, start, known, room, ends, active, errors
 ):  # fmt: skip

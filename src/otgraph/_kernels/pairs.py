@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import inner, njit
+from otgraph._numba import borrowing, inner
 
 
-@njit
+@borrowing
 def count_rows(i, counts):
     """Count every entry in its row."""
     for p in range(len(i)):
         counts[i[p]] += 1
 
 
-@njit
+@borrowing
 def count_both(i, j, counts):
     """Count every pair (i, j) in both rows."""
     for p in range(len(i)):
@@ -22,7 +22,7 @@ def count_both(i, j, counts):
         counts[j[p]] += 1
 
 
-@njit
+@borrowing
 def fill_both(i, j, costs, cursor, indices, out):
     """Write every pair into both rows; ``cursor`` holds the next free position of each row."""
     for p in range(len(i)):
@@ -37,7 +37,7 @@ def fill_both(i, j, costs, cursor, indices, out):
         cursor[b] = q + 1
 
 
-@njit
+@borrowing
 def sort_rows(indptr, indices, costs, start, stop, counts):
     """Sort rows by column, drop repeated columns, and write the new row lengths to ``counts``.
 
@@ -79,7 +79,7 @@ def sort_rows(indptr, indices, costs, start, stop, counts):
         counts[row] = kept - first
 
 
-@njit
+@borrowing
 def sort_pairs(i, j, costs, cursor, indptr, indices, out):
     """Write a list of pairs into sorted rows, each once: all steps for few points, in one call.
 
@@ -105,7 +105,7 @@ def sort_pairs(i, j, costs, cursor, indptr, indices, out):
     indptr[n] = target
 
 
-@njit
+@borrowing
 def pack_rows(indptr, indices, costs, packed):
     """Move the first entries of each row to where ``packed``, the new ``indptr``, has them."""
     for row in range(len(indptr) - 1):
@@ -115,7 +115,7 @@ def pack_rows(indptr, indices, costs, packed):
             costs[target + p] = costs[first + p]
 
 
-@njit
+@borrowing
 def count_union(indptr, indices, other_indptr, other_indices, start, stop, counts):
     """Number of different columns in a row of either set; rows are sorted."""
     for row in range(start, stop):
@@ -130,7 +130,7 @@ def count_union(indptr, indices, other_indptr, other_indices, start, stop, count
         counts[row] = count + (p_end - p) + (q_end - q)
 
 
-@njit
+@borrowing
 def fill_union(
     indptr, indices, costs, other_indptr, other_indices, other_costs,
     start, stop, out_indptr, out_indices, out_costs,
@@ -153,7 +153,7 @@ def fill_union(
                 q += 1
 
 
-@njit
+@borrowing
 def grow_rows(
     indptr, indices, costs, more, other_indptr, other_indices, other_costs, other_more, grown,
     start, stop, head, head_costs, head_more,
@@ -190,7 +190,7 @@ def grow_rows(
             p -= 1
 
 
-@njit
+@borrowing
 def set_entries(indptr, indices, costs, other_indptr, other_indices, other_costs):
     """Replace the costs of some pairs, if they are there; rows are sorted."""
     for row in range(len(indptr) - 1):
@@ -202,7 +202,7 @@ def set_entries(indptr, indices, costs, other_indptr, other_indices, other_costs
                 costs[p] = other_costs[q]
 
 
-@njit
+@borrowing
 def collect_rows(block, rows, upper, i_out, j_out, c_out, first_row):
     """Append the pairs of some rows with upper_i + upper_j > c_ij; see `collect_block`."""
     n_rows, n_columns = block.shape
@@ -220,7 +220,7 @@ def collect_rows(block, rows, upper, i_out, j_out, c_out, first_row):
     return n_rows, count
 
 
-@njit
+@borrowing
 def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, first_row):
     """Append the pairs i < j of a block of costs with upper_i + upper_j > c_ij.
 
@@ -244,7 +244,7 @@ def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, fi
     return n_rows, count
 
 
-@njit
+@borrowing
 def count_one_sided(near, costs, start, stop, counts):
     """Number of entries of every row i whose point does not have i in its own row.
 
@@ -259,7 +259,7 @@ def count_one_sided(near, costs, start, stop, counts):
         counts[i] = count
 
 
-@njit
+@borrowing
 def list_one_sided(near, costs, start, stop, place, i_out, j_out, c_out):
     """Write the entries that `count_one_sided` counted, those of row i from ``place[i]`` on."""
     k = near.shape[1]
@@ -284,7 +284,7 @@ def _has(near, costs, row, cost, column):
     return found
 
 
-@njit
+@borrowing
 def put_rows(near, costs, start, stop, indptr, indices, out):
     """Write the nearest points of every row to its beginning."""
     for i in range(start, stop):
@@ -294,7 +294,7 @@ def put_rows(near, costs, start, stop, indptr, indices, out):
             out[p + q] = costs[i, q]
 
 
-@njit
+@borrowing
 def put_back(i, j, costs, place, indices, out):
     """Write pairs (i, j) to rows j; ``place`` holds the next free position of each row."""
     for p in range(len(i)):
@@ -321,7 +321,7 @@ def _insert(near, found, count, j, cost):
     return count, found[count - 1] if count == len(found) else np.inf
 
 
-@njit
+@borrowing
 def cheapest_partners(costs, groups, labels, inside, near, found, rows):
     """The cheapest partners of some rows inside or outside their groups, in order of cost.
 
@@ -337,7 +337,7 @@ def cheapest_partners(costs, groups, labels, inside, near, found, rows):
                 count, bound = _insert(row_near, row_found, count, j, costs[r, j])
 
 
-@njit
+@borrowing
 def cheapest_entries(indptr, indices, costs, rows, near, found, block):
     """The cheapest pairs of some rows, in order of cost; as `cheapest_partners`."""
     for r in range(block[0], block[1]):

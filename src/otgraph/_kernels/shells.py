@@ -19,7 +19,7 @@ from otgraph._kernels.euclidean import (
     power,
     squared_distance,
 )
-from otgraph._numba import allocating, allocating_inner, inner
+from otgraph._numba import allocating_inner, inner, njit
 
 FLOAT32_UNIT = 2.0**-24  # relative rounding error of one operation
 MORE_ROUNDINGS = 8  # beside those of one product of d numbers
@@ -28,7 +28,7 @@ CHUNK = 64  # rows that are tested at once: the bits of a mask
 PIECE = 1 << 17  # products that are in memory at once: half of a megabyte
 
 
-@allocating
+@njit
 def screen_cells(
     X, rows, first_cells, reach, center, table, center_squares, norms,
     right, columns, offsets, widths, radii, reaches, cell_radii, cell_reach,

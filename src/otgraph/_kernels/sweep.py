@@ -12,7 +12,7 @@ import numpy as np
 
 from otgraph._kernels.euclidean import copy_rows, gather, power, squared_distance_between
 from otgraph._kernels.lists import next_length, shorten
-from otgraph._numba import allocating, inner, njit
+from otgraph._numba import inner, njit
 
 FLOAT32_UNIT = 2.0**-24  # relative rounding error of one operation
 # Roundings of one product of d numbers and of what is added to it.
@@ -24,7 +24,7 @@ FAR = 1e30
 REACH_MARGIN = 1e-11
 
 
-@allocating
+@njit
 def lower_bounds(left, squares, centers, center, radii, out):
     """out[b, r] is at most the squared distance from query r to any point of cell b.
 
@@ -80,7 +80,7 @@ def _limit(bound, lift, factor, half_power, square, largest_square, largest_last
     return np.float32(limit - (d + MORE_ROUNDINGS) * FLOAT32_UNIT * size - TINY)
 
 
-@allocating
+@njit
 def sweep(
     X, order, offsets, lift, cell_lift, factor, half_power,
     Q, own, center, left, squares, lower, cells, kind, first, second,

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from otgraph._kernels.euclidean import power, squared_distance
-from otgraph._numba import allocating, inlined, inner, njit
+from otgraph._numba import inlined, inner, njit
 
 # Factor on distances of boxes, to cover their rounding errors.
 DISTANCE_MARGIN = 1.0 - 1e-12
@@ -65,7 +65,7 @@ def fill_reaches(reach, offsets, node_reach):
         node_reach[node] = max(node_reach[2 * node], node_reach[2 * node + 1])
 
 
-@allocating
+@njit
 def fill_tilts(X, reach, offsets, lower, upper, tilts, node_reach):
     """A tilt of every node, and the largest reach above it, from the leaves up.
 
@@ -123,7 +123,7 @@ def _fit_tilt(X, reach, first, last, tilt):
                     rest[i - first] -= slope * (X[i, k] - center)
 
 
-@allocating
+@njit
 def near_costs(
     X, coordinates, offsets, first, last, width, rank, factor, half_power, out
 ):  # fmt: skip
@@ -168,7 +168,7 @@ def _list_below(values, size, limit, out):
     return np.int64(count)
 
 
-@allocating
+@njit
 def collect_near(
     X, coordinates, leaf_of, leaf_lower, leaf_upper, leaf_reach, leaf_tilts, offsets, lower, upper,
     reach, node_reach, tilts, bound, factor, half_power, rows, i_out, j_out, c_out, first,

@@ -12,10 +12,10 @@ from otgraph._kernels.euclidean import power, squared_distance_between
 from otgraph._kernels.lists import next_length, shorten
 from otgraph._kernels.sweep import reach_of
 from otgraph._kernels.tree import _point_to_box
-from otgraph._numba import allocating
+from otgraph._numba import njit
 
 
-@allocating
+@njit
 def sweep_tree(
     X, order, offsets, lower, upper, lift, node_lift, factor, half_power,
     Q, own, kind, first, second, values, columns, counts, bounds, lengths, row,
