@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from otgraph.costs.parts import Move, Places
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
 
-T = TypeVar("T")
+
+class Moved(Protocol):
+    """What a solver finds: the potentials, and more."""
+
+    @property
+    def u(self) -> FloatArray:
+        """Potentials."""
+
+
+M = TypeVar("M", bound=Moved)
 
 
 class PairSet(ABC):
@@ -188,8 +197,8 @@ class Restricted(Marginals):
         rows: LongArray,
         u: FloatArray,
         target: FloatArray,
-        solve: Callable[[Any, FloatArray, FloatArray], T],
-    ) -> T | None:
+        solve: Callable[[Any, FloatArray, FloatArray], M],
+    ) -> M | None:
         """As `costs.local.solved_locally`, in another process; None where this one must do it."""
         return None
 
@@ -227,9 +236,11 @@ class Curvature(ABC):
         """Products with the Hessian plus a shift of its diagonal; each may overwrite the last."""
         return lambda v: self.product(v) + shift * v
 
-    def reached(self, points: BoolArray) -> BoolArray:
-        """The points, and those that an active pair connects with one of them."""
-        return np.asarray(points | (self.product(points.astype(np.float64)) > 0.0))
+    def reached(self, points: BoolArray, hops: int) -> BoolArray:
+        """The points, and those that up to so many active pairs connect with one of them."""
+        for _ in range(hops):
+            points = np.asarray(points | (self.product(points.astype(np.float64)) > 0.0))
+        return points
 
     def branches(self, shift: FloatArray) -> Branches | None:
         """Branches of the Hessian plus a shift of its diagonal, None if there are none."""

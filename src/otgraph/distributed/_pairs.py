@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from otgraph._kernels import blocks as kernels
 from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import Workers
-from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted
+from otgraph.costs.interface import Curvature, Evaluation, M, PairSet, Restricted
 from otgraph.costs.local import LocalProblem
 from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import Hessian, RestrictedProblem, SharedRows
@@ -50,13 +50,11 @@ SOLVE_BYTES = 8 * (3 + 1 + 2 * 4 + 6)
 # keeps their vectors, to have all of them solved again where a worker is lost.
 MOST_BEHIND = 5
 # Memory of the problem of some rows in one task: pairs as received and together, and active ones;
-# places of all points and of those outside, and potentials. These rows have more pairs than others:
-# 1.5 times as many were seen.
+# places of all points and of those outside, and potentials before, twice, and after. These rows
+# have more pairs than others: 1.5 times as many were seen.
 LOCAL_BYTES_PER_ENTRY = 2 * 12 + 4
-LOCAL_BYTES = 2 * 4 + 2 * 8
+LOCAL_BYTES = 2 * 4 + 3 * 8
 MORE_ENTRIES = 1.5
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -166,11 +164,12 @@ class DistributedProblem(Restricted):
         rows: LongArray,
         u: FloatArray,
         target: FloatArray,
-        solve: Callable[[Any, FloatArray, FloatArray], T],
-    ) -> T | None:
+        solve: Callable[[Any, FloatArray, FloatArray], M],
+    ) -> M | None:
         """What one worker finds from the problem of some rows, if it has room for their pairs.
 
-        These are a large part of all where many points need minimum flows.
+        These are a large part of all where many points need minimum flows. All workers evaluate
+        what it finds in the same round.
         """
         blocks, cluster = self._blocks, self._blocks.cluster
         n_entries = int(MORE_ENTRIES * 2 * self.n_pairs * len(rows) / self.n)
@@ -181,7 +180,13 @@ class DistributedProblem(Restricted):
         own: dict[str, Array] = {"rows": rows.astype(np.int32), "u": u}
         own |= {"target": target[rows], "diagonal": self.diagonal[rows]}
         task = ("nearby", _nearby, entries, _sent(cluster, own), (len(rows), len(u)), solve)
-        found: T = cluster.result(cluster.submit(*task))
+        solved = cluster.submit(*task)
+        evaluated = blocks.each("evaluate", _evaluate, {0: solved})
+        found: M
+        found, *notes = cluster.notes([solved, *evaluated])
+        after = u.copy()
+        after[rows] = found.u
+        self.pairs.latest.next = _Evaluated.of(after, blocks, evaluated, notes, solved, 1)
         return found
 
     def largest_costs(self) -> FloatArray:
@@ -314,6 +319,17 @@ class DistributedHessian(Curvature):
         """Hessian times ``v``."""
         loops = self.blocks.rows_of(self.loops)
         return self.blocks.answers("product", _hessian_product, loops, vector=v)
+
+    def reached(self, points: BoolArray, hops: int) -> BoolArray:
+        """The points, and those that up to so many active pairs connect with one of them.
+
+        All hops are one round: the marks of one are joined for the next where they are.
+        """
+        cluster, marks = self.blocks.cluster, self.blocks.each("marks", _marked, vector=points)
+        for _ in range(hops - 1):
+            joined = cluster.submit("marks", np.concatenate, marks)
+            marks = self.blocks.each("marks", _marked, {0: joined})
+        return np.concatenate(cluster.gather(marks))
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
@@ -511,6 +527,14 @@ def _hessian_product(block: HessianBlock, loops: BoolArray, v: Part) -> FloatArr
     return block.hessian(loops).product(block.columns.take(v))
 
 
+def _marked(block: HessianBlock, points: Part) -> BoolArray:
+    """The own rows that are marked, or that an active pair connects with a marked point."""
+    marks = block.columns.take(points)
+    hessian = block.hessian(np.zeros(block.columns.n_rows, dtype=np.bool_))
+    near = hessian.product(marks.astype(np.float64)) > 0.0
+    return np.asarray(marks[: block.columns.n_rows] | near)
+
+
 def _received(pieces: Sequence[Array], n: int) -> Array:
     """What `_sent` has sent."""
     whole = np.concatenate(pieces)
@@ -553,9 +577,12 @@ def _nearby(
     entries: Sequence[tuple[LongArray, IntArray, FloatArray]],
     vectors: dict[str, Sequence[Array]],
     sizes: tuple[int, int],
-    solve: Callable[[LocalProblem, FloatArray, FloatArray], T],
-) -> T:
-    """What ``solve`` finds from the problem of some rows, whose pairs come from all blocks."""
+    solve: Callable[[LocalProblem, FloatArray, FloatArray], M],
+) -> Kept[FloatArray, M]:
+    """What ``solve`` finds from the problem of some rows, whose pairs come from all blocks.
+
+    Keeps the potentials of all points after it.
+    """
     n_rows, n = sizes
     rows, target, diagonal = (
         _received(vectors[name], n_rows) for name in ("rows", "target", "diagonal")
@@ -563,7 +590,10 @@ def _nearby(
     u = _received(vectors["u"], n)
     counts, partners, costs = (np.concatenate(parts) for parts in zip(*entries, strict=True))
     problem = LocalProblem((counts, partners, costs), diagonal, rows, u, Workers(1))
-    return solve(problem, target, u[rows])
+    found = solve(problem, target, u[rows])
+    after = u.copy()  # what was received may not be written to
+    after[rows] = found.u
+    return Kept(after, found)
 
 
 def _plan(

@@ -81,10 +81,7 @@ def solved_nearby(
             break
         moving[unfinished] = True
         few, n_off = LEFT_SHARE * len(target), np.count_nonzero(moving)
-        hessian = problem.hessian(u)
-        for _ in range(hops):
-            moving = hessian.reached(moving)
-        rows = np.flatnonzero(moving)
+        rows = np.flatnonzero(problem.hessian(u).reached(moving, hops))
         left = int(UNFINISHED_SHARE * n_off)
         solve = partial(newton, tol=tol, max_iter=NEARBY_STEPS, left=left)
         result = solved_locally(problem, rows, u, target, workers, solve)
