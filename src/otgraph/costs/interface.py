@@ -184,6 +184,17 @@ class Restricted(Marginals):
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
 
+    def start_above(self, target: FloatArray, sweeps: int) -> FloatArray:
+        """Potentials whose row sums are at least their targets, from those of `start`.
+
+        In each sweep a row goes halfway to the value that meets its target while all others stay
+        fixed; in the end it takes that value where it is larger.
+        """
+        rows, u = np.arange(self.n), self.start(target)
+        for _ in range(sweeps):
+            u = 0.5 * (u + self.lift(u, rows, target))
+        return np.maximum(u, self.lift(u, rows, target))
+
     @abstractmethod
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""

@@ -12,7 +12,6 @@ block, and each block collects its entries from all tasks that have any.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import getitem
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -192,6 +191,16 @@ class Blocks:
         sent = Vector.send(self.cluster, vector)
         return [sent.part(need.segments) for need in self.needs]
 
+    def needed(self, parts: list[Future]) -> list[dict[int, Future]]:
+        """What each block gets of a vector whose rows every block has computed for itself."""
+        (_, rows), n = self.ranges[0], self.ranges[-1][1]
+        size, found = segment_rows(n), []
+        for need in self.needs:
+            ends = need.segments * size, np.minimum((need.segments + 1) * size, n) - 1
+            some = np.unique(np.concatenate(ends) // rows)
+            found.append({self.ranges[b][0]: parts[b] for b in some.tolist()})
+        return found
+
     def answers(
         self,
         name: str,
@@ -222,19 +231,40 @@ def shuffle(
     """
     notes = cluster.notes(sorted_entries, label)
     n, futures = ranges[-1][1], []
-    pieces = [
-        [
-            cluster.submit("entries", getitem, found, b)
-            for found, (_, filled) in zip(sorted_entries, notes, strict=True)
-            if b in filled
-        ]
-        for b in range(len(ranges))
-    ]
+    filled = [some for _, some in notes]
+    pieces = pieces_of(cluster, "entries", sorted_entries, filled, len(ranges))
     sorted_entries.clear()
     pieces.reverse()
     for first, last in ranges:
-        futures.append(cluster.submit(name, join, n, first, last, pieces.pop()))
+        futures.append(cluster.submit(name, _join, join, n, first, last, pieces.pop()))
     return [note for note, _ in notes], Blocks.of(cluster, ranges, futures)
+
+
+def pieces_of(
+    cluster: Cluster, name: str, results: list[Future], filled: list[set[int]], n_blocks: int
+) -> list[list[Future]]:
+    """For every block its pieces of results, each a dictionary by block; `in_order` joins them.
+
+    There is one task for the pieces that one worker has: one for each piece would be a large part
+    of all tasks. ``filled`` says which blocks each result has anything for.
+    """
+    together, pieces = cluster.held_together(results), []
+    for b in range(n_blocks):
+        own = [[t for t in some if b in filled[t]] for some in together]
+        pieces.append(
+            [
+                cluster.submit(name, _pieces, [results[t] for t in some], some, b)
+                for some in own
+                if some
+            ]
+        )
+    return pieces
+
+
+def in_order(pieces: Sequence[dict[int, T]]) -> list[T]:
+    """The pieces of a block in the order of the results that they are from."""
+    found = {t: piece for own in pieces for t, piece in own.items()}
+    return [found[t] for t in sorted(found)]
 
 
 def components(cluster: Cluster, n: int, forests: list[Future]) -> tuple[int, IntArray]:
@@ -275,6 +305,20 @@ def by_block(
         # Copies: a view would keep the entries of all blocks until the last one is done.
         blocks[block] = rows[mine].copy(), columns[mine].copy(), values[mine].copy()
     return Kept(blocks, (note, set(blocks)))
+
+
+def _pieces(
+    results: Sequence[dict[int, T]], numbers: list[int], block: int
+) -> Kept[dict[int, T], None]:
+    """What some results have for a block, by the number of the result."""
+    found = (result[block] for result in results)
+    return Kept(dict(zip(numbers, found, strict=True)), None)
+
+
+def _join(
+    join: Callable[..., T], n: int, first: int, last: int, pieces: Sequence[dict[int, Entries]]
+) -> T:
+    return join(n, first, last, in_order(pieces))
 
 
 def sorted_rows(

@@ -159,6 +159,15 @@ class Cluster:
             found |= {future.key: note for future, note in zip(left, notes, strict=True)}
         return [found[future.key] for future in futures]
 
+    def held_together(self, futures: Sequence[Future]) -> list[list[int]]:
+        """The numbers of results by the worker that has them; those of no known place alone."""
+        with self.errors():
+            workers = self.client.who_has(list(futures))
+        places: dict[str, list[int]] = defaultdict(list)
+        for number, future in enumerate(futures):
+            places[min(workers.get(future.key, ()), default=future.key)].append(number)
+        return list(places.values())
+
     def gather(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
         if label is not None and self.progress:

@@ -138,13 +138,22 @@ class DistributedProblem(Restricted):
     def release(self) -> None:
         """Free the pairs, for all problems on them; none of these can be used any more."""
         self.forget()
-        self._shared.pairs = None
+        self._shared.pairs = self._shared.largest = None
 
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
         blocks = self._blocks
         own = (blocks.rows_of(self.diagonal), blocks.rows_of(target))
         return blocks.answers("start", _start, *own)
+
+    def start_above(self, target: FloatArray, sweeps: int) -> FloatArray:
+        """Potentials whose row sums are at least their targets: all sweeps in one round."""
+        blocks = self._blocks
+        own = (blocks.rows_of(self.diagonal), blocks.rows_of(target))
+        parts = blocks.each("start", _start, *own)
+        for left in range(sweeps, -1, -1):
+            parts = blocks.each("lift", _swept, *own, left == 0, blocks.needed(parts))
+        return np.concatenate(blocks.cluster.gather(parts))
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
@@ -191,7 +200,9 @@ class DistributedProblem(Restricted):
 
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
-        return self._blocks.answers("largest", _largest_costs)
+        if self._shared.largest is None:
+            self._shared.largest = self._blocks.answers("largest", _largest_costs)
+        return self._shared.largest
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``; those of the pairs are cached.
@@ -233,9 +244,10 @@ class DistributedProblem(Restricted):
 
 @dataclass
 class _Shared:
-    """Pairs of problems with different diagonals."""
+    """Pairs of problems with different diagonals, and what the largest costs are if known."""
 
     pairs: DistributedPairs | None
+    largest: FloatArray | None = None
 
 
 class _Sums(NamedTuple):
@@ -323,13 +335,12 @@ class DistributedHessian(Curvature):
     def reached(self, points: BoolArray, hops: int) -> BoolArray:
         """The points, and those that up to so many active pairs connect with one of them.
 
-        All hops are one round: the marks of one are joined for the next where they are.
+        All hops are one round.
         """
-        cluster, marks = self.blocks.cluster, self.blocks.each("marks", _marked, vector=points)
+        marks = self.blocks.each("marks", _marked, vector=points)
         for _ in range(hops - 1):
-            joined = cluster.submit("marks", np.concatenate, marks)
-            marks = self.blocks.each("marks", _marked, {0: joined})
-        return np.concatenate(cluster.gather(marks))
+            marks = self.blocks.each("marks", _marked, self.blocks.needed(marks))
+        return np.concatenate(self.blocks.cluster.gather(marks))
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
@@ -482,6 +493,15 @@ def _cheapest(block: PairBlock, rows: LongArray, k: int) -> tuple[LongArray, Lon
 
 def _start(block: PairBlock, diagonal: FloatArray, target: FloatArray) -> FloatArray:
     return block.problem(diagonal).start(target)
+
+
+def _swept(
+    block: PairBlock, diagonal: FloatArray, target: FloatArray, last: bool, u: Part
+) -> FloatArray:
+    """As `Restricted.start_above`."""
+    local, own = block.columns.take(u), slice(block.columns.n_rows)
+    lifted = block.problem(diagonal).lift(local, np.arange(block.columns.n_rows), target)
+    return np.maximum(local[own], lifted) if last else 0.5 * (local[own] + lifted)
 
 
 def _largest_costs(block: PairBlock) -> FloatArray:
