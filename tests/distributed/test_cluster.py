@@ -129,3 +129,13 @@ def test_notes_of_a_task_that_fails(client, reached):
     cluster.reaches_workers = reached
     with pytest.raises(ZeroDivisionError), cluster.running():
         cluster.notes([cluster.submit("kept", _kept, 1), cluster.submit("kept", divmod, 1, 0)])
+
+
+def test_results_by_the_worker_that_has_them(client):
+    cluster = _cluster.Cluster(client)
+    workers = sorted(client.nthreads())
+    futures = [client.submit(divmod, i, 1, workers=[workers[i % 2]], pure=False) for i in range(5)]
+    cluster.gather(futures)
+    lost = client.submit(divmod, 1, 0, pure=False)  # it has failed, and is nowhere
+    places = cluster.held_together([*futures, lost])
+    assert sorted(places) == [[0, 2, 4], [1, 3], [5]]

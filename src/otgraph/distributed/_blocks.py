@@ -48,6 +48,9 @@ SEGMENTS = 2048
 # the vector. Of a longer one, which many blocks share, the scheduler gets every piece only once.
 MOST_CONTAINED = 1 << 22
 
+# Forests that a task joins. Two at a time would be more tasks, one after the other.
+JOINED_FORESTS = 4
+
 
 def segment_rows(n: int) -> int:
     """Length of a segment of n rows."""
@@ -154,13 +157,19 @@ class Blocks:
     ranges: list[tuple[int, int]]  # first and last row; depend only on n and the size of a block
     futures: list[Future]
     needs: list[Need]  # what each block needs of a vector
-    facts: list[Any]  # that each block reported
+    facts: list[Any]  # that each block reported; none until they are asked for (`reported`)
 
     @classmethod
     def of(cls, cluster: Cluster, ranges: list[tuple[int, int]], futures: list[Future]) -> Blocks:
         """Blocks that are being computed; their notes are what they need of a vector, and facts."""
         needs, facts = zip(*cluster.notes(futures), strict=True)
         return cls(cluster, ranges, futures, list(needs), list(facts))
+
+    def reported(self) -> list[Any]:
+        """The facts; workers are asked for them if nobody knows them yet."""
+        if not self.facts:
+            self.facts.extend(fact for _, fact in self.cluster.notes(self.futures))
+        return self.facts
 
     def each(
         self,
@@ -268,11 +277,11 @@ def in_order(pieces: Sequence[dict[int, T]]) -> list[T]:
 
 
 def components(cluster: Cluster, n: int, forests: list[Future]) -> tuple[int, IntArray]:
-    """Number of components and labels, from spanning forests of the blocks, joined in pairs."""
+    """Number of components and labels, from spanning forests of the blocks, some at a time."""
     while len(forests) > 1:
         forests = [
-            cluster.submit("forest", _join_forests, n, forests[a : a + 2])
-            for a in range(0, len(forests), 2)
+            cluster.submit("forest", _join_forests, n, forests[a:b])
+            for a, b in row_blocks(len(forests), JOINED_FORESTS)
         ]
     rows, columns = cluster.result(forests[0])
     tree = sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n))

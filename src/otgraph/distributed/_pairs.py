@@ -71,12 +71,17 @@ class DistributedPairs(PairSet):
     @property
     def n_pairs(self) -> int:
         """Number of pairs, each counted once."""
-        n_entries: int = sum(self.blocks.facts)
+        n_entries: int = sum(self.blocks.reported())
         return n_entries // 2
 
     def below(self, upper: FloatArray, workers: Workers) -> DistributedPairs:
-        """The pairs with c_ij < upper_i + upper_j."""
-        return self._of(self.blocks.each("candidates", _below, vector=upper))
+        """The pairs with c_ij < upper_i + upper_j.
+
+        They need of a vector what these need, so that nobody waits for them.
+        """
+        blocks = self.blocks
+        futures = blocks.each("candidates", _below, vector=upper)
+        return DistributedPairs(replace(blocks, futures=futures, facts=[]))
 
     def merged(self, other: DistributedPairs, workers: Workers) -> DistributedPairs:
         """The pairs of either set."""

@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     Pieces = dict[int, tuple[Array, IntArray]]
 
 LISTED_PAIRS = 1 << 18  # pairs that are sent to a task: 2 MB
-SAMPLE_PARTS = 8  # in which the cells of sampled points are found
+SAMPLE_PARTS = 8  # in which the cells of sampled points are found, at most,
+PARTS_PER_THREAD = 2  # and for each thread
 FEWEST_GROUPS = 8  # so that a few workers share the work
 
 
@@ -170,7 +171,8 @@ def _centers(
     whole = cluster.submit("joined", _joined_sample, samples, places)
     centers = cluster.submit("part", first_centers, whole, n_cells)
     size = sum(map(len, places))
-    rows = -(-size // (SAMPLE_PARTS * ASSIGN_ROWS)) * ASSIGN_ROWS
+    n_parts = min(SAMPLE_PARTS, PARTS_PER_THREAD * cluster.n_threads)
+    rows = -(-size // (n_parts * ASSIGN_ROWS)) * ASSIGN_ROWS
     parts = [cluster.submit("part", _rows, whole, a, b) for a, b in row_blocks(size, rows)]
     for _ in range(KMEANS_ROUNDS):
         labels = [cluster.submit("nearest", _nearest, part, centers) for part in parts]
