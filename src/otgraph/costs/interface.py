@@ -247,7 +247,7 @@ class Curvature(ABC):
         """Products with the Hessian plus a shift of its diagonal; each may overwrite the last."""
         return lambda v: self.product(v) + shift * v
 
-    def reached(self, points: BoolArray, hops: int) -> BoolArray:
+    def reached(self, points: BoolArray, hops: int = 1) -> BoolArray:
         """The points, and those that up to so many active pairs connect with one of them."""
         for _ in range(hops):
             points = np.asarray(points | (self.product(points.astype(np.float64)) > 0.0))

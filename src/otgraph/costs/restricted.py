@@ -327,7 +327,7 @@ class Hessian(Curvature):
         """Calls a function for several items, in threads."""
         return self.rows.workers.run
 
-    def reached(self, points: BoolArray, hops: int) -> BoolArray:
+    def reached(self, points: BoolArray, hops: int = 1) -> BoolArray:
         """The points, and those that up to so many active pairs connect with one of them.
 
         Only the rows of these points are read, where a product reads all.

@@ -337,7 +337,7 @@ class DistributedHessian(Curvature):
         loops = self.blocks.rows_of(self.loops)
         return self.blocks.answers("product", _hessian_product, loops, vector=v)
 
-    def reached(self, points: BoolArray, hops: int) -> BoolArray:
+    def reached(self, points: BoolArray, hops: int = 1) -> BoolArray:
         """The points, and those that up to so many active pairs connect with one of them.
 
         All hops are one round.
