@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from otgraph import quadratic_ot_graph
+from otgraph._parallel import Workers
+from otgraph.costs import as_cost
 from otgraph.solvers import rounds
-from otgraph.solvers.newton import nearly_met
+from otgraph.solvers.nearby import solved_nearby
+from otgraph.solvers.newton import nearly_met, newton
+from otgraph.solvers.state import Effort
 
 
 @pytest.fixture
@@ -40,3 +44,17 @@ def test_rows_are_left_only_if_they_misplace_little():
     assert not nearly_met(sums, target, 0.05, 4)
     sums[0] = 10.0
     assert not nearly_met(sums, target, 0.05, 10)
+
+
+def test_points_that_are_far_fewer_than_those_around_them_are_solved():
+    n, workers = 5000, Workers(1)
+    cost = as_cost(np.random.default_rng(0).normal(size=(n, 5)), workers=workers)
+    problem, target = cost.restrict(cost.neighbors(20), np.full(n, np.inf)), np.full(n, 0.3)
+    u = newton(problem, target, problem.start(target), tol=1e-6, max_iter=60).u
+    target[:5] *= 1.05
+    effort = Effort()
+    solved = solved_nearby(problem, target, u, effort, workers, far=0.01, hops=3)
+    moved, off = solved != u, np.abs(problem.evaluate(solved).row_sums - target)
+    assert 500 < np.count_nonzero(moved) < n
+    assert np.all(off[moved] <= 0.001 * target[moved])
+    assert 0 < effort.steps < 10

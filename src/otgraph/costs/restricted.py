@@ -327,13 +327,15 @@ class Hessian(Curvature):
         """Calls a function for several items, in threads."""
         return self.rows.workers.run
 
-    def reached(self, points: BoolArray) -> BoolArray:
-        """The points, and those that an active pair connects with one of them.
+    def reached(self, points: BoolArray, hops: int = 1) -> BoolArray:
+        """The points, and those that up to so many active pairs connect with one of them.
 
         Only the rows of these points are read, where a product reads all.
         """
         reached = points.copy()
-        kernels.mark_columns(self.starts, self.ends, self.indices, np.flatnonzero(points), reached)
+        for _ in range(hops):
+            rows = np.flatnonzero(reached)
+            kernels.mark_columns(self.starts, self.ends, self.indices, rows, reached)
         return reached
 
     def shifted(self, shift: FloatArray) -> Callable[[FloatArray], FloatArray]:

@@ -17,7 +17,7 @@ import numpy as np
 from otgraph._blas import single_threaded_blas
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import SAMPLE_ROWS, Cost, Screen
-from otgraph.distributed._blocks import Blocks, Vector, by_block, shuffle
+from otgraph.distributed._blocks import Blocks, Columns, Vector, by_block, shuffle
 from otgraph.distributed._pairs import DistributedPairs, join_pairs
 
 if TYPE_CHECKING:
@@ -88,13 +88,17 @@ class DistributedCost(Cost):
         """Listed pairs, each once, with any costs."""
         pairs = (i.astype(np.int32), j.astype(np.int32), costs)
         mine = by_block([pairs], self.n, self._ranges[0][1], None, both=True).value
-        futures = [
-            self.cluster.submit(
-                "listed", join_pairs, self.n, first, last, [mine[b]] if b in mine else []
+        blocks = Blocks(self.cluster, self._ranges, [], [], [])
+        for b, (first, last) in enumerate(self._ranges):
+            own = [mine[b]] if b in mine else []
+            blocks.futures.append(
+                self.cluster.submit("listed", join_pairs, self.n, first, last, own)
             )
-            for b, (first, last) in enumerate(self._ranges)
-        ]
-        return DistributedPairs(Blocks.of(self.cluster, self._ranges, futures))
+            # What the task reports, without a round that waits for it.
+            ends = np.concatenate([pairs[0][:0], *(end for found in own for end in found[:2])])
+            blocks.needs.append(Columns.of(self.n, first, last, ends).need)
+            blocks.facts.append(np.count_nonzero((ends >= first) & (ends < last)))
+        return DistributedPairs(blocks)
 
     def usable_bytes(self) -> float:
         """Memory that pairs may take on all workers together."""

@@ -343,7 +343,7 @@ class SharedCost(InCells, DistributedCost):
         self, rows: LongArray, n_rows: int, function: Any, vector: Array | None = None, *more: Any
     ) -> list[Any]:
         """What a function says of the costs from some rows to each group."""
-        some = self.cluster.send("rows", self.points.rows(rows))
+        some = self.points.rows_there(rows)
         own = None if vector is None else vector[rows]
         sent = None if vector is None else Vector.send(self.cluster, vector)
         tasks = []

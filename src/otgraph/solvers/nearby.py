@@ -33,8 +33,9 @@ LEAST_FAR = 1e-3
 WORST_HOPS = 1
 SOLVED = 0.1  # marginal error after the solve, relative to that of points that are looked at
 NEARBY_STEPS = 100
-# Share of these points that may miss this. They go on by themselves: the last steps of a hundred
-# thousand points are often those of a few.
+# As many points as this share of those that miss their targets may miss this. They go on by
+# themselves: the last steps of a hundred thousand points are often those of a few. (The points
+# around them are a hundred times as many, and as large a share of these would allow all of them.)
 UNFINISHED_SHARE = 0.01
 NEARBY_SWEEPS = 8  # repetitions, each around the points that the last one has put out,
 LEFT_SHARE = 5e-4  # unless these are so few that the steps for all points may correct them
@@ -79,14 +80,10 @@ def solved_nearby(
         if np.count_nonzero(moving) <= few and not len(unfinished):
             break
         moving[unfinished] = True
-        few = LEFT_SHARE * len(target)
-        hessian = problem.hessian(u)
-        for _ in range(hops):
-            moving = hessian.reached(moving)
-        rows = np.flatnonzero(moving)
-        solve = partial(
-            newton, tol=tol, max_iter=NEARBY_STEPS, left=int(UNFINISHED_SHARE * len(rows))
-        )
+        few, n_off = LEFT_SHARE * len(target), np.count_nonzero(moving)
+        rows = np.flatnonzero(problem.hessian(u).reached(moving, hops))
+        left = int(UNFINISHED_SHARE * n_off)
+        solve = partial(newton, tol=tol, max_iter=NEARBY_STEPS, left=left)
         result = solved_locally(problem, rows, u, target, workers, solve)
         last = rows if result.reason == Reason.NONE else rows[:0]
         logger.debug(

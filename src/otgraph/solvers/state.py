@@ -315,8 +315,4 @@ def start_potentials(problem: Restricted, target: FloatArray) -> FloatArray:
     Row sums are convex functions of u. Newton steps from above therefore stay above and are
     taken in full; from below the line search would shorten them.
     """
-    rows = np.arange(problem.n)
-    u = problem.start(target)
-    for _ in range(START_SWEEPS):
-        u = 0.5 * (u + problem.lift(u, rows, target))
-    return np.maximum(u, problem.lift(u, rows, target))
+    return problem.start_above(target, START_SWEEPS)
