@@ -405,6 +405,35 @@ def assign_in_groups(rows, product, bounds, table, n_visited, out):
     n_visited = min(n_visited, n_groups)
     values, groups = np.empty(n_visited, np.float32), np.empty((n_rows, n_visited), np.int64)
     starts = np.zeros(n_groups + 1, np.int64)
+    _visited_groups(product, values, groups, starts)
+    for g in range(n_groups):
+        starts[g + 1] += starts[g]
+    members, ends = np.empty(n_rows * n_visited, np.int64), starts[:-1].copy()
+    for r in range(n_rows):
+        for q in range(n_visited):
+            g = groups[r, q]
+            if g >= 0:
+                members[ends[g]] = r
+                ends[g] += 1
+    best = np.full(n_rows, -np.inf, np.float32)
+    some, buffer = np.empty_like(rows), np.empty(n_rows * np.diff(bounds).max(), np.float32)
+    out[:] = 0
+    for g in range(n_groups):
+        here = members[starts[g] : starts[g + 1]]
+        first, last = bounds[g], bounds[g + 1]
+        if len(here) == 0:
+            continue
+        copy_rows(rows, here, len(here), some)
+        block = buffer[: len(here) * (last - first)].reshape((len(here), last - first))
+        np.dot(some[: len(here)], table[first:last].T, block)
+        _assign_nearer(block, here, first, best, out)
+
+
+@inner
+def _visited_groups(product, values, groups, starts):
+    """The groups with the largest products of each row; counts the rows of each group."""
+    n_rows, n_groups = product.shape
+    n_visited = len(values)
     for r in range(n_rows):
         values[:] = -np.inf
         visited, line = groups[r], product[r]
@@ -424,38 +453,28 @@ def assign_in_groups(rows, product, bounds, table, n_visited, out):
         for q in range(n_visited):
             if visited[q] >= 0:
                 starts[visited[q] + 1] += 1
-    for g in range(n_groups):
-        starts[g + 1] += starts[g]
-    members, ends = np.empty(n_rows * n_visited, np.int64), starts[:-1].copy()
-    for r in range(n_rows):
-        for q in range(n_visited):
-            g = groups[r, q]
-            if g >= 0:
-                members[ends[g]] = r
-                ends[g] += 1
-    best = np.full(n_rows, -np.inf, np.float32)
-    some, buffer = np.empty_like(rows), np.empty(n_rows * np.diff(bounds).max(), np.float32)
-    out[:] = 0
-    for g in range(n_groups):
-        here = members[starts[g] : starts[g + 1]]
-        first, last = bounds[g], bounds[g + 1]
-        if len(here) == 0:
-            continue
-        for p in range(len(here)):
-            some[p] = rows[here[p]]
-        block = buffer[: len(here) * (last - first)].reshape((len(here), last - first))
-        np.dot(some[: len(here)], table[first:last].T, block)
-        for p in range(len(here)):
-            r, line = here[p], block[p]
-            largest = best[r]
-            for s in range(last - first):
-                largest = max(largest, line[s])
-            if largest > best[r]:
-                best[r] = largest
-                s = 0
-                while line[s] != largest:
-                    s += 1
-                out[r] = first + s
+
+
+@inner
+def _assign_nearer(block, rows, first, best, out):
+    """Assign rows to the column of their largest product, from ``first`` on, if it is the best."""
+    n_columns = block.shape[1]
+    for p in range(len(rows)):
+        r, line = rows[p], block[p]
+        # Four maxima, because comparisons that do not depend on each other are faster.
+        m0 = m1 = m2 = m3 = best[r]
+        for s in range(0, n_columns - 3, 4):
+            m0, m1 = max(m0, line[s]), max(m1, line[s + 1])
+            m2, m3 = max(m2, line[s + 2]), max(m3, line[s + 3])
+        for s in range(n_columns - n_columns % 4, n_columns):
+            m0 = max(m0, line[s])
+        largest = max(max(m0, m1), max(m2, m3))
+        if largest > best[r]:
+            best[r] = largest
+            s = 0
+            while line[s] != largest:
+                s += 1
+            out[r] = first + s
 
 
 @borrowing
