@@ -163,6 +163,25 @@ def select_plan(
         sums[0, i], sums[1, i], sums[2, i], sums[3, i] = total, linear, square, least
 
 
+@njit
+def sums_of_plan(indptr, indices, cost, u, eps, start, stop, sums):
+    """The sums of `select_plan`, the same bits, where the entries are not needed."""
+    for i in range(start, stop):
+        ui = u[i]
+        total = linear = square = 0.0
+        least = np.inf
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            c = cost[p]
+            excess = ui + u[np.uint32(indices[p])] - c
+            used = excess > 0.0
+            weight = excess / eps if used else 0.0
+            total += weight
+            linear += c * weight
+            square += weight * weight
+            least = min(least, min(weight, c) if used else np.inf)
+        sums[0, i], sums[1, i], sums[2, i], sums[3, i] = total, linear, square, least
+
+
 @inner
 def sum_at(v, indices, first, last, total):
     """``total`` plus the entries of v at the indices; four partial sums, as in distances."""

@@ -102,6 +102,10 @@ class Pairs(PairSet):
         self.indptr, self.indices, self.costs = indptr, columns[: indptr[-1]], costs[: indptr[-1]]
         return self
 
+    def keep(self) -> None:
+        """From now on, others are added to a copy; who needs exactly these pairs asks for it."""
+        self.room = None
+
     def _move(
         self,
         other: Pairs,

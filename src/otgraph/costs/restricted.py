@@ -6,6 +6,7 @@ has no access to the pairs.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from otgraph.costs.pairs import Pairs
     from otgraph.costs.parts import Places
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
+
+    Room = tuple[IntArray, FloatArray, FloatArray]
 
 # Rows per task. Handing a task to a thread takes about 20 µs, so tasks should not be small; they
 # must be small enough for two cores to share a few thousand points.
@@ -228,22 +231,31 @@ class RestrictedProblem(Restricted):
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""
-        pairs = self.pairs
-        indptr = np.zeros(self.n + 1, dtype=np.int64)
-        np.subtract(self._at(u).ends, pairs.indptr[:-1]).cumsum(out=indptr[1:])
-        if len(pairs.indices) > MANY_ENTRIES:
+        indptr = self._plan_rows(u)
+        if len(self.pairs.indices) > MANY_ENTRIES:
             self.forget()  # it is needed again only if more steps are
             return_free_memory(20 * indptr[-1])
-        length = int(indptr[-1] * PLAN_ROOM)
-        room = np.empty(length, np.int32), np.empty(length), np.empty(length)
-        used = slice(indptr[-1])
-        indices, weights, costs = room[0][used], room[1][used], room[2][used]
+        made = _entries_of_plan(self.pairs, u, eps, indptr, self._rows)
+        return Plan(indptr, self._loops(u, eps), self.diagonal, self._rows, *made)
+
+    def late_plan(self, u: FloatArray, eps: float) -> LatePlan:
+        """The same with sums of its rows only; its entries are made when they are needed."""
+        indptr, sums, pairs = self._plan_rows(u), np.empty((4, self.n)), self.pairs
+        pairs.keep()
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
-        sums = np.empty((4, self.n))
-        target = (indptr, indices, costs, weights, sums)
-        self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
-        loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
-        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows, room, sums)
+        self._rows.run(lambda a, b: kernels.sums_of_plan(*source, a, b, sums))
+        loops = self._loops(u, eps)
+        return LatePlan(indptr, loops, self.diagonal, self._rows, sums, pairs, u, eps)
+
+    def _plan_rows(self, u: FloatArray) -> LongArray:
+        """Where the rows of a plan begin and end."""
+        indptr = np.zeros(self.n + 1, dtype=np.int64)
+        np.subtract(self._at(u).ends, self.pairs.indptr[:-1]).cumsum(out=indptr[1:])
+        return indptr
+
+    def _loops(self, u: FloatArray, eps: float) -> FloatArray:
+        """Mass that each point keeps."""
+        return np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
 
 
 @dataclass
@@ -384,26 +396,22 @@ class Hessian(Curvature):
 
 
 @dataclass(frozen=True)
-class Plan(TransportPlan):
-    """Entries in memory; symmetric if all rows are present.
+class LocalPlan(TransportPlan):
+    """A plan in this process; symmetric if all rows are present.
 
     ``entry_sums`` are the sums of weights, of costs times weights and of squares in every row, and
-    the smallest weight or cost, if they were found together with the entries.
+    the smallest weight or cost, if they are known.
     """
 
     indptr: LongArray
-    indices: IntArray
-    weights: FloatArray
-    costs: FloatArray
     loops: FloatArray
     loop_costs: FloatArray
     rows: SharedRows
-    room: tuple[IntArray, FloatArray, FloatArray] | None = None
-    entry_sums: FloatArray | None = None
+    entry_sums: FloatArray | None
 
-    def __getstate__(self) -> dict[str, object]:
-        """What is pickled; the arrays with room hold the same entries again."""
-        return {**self.__dict__, "room": None}
+    @abstractmethod
+    def made(self) -> Plan:
+        """The plan with its entries."""
 
     @cached_property
     def degrees(self) -> LongArray:
@@ -413,16 +421,13 @@ class Plan(TransportPlan):
     @property
     def n_entries(self) -> int:
         """Number of entries, without the diagonal."""
-        return len(self.indices)
+        return int(self.indptr[-1])
 
     @cached_property
     def row_sums(self) -> FloatArray:
         """Row sums of the plan, with the diagonal."""
-        if self.entry_sums is not None:
-            return self.entry_sums[0] + self.loops
-        sums = self.loops.copy()
-        self.rows.run(lambda a, b: kernels.sums_of_rows(self.indptr, self.weights, a, b, sums))
-        return sums
+        assert self.entry_sums is not None  # otherwise the entries are there
+        return self.entry_sums[0] + self.loops
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
@@ -433,9 +438,95 @@ class Plan(TransportPlan):
     @cached_property
     def positive(self) -> bool:
         """Whether no weight and no cost is zero."""
-        if self.entry_sums is None:
-            return bool(self.weights.all() and self.costs.all())
+        assert self.entry_sums is not None
         return bool(np.all(self.entry_sums[3] > 0.0))
+
+
+@dataclass(frozen=True)
+class LatePlan(LocalPlan):
+    """The sums of a plan, and the pairs and potentials that it is made of.
+
+    The plans of a path take more memory than their pairs, and most of them are never asked for.
+    """
+
+    pairs: Pairs
+    u: FloatArray
+    eps: float
+
+    def made(self) -> Plan:
+        """The plan with its entries, which are not kept here."""
+        made = _entries_of_plan(self.pairs, self.u, self.eps, self.indptr, self.rows)
+        return Plan(self.indptr, self.loops, self.loop_costs, self.rows, *made)
+
+    @cached_property
+    def _kept(self) -> Plan:
+        """The same for many products, of which a gap needs some if row sums miss the masses."""
+        return self.made()
+
+    def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
+        """(diag(row sums) + plan) times ``v``, given its diagonal."""
+        return self._kept.product(v, diagonal)
+
+    def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
+        return self._kept.scaled_sums(w)
+
+    def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
+        """The plan with the weights and costs of some entries set."""
+        return self.made().with_entries(weights, costs)
+
+    def component_labels(self) -> LongArray:
+        """Connected component of every point."""
+        return self.made().component_labels()
+
+
+def _entries_of_plan(
+    pairs: Pairs, u: FloatArray, eps: float, indptr: LongArray, rows: SharedRows
+) -> tuple[FloatArray, IntArray, FloatArray, FloatArray, Room]:
+    """Sums of rows, columns, weights and costs of a plan, and the arrays that hold the entries."""
+    length = int(indptr[-1] * PLAN_ROOM)
+    room = np.empty(length, np.int32), np.empty(length), np.empty(length)
+    used = slice(indptr[-1])
+    indices, weights, costs = room[0][used], room[1][used], room[2][used]
+    source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
+    sums = np.empty((4, len(indptr) - 1))
+    target = (indptr, indices, costs, weights, sums)
+    rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
+    return sums, indices, weights, costs, room
+
+
+@dataclass(frozen=True)
+class Plan(LocalPlan):
+    """Entries in memory; ``room`` are the arrays of which they are the first part."""
+
+    indices: IntArray
+    weights: FloatArray
+    costs: FloatArray
+    room: Room | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is pickled; the arrays with room hold the same entries again."""
+        return {**self.__dict__, "room": None}
+
+    def made(self) -> Plan:
+        """The plan itself."""
+        return self
+
+    @cached_property
+    def row_sums(self) -> FloatArray:
+        """Row sums of the plan, with the diagonal."""
+        if self.entry_sums is not None:
+            return super().row_sums
+        sums = self.loops.copy()
+        self.rows.run(lambda a, b: kernels.sums_of_rows(self.indptr, self.weights, a, b, sums))
+        return sums
+
+    @cached_property
+    def positive(self) -> bool:
+        """Whether no weight and no cost is zero."""
+        if self.entry_sums is not None:
+            return super().positive
+        return bool(self.weights.all() and self.costs.all())
 
     def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
         """The plan with the weights and costs of some entries set; this one is used up."""
@@ -455,7 +546,7 @@ class Plan(TransportPlan):
         )
 
     def _filled(
-        self, room: tuple[IntArray, FloatArray, FloatArray], weights: Pairs, costs: Pairs
+        self, room: Room, weights: Pairs, costs: Pairs
     ) -> Plan:
         """The same where the entries are."""
         columns, own_weights, own_costs = room

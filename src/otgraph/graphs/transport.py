@@ -21,7 +21,7 @@ from otgraph._validation import (
     check_vector,
 )
 from otgraph.costs import as_cost, check_input, kept_points
-from otgraph.costs.restricted import Plan
+from otgraph.costs.restricted import LocalPlan, Plan
 from otgraph.exceptions import (
     ConvergenceError,
     DisconnectedWarning,
@@ -202,10 +202,18 @@ class TransportProblem:
         )
 
     def solve(
-        self, eps: float, *, u0: ArrayLike | None = None, start: State | None = None
+        self,
+        eps: float,
+        *,
+        u0: ArrayLike | None = None,
+        start: State | None = None,
+        late_plan: bool = False,
     ) -> Solution:
-        """The solution for one eps, from potentials or from the solution of another eps."""
-        goal = self._goal(eps)
+        """The solution for one eps, from potentials or from the solution of another eps.
+
+        ``late_plan`` says whether the entries of its plan may never be needed.
+        """
+        goal = replace(self._goal(eps), late_plan=late_plan)
         if u0 is not None:
             u0 = self._checked_start(u0)[self.cost.order]
         if start is None:  # otherwise the pairs of a similar solution fit
@@ -367,7 +375,7 @@ class TransportProblem:
     def assembly(self, solution: Solution, params: Keywords) -> Callable[[], TransportGraph]:
         """The function that makes the graph; it keeps the plan alive, and no candidates."""
         plan = solution.plan
-        assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
+        assert isinstance(plan, LocalPlan)  # a cost in this process gives a plan in this process
         make = partial(
             TransportGraph,
             params=self.params_of(solution, params),
@@ -380,7 +388,7 @@ class TransportProblem:
         order, self_loops = self.cost.order, self.options.self_loops
 
         def assembled() -> TransportGraph:
-            weights, edge_costs = plan_weights(plan, order, self_loops=self_loops)
+            weights, edge_costs = plan_weights(plan.made(), order, self_loops=self_loops)
             return make(weights=weights, edge_costs=edge_costs)
 
         return assembled
