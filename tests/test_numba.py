@@ -81,3 +81,11 @@ def test_place_of_the_lowest_bit():
     place = numba.njit(lambda mask: trailing_zeros(mask))
     for bit in range(64):
         assert place(np.uint64(2**63 + 2**bit if bit < 63 else 2**63)) == bit
+
+
+def test_number_of_bits():
+    count_ones = _numba.count_ones
+    number = numba.njit(lambda mask: count_ones(mask))
+    for bits in range(65):
+        mask = np.uint64((1 << bits) - 1)
+        assert number(mask) == count_ones(mask) == bits

@@ -6,7 +6,7 @@ import numpy as np
 
 from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.restricted import evaluate
-from otgraph._numba import inner, njit
+from otgraph._numba import njit
 
 # The constants of `solvers.newton`, which has the same steps for any number of points.
 # Line search.
@@ -64,15 +64,6 @@ def misplaced(row_sums, target):
     return total / wanted
 
 
-@inner
-def _marginal_error(row_sums, target):
-    """Largest relative deviation of the row sums."""
-    error = 0.0
-    for i in range(len(target)):
-        error = max(error, abs(row_sums[i] - target[i]) / target[i])
-    return error
-
-
 @njit
 def full_steps(
     indptr, indices, cost, diagonal, target, tol, start, known, room, ends, active, errors
@@ -91,7 +82,7 @@ def full_steps(
         evaluate(
             indptr, indices, cost, diagonal, start, 0, n, row_sums, square_sums, ends, active
         )  # fmt: skip
-    error = _marginal_error(row_sums, target)
+    error = largest_error(row_sums, target)
     errors[0] = error
     best_error = error
     least = np.inf
@@ -155,7 +146,7 @@ def full_steps(
         steps += 1
         products += count
         since += 1
-        error = _marginal_error(row_sums, target)
+        error = largest_error(row_sums, target)
         errors[steps] = error
         share = misplaced(row_sums, target)
         if error < best_error:

@@ -291,7 +291,7 @@ def reordered(
         keys[degree] = (np.int64(r) << PLACE_BITS) | degree
         row = keys[: degree + (loops[place[r]] > 0.0)]
         gap = len(row)
-        while gap > 1:  # as in `pairs.sort_rows`
+        while gap > 1:  # Shellsort with the gaps of Gonnet
             gap = max(1, (5 * gap - 1) // 11)
             for s in range(gap, len(row)):
                 key = row[s]

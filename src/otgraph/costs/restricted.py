@@ -545,9 +545,7 @@ class Plan(LocalPlan):
             entry_sums=None,
         )
 
-    def _filled(
-        self, room: Room, weights: Pairs, costs: Pairs
-    ) -> Plan:
+    def _filled(self, room: Room, weights: Pairs, costs: Pairs) -> Plan:
         """The same where the entries are."""
         columns, own_weights, own_costs = room
         ours = replace(
