@@ -65,7 +65,7 @@ def test_late_plan_has_the_same_bits(dense, u, rng):
     problem.pairs.overlaid(symmetric_pairs(N, [others], Workers(1)), Workers(1))
     problem.release()
     for name in ("indptr", "indices", "weights", "costs", "loops"):
-        np.testing.assert_array_equal(getattr(late.made(), name), getattr(plan, name))
+        np.testing.assert_array_equal(getattr(late.recipe.made(), name), getattr(plan, name))
     np.testing.assert_array_equal(late.product(w, w), plan.product(w, w))
     np.testing.assert_array_equal(late.component_labels(), plan.component_labels())
 

@@ -6,7 +6,6 @@ has no access to the pairs.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -235,27 +234,22 @@ class RestrictedProblem(Restricted):
         if len(self.pairs.indices) > MANY_ENTRIES:
             self.forget()  # it is needed again only if more steps are
             return_free_memory(20 * indptr[-1])
-        made = _entries_of_plan(self.pairs, u, eps, indptr, self._rows)
-        return Plan(indptr, self._loops(u, eps), self.diagonal, self._rows, *made)
+        return PlanRecipe(self.pairs, u, eps, indptr, self.diagonal, self._rows).made()
 
     def late_plan(self, u: FloatArray, eps: float) -> LatePlan:
         """The same with sums of its rows only; its entries are made when they are needed."""
         indptr, sums, pairs = self._plan_rows(u), np.empty((4, self.n)), self.pairs
         pairs.keep()
+        recipe = PlanRecipe(pairs, u, eps, indptr, self.diagonal, self._rows)
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
         self._rows.run(lambda a, b: kernels.sums_of_plan(*source, a, b, sums))
-        loops = self._loops(u, eps)
-        return LatePlan(indptr, loops, self.diagonal, self._rows, sums, pairs, u, eps)
+        return LatePlan(indptr, recipe.loops, self.diagonal, self._rows, sums, recipe)
 
     def _plan_rows(self, u: FloatArray) -> LongArray:
         """Where the rows of a plan begin and end."""
         indptr = np.zeros(self.n + 1, dtype=np.int64)
         np.subtract(self._at(u).ends, self.pairs.indptr[:-1]).cumsum(out=indptr[1:])
         return indptr
-
-    def _loops(self, u: FloatArray, eps: float) -> FloatArray:
-        """Mass that each point keeps."""
-        return np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
 
 
 @dataclass
@@ -409,10 +403,6 @@ class LocalPlan(TransportPlan):
     rows: SharedRows
     entry_sums: FloatArray | None
 
-    @abstractmethod
-    def made(self) -> Plan:
-        """The plan with its entries."""
-
     @cached_property
     def degrees(self) -> LongArray:
         """Number of entries of every row, without the diagonal."""
@@ -444,24 +434,14 @@ class LocalPlan(TransportPlan):
 
 @dataclass(frozen=True)
 class LatePlan(LocalPlan):
-    """The sums of a plan, and the pairs and potentials that it is made of.
+    """The sums of a plan, and what its entries are made of."""
 
-    The plans of a path take more memory than their pairs, and most of them are never asked for.
-    """
-
-    pairs: Pairs
-    u: FloatArray
-    eps: float
-
-    def made(self) -> Plan:
-        """The plan with its entries, which are not kept here."""
-        made = _entries_of_plan(self.pairs, self.u, self.eps, self.indptr, self.rows)
-        return Plan(self.indptr, self.loops, self.loop_costs, self.rows, *made)
+    recipe: PlanRecipe
 
     @cached_property
     def _kept(self) -> Plan:
-        """The same for many products, of which a gap needs some if row sums miss the masses."""
-        return self.made()
+        """The plan for many products, of which a gap needs some if row sums miss the masses."""
+        return self.recipe.made()
 
     def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
         """(diag(row sums) + plan) times ``v``, given its diagonal."""
@@ -473,26 +453,50 @@ class LatePlan(LocalPlan):
 
     def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
         """The plan with the weights and costs of some entries set."""
-        return self.made().with_entries(weights, costs)
+        return self.recipe.made().with_entries(weights, costs)
 
     def component_labels(self) -> LongArray:
         """Connected component of every point."""
-        return self.made().component_labels()
+        return self.recipe.made().component_labels()
 
 
-def _entries_of_plan(
-    pairs: Pairs, u: FloatArray, eps: float, indptr: LongArray, rows: SharedRows
-) -> tuple[FloatArray, IntArray, FloatArray, FloatArray, Room]:
-    """Sums of rows, columns, weights and costs of a plan, and the arrays that hold the entries."""
-    length = int(indptr[-1] * PLAN_ROOM)
-    room = np.empty(length, np.int32), np.empty(length), np.empty(length)
-    used = slice(indptr[-1])
-    indices, weights, costs = room[0][used], room[1][used], room[2][used]
-    source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
-    sums = np.empty((4, len(indptr) - 1))
-    target = (indptr, indices, costs, weights, sums)
-    rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
-    return sums, indices, weights, costs, room
+@dataclass(frozen=True)
+class PlanRecipe:
+    """What a plan is made of: pairs, potentials, and where the rows of the plan begin.
+
+    The plans of a path take far more memory than this, and most of them are never asked for.
+    """
+
+    pairs: Pairs
+    u: FloatArray
+    eps: float
+    indptr: LongArray
+    loop_costs: FloatArray
+    rows: SharedRows
+
+    @property
+    def degrees(self) -> LongArray:
+        """Number of entries of every row, without the diagonal."""
+        return self.indptr[1:] - self.indptr[:-1]
+
+    @property
+    def loops(self) -> FloatArray:
+        """Mass that each point keeps."""
+        return np.maximum(2.0 * self.u[: len(self.loop_costs)] - self.loop_costs, 0.0) / self.eps
+
+    def made(self) -> Plan:
+        """The plan with its entries, which are not kept here."""
+        pairs, indptr, length = self.pairs, self.indptr, int(self.indptr[-1] * PLAN_ROOM)
+        room = np.empty(length, np.int32), np.empty(length), np.empty(length)
+        used = slice(indptr[-1])
+        indices, weights, costs = room[0][used], room[1][used], room[2][used]
+        source = (pairs.indptr, pairs.indices, pairs.costs, self.u, self.eps)
+        sums = np.empty((4, len(indptr) - 1))
+        target = (indptr, indices, costs, weights, sums)
+        self.rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
+        return Plan(
+            indptr, self.loops, self.loop_costs, self.rows, sums, indices, weights, costs, room
+        )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from otgraph._validation import check_positive, to_numbers
-from otgraph.costs.restricted import LocalPlan
+from otgraph.costs.restricted import LatePlan, Plan, PlanRecipe
 from otgraph.exceptions import invalid
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.mean import mean_graph
@@ -87,10 +87,11 @@ def eps_path(
 def _graph_later(problem: TransportProblem, solution: Solution) -> TransportGraph | PendingGraph:
     """A graph that is made when it is asked for, if that means only to sort its plan."""
     plan = solution.plan
-    assert isinstance(plan, LocalPlan)  # a cost in this process gives a plan in this process
+    assert isinstance(plan, (Plan, LatePlan))  # a cost in this process gives one in this process
+    made = plan.recipe if isinstance(plan, LatePlan) else plan
     if problem.copies is not None or not plan.positive:
-        return problem.graph(replace(solution, plan=plan.made()))
-    return PendingGraph(plan, solution.certificate, problem.assembly(solution, {}))
+        return problem.graph(replace(solution, plan=made.made()))
+    return PendingGraph(made, solution.certificate, problem.assembly(solution, made, {}))
 
 
 def checked_values(values: ArrayLike, name: str) -> FloatArray:
@@ -155,10 +156,10 @@ class PendingGraph:
     """
 
     def __init__(
-        self, plan: LocalPlan, certificate: Certificate, make: Callable[[], TransportGraph]
+        self, plan: Plan | PlanRecipe, certificate: Certificate, make: Callable[[], TransportGraph]
     ) -> None:
         self.certificate, self.eps = certificate, certificate.eps
-        self._plan: LocalPlan | None = plan
+        self._plan: Plan | PlanRecipe | None = plan
         self._make: Callable[[], TransportGraph] | None = make
         self._graph: TransportGraph | None = None
 
@@ -186,7 +187,7 @@ class PendingGraph:
         """Number of connected components."""
         if self._plan is None:
             return self.graph.n_connected
-        return int(self._plan.component_labels().max()) + 1
+        return int(self._plan.made().component_labels().max()) + 1
 
 
 # Columns of the table of a path, and their types.
