@@ -138,3 +138,11 @@ def test_a_kernel_that_makes_no_arrays_does_not_count_references():
     with pytest.raises(numba.core.errors.NumbaError, match="Only accept returning of array"):
         numba.njit(**_numba.BORROWING)(makes)(3)
     assert len(numba.njit(**_numba.COUNTING)(makes)(3)) == 3
+
+
+def test_number_of_bits():
+    count_ones = _numba.count_ones
+    number = numba.njit(lambda mask: count_ones(mask))
+    for bits in range(65):
+        mask = np.uint64((1 << bits) - 1)
+        assert number(mask) == count_ones(mask) == bits

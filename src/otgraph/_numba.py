@@ -92,6 +92,24 @@ def _compiled_trailing_zeros(mask: object) -> Callable[..., object]:
     return lambda mask: _count_trailing_zeros(mask)
 
 
+def count_ones(mask: int) -> int:
+    """Number of ones in a mask; in kernels one instruction."""
+    return int(mask).bit_count()
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _count_ones(_: object, __: object) -> tuple[object, Callable[..., object]]:
+    def code(_: object, builder: Any, __: object, arguments: list[Any]) -> object:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), code
+
+
+@overload(count_ones, strict=False)  # type: ignore[untyped-decorator]  # annotations differ
+def _compiled_count_ones(mask: object) -> Callable[..., object]:
+    return lambda mask: _count_ones(mask)
+
+
 # Entries that are added up side by side: a vector of most processors has four to eight.
 LANES = 8
 

@@ -20,7 +20,8 @@ CG_SHARE = 0.1
 LOOSEST_CG = 0.1
 TIGHTEST_CG = 1e-8
 # Below this error the active pairs are nearly right, and one step is exact if its system is solved
-# well enough. Where the goal is nearly reached, little is left to solve.
+# well enough: as far as the error is from the goal. The largest error is then a hundredth of that.
+# Where the goal is nearly reached, little is left to solve.
 NEAR_ERROR = 1e-3
 # Largest relative error of a marginal of the feasible plan behind the duality gap. Where rounding
 # errors are larger, they are the limit.
@@ -35,8 +36,11 @@ SMALLEST_RIDGE = 1e-9
 
 def linear_tolerance(error: float, tol: float) -> float:
     """Relative residual of the linear system at a marginal error, on the way to a tolerance."""
-    share = min(FEASIBLE_TOL, tol) / error if error <= NEAR_ERROR else max(error, tol / error)
-    return min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * share))
+    if error <= NEAR_ERROR:
+        share = min(FEASIBLE_TOL, tol) / error
+    else:
+        share = CG_SHARE * max(error, tol / error)
+    return min(LOOSEST_CG, max(TIGHTEST_CG, share))
 
 
 _linear_tolerance = inner(linear_tolerance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import borrowing, inner
+from otgraph._numba import borrowing, count_ones, inner, njit, trailing_zeros
 
 
 @borrowing
@@ -37,46 +37,56 @@ def fill_both(i, j, costs, cursor, indices, out):
         cursor[b] = q + 1
 
 
-@borrowing
-def sort_rows(indptr, indices, costs, start, stop, counts):
+ONE, NONE = np.uint64(1), np.uint64(0)
+# A column has its bit in one of the words of a row, and this word one in a group of words.
+WORD, IN_WORD, GROUP = np.uint64(6), np.uint64(63), np.uint64(12)
+
+
+@njit
+def sort_rows(indptr, indices, costs, n_columns, start, stop, counts):
     """Sort rows by column, drop repeated columns, and write the new row lengths to ``counts``.
 
-    Shellsort with the gaps of Gonnet. Rows are short, or sorted already, and it is compiled in a
-    fraction of the time that numpy's sort takes.
+    Columns are not compared: each sets a bit, and the place of a column is the number of bits
+    before its own. That takes 3 to 4 ns for an entry, and Shellsort took 10 to 15.
+
+    A repeated column was found from both ends, whose costs may differ by rounding. The smaller one
+    is kept in both rows, in whatever order they come.
     """
+    longest = 0
     for row in range(start, stop):
-        first, last = indptr[row], indptr[row + 1]
-        columns, values = indices[first:last], costs[first:last]
-        size = np.uint64(last - first)
-        gap = last - first
-        for p in range(1, last - first):
-            if columns[p] < columns[p - 1]:
-                break
-        else:
-            gap = 1  # sorted already
-        while gap > 1:
-            gap = (5 * gap - 1) // 11 if gap > 2 else 1
-            step = np.uint64(gap)
-            for p in range(step, size):
-                column, cost = columns[p], values[p]
-                q = p
-                while q >= step and columns[q - step] > column:
-                    columns[q] = columns[q - step]
-                    values[q] = values[q - step]
-                    q -= step
-                columns[q] = column
-                values[q] = cost
-        kept = first
-        for p in range(first, last):
-            if p == first or indices[p] != indices[kept - 1]:
-                indices[kept] = indices[p]
-                costs[kept] = costs[p]
-                kept += 1
-            else:
-                # Found from both ends, whose costs may differ by rounding. The smaller one is kept
-                # in both rows, in whatever order the sort has left them.
-                costs[kept - 1] = costs[p] if costs[p] < costs[kept - 1] else costs[kept - 1]
-        counts[row] = kept - first
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    words = np.zeros((n_columns >> 6) + 1, np.uint64)
+    before = np.zeros((n_columns >> 6) + 1, np.uint64)  # where the columns of a word begin
+    groups = np.zeros((n_columns >> 12) + 1, np.uint64)
+    columns, values = np.empty(longest, np.uint64), np.empty(longest)
+    for row in range(start, stop):
+        first = np.uint64(indptr[row])
+        size = np.uint64(indptr[row + 1]) - first
+        least, most = np.uint64(len(groups)), NONE
+        for k in range(size):
+            j = np.uint64(np.uint32(indices[first + k]))
+            columns[k], values[k] = j, costs[first + k]
+            costs[first + k] = np.inf
+            words[j >> WORD] |= ONE << (j & IN_WORD)
+            group = j >> GROUP
+            groups[group] |= ONE << ((j >> WORD) & IN_WORD)
+            least, most = min(least, group), max(most, group)
+        place = first
+        for group in range(least, most + ONE):
+            while groups[group] != NONE:
+                word = (group << WORD) | trailing_zeros(groups[group])
+                groups[group] &= groups[group] - ONE
+                before[word] = place
+                place += count_ones(words[word])
+        counts[row] = place - first
+        for k in range(size):
+            j = columns[k]
+            lower = (ONE << (j & IN_WORD)) - ONE
+            place = before[j >> WORD] + count_ones(words[j >> WORD] & lower)
+            indices[place] = j
+            costs[place] = min(costs[place], values[k])
+        for k in range(size):
+            words[columns[k] >> WORD] = NONE
 
 
 @borrowing
@@ -92,7 +102,7 @@ def sort_pairs(i, j, costs, cursor, indptr, indices, out):
         indptr[row + 1] = indptr[row] + cursor[row]
         cursor[row] = indptr[row]
     fill_both(i, j, costs, cursor, indices, out)
-    sort_rows(indptr, indices, out, 0, n, cursor)
+    sort_rows(indptr, indices, out, n, 0, n, cursor)
     target = np.int64(0)
     for row in range(n):
         first, count = indptr[row], cursor[row]

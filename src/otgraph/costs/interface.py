@@ -229,6 +229,10 @@ class Restricted(Marginals):
     def plan(self, u: FloatArray, eps: float) -> TransportPlan:
         """The transport plan of ``u`` on the stored pairs."""
 
+    def late_plan(self, u: FloatArray, eps: float) -> TransportPlan:
+        """The same, where its entries may never be needed; these may be made when they are."""
+        return self.plan(u, eps)
+
     def moved(self, move: Move, chosen: BoolArray) -> FloatArray:
         """Potentials after a full step, and after one of its own length for every chosen part."""
         return move.taken(chosen, self.places_of, self.diagonal, np.empty(0))

@@ -345,7 +345,8 @@ def sorted_rows(
     cursor = indptr[:-1].copy()
     for chunk in chunks:
         kernels.fill_rows(*chunk, first, last, both, cursor, columns, values)
-    pair_kernels.sort_rows(indptr, columns, values, 0, last - first, counts)
+    n_columns = int(columns.max(initial=0)) + 1
+    pair_kernels.sort_rows(indptr, columns, values, n_columns, 0, last - first, counts)
     packed = np.concatenate(([0], np.cumsum(counts)))
     if packed[-1] < indptr[-1]:
         pair_kernels.pack_rows(indptr, columns, values, packed)
