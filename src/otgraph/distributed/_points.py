@@ -96,7 +96,11 @@ class SharedPoints:
         return list(pairwise(self.cells.offsets[self.bounds].tolist()))
 
     def rows(self, rows: LongArray) -> FloatArray:
-        """Some of the points, scaled, in this process."""
+        """Some of the points, scaled and centered, in this process."""
+        return np.asarray(self.frame.own(self.held(rows))[:])
+
+    def held(self, rows: LongArray) -> Array:
+        """The same as costs hold them: scaled, and centered unless they stay float32."""
         order = np.argsort(rows, kind="stable")
         parts = np.split(
             rows[order], np.searchsorted(rows[order], self.cells.offsets[self.bounds[1:-1]])
@@ -399,8 +403,8 @@ def _group(
     return Kept(group, (around.centers, around.radii))
 
 
-def _rows_of(group: Group, frame: Frame, rows: LongArray) -> FloatArray:
-    return frame.place(group.points[rows])
+def _rows_of(group: Group, frame: Frame, rows: LongArray) -> Array:
+    return frame.held(group.points[rows])
 
 
 def _placed(block: Array, placement: Placement, single: bool) -> FloatArray:
