@@ -88,17 +88,17 @@ def solved_nearby(
     with them, and all others stay. In the end all are ``within`` an error, if that can be reached.
     """
     tol, n = SOLVED * far, len(target)
-    few, before, more = 0.0, np.inf, 0
+    few, before, more = 0.0, float("inf"), 0
     last = np.empty(0, dtype=np.int64)
     for _ in range(NEARBY_SWEEPS):
         off = np.abs(problem.evaluate(u).row_sums - target)
         moving = off > far * target
-        n_off = np.count_nonzero(moving)
+        n_off = int(np.count_nonzero(moving))
         unfinished = last[off[last] > tol * target[last]]
         if n_off <= few and not len(unfinished) and np.all(off <= within * target):
             break
         moving[unfinished] = True
-        more += n_off > FEWER * before
+        more += int(n_off > FEWER * before)
         few, before = LEFT_SHARE * n, n_off
         hessian = problem.hessian(u)
         for _ in range(hops):
