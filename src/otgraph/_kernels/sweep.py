@@ -208,3 +208,79 @@ def _append_near(
                     bounds[r], above, factor, half_power, squares[r], largest_square, largest_last,
                     d,
                 )  # fmt: skip
+
+
+@njit
+def shortest_pairs(
+    X, offsets, cell_labels, labels, group, inside, factor, half_power,
+    Q, rows, center, left, squares, lower, cells, values, ends, others,
+):  # fmt: skip
+    """The cheapest pairs of some points with those inside or outside a group, for all in common.
+
+    ``values``, ``ends`` and ``others`` are a sorted list of pairs, at first of infinite values. Its
+    last value bounds what any of the points still looks for. All points of a cell have the label
+    ``cell_labels[b]``, or different ones where it is negative.
+    """
+    m, d = Q.shape
+    widest = 0
+    for b in range(len(offsets) - 1):
+        widest = max(widest, offsets[b + 1] - offsets[b])
+    right, right_squares = np.empty((widest, d + 1), np.float32), np.empty(widest)
+    some, chosen = np.empty((m, d + 1), np.float32), np.empty(m, np.int64)
+    members = np.empty(widest, np.int64)
+    buffer = np.empty(m * widest, np.float32)
+    for b in cells:
+        if cell_labels[b] >= 0 and (cell_labels[b] == group) != inside:
+            continue
+        reach = reach_of(values[-1], 0.0, factor, half_power)
+        n_chosen = 0
+        for r in range(m):
+            if not lower[b, r] > reach:
+                chosen[n_chosen] = r
+                some[n_chosen] = left[r]
+                n_chosen += 1
+        if n_chosen == 0:
+            continue
+        width = 0
+        for j in range(offsets[b], offsets[b + 1]):
+            if (labels[j] == group) == inside:
+                members[width] = j
+                width += 1
+        gather(X, members[:width], center, 1.0, right, right_squares)
+        largest_square = 0.0
+        for t in range(width):
+            right[t, d] = -right_squares[t]
+            largest_square = max(largest_square, right_squares[t])
+        product = buffer[: n_chosen * width].reshape((n_chosen, width))
+        np.dot(some[:n_chosen], right[:width].T, product)
+        for s in range(n_chosen):
+            r = chosen[s]
+            bound = (values[-1], 0.0, factor, half_power)
+            limit = _limit(*bound, squares[r], largest_square, largest_square, d)
+            for t in range(width):
+                if product[s, t] < limit:
+                    continue
+                j = members[t]
+                value = power(squared_distance_between(Q, r, X, j), factor, half_power)
+                if _insert_pair(values, ends, others, value, rows[r], j):
+                    bound = (values[-1], 0.0, factor, half_power)
+                    limit = _limit(*bound, squares[r], largest_square, largest_square, d)
+
+
+@njit
+def _insert_pair(values, ends, others, value, end, other):
+    """Insert a pair into a list sorted by value and ends, if it is better than the last one."""
+    p = len(values)
+    while p > 0:
+        last = values[p - 1]
+        if value > last or not value < np.inf:
+            break
+        if value == last and (end, other) > (ends[p - 1], others[p - 1]):
+            break
+        if p < len(values):
+            values[p], ends[p], others[p] = values[p - 1], ends[p - 1], others[p - 1]
+        p -= 1
+    if p == len(values):
+        return False
+    values[p], ends[p], others[p] = value, end, other
+    return True

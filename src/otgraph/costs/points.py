@@ -7,7 +7,7 @@ inequality, then single pairs by a float32 product with a proven error bound.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.cells import InCells, enough_points
 from otgraph.costs.exclusion import AllPairs, Chained, NearCells, NotExcluded
 from otgraph.costs.few import FewPoints
-from otgraph.costs.near import NearSearch
+from otgraph.costs.near import Bunches, NearSearch
 from otgraph.costs.pairs import drain, empty_chunk
 from otgraph.costs.partition import (
     cluster_order,
@@ -38,6 +38,7 @@ from otgraph.costs.squares import product_error, square_distances
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from otgraph.costs.near import ShortPairs
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.partition import Partition
     from otgraph.costs.scaling import ScaledPoints
@@ -69,8 +70,6 @@ PARTNER_STEP = 8  # one of so many points tells how far a few partners are at mo
 # Relative error of one term of |x|² - 2 x·y + |y|² for near points, amply.
 PRODUCT_NOISE = 16.0 * np.finfo(np.float64).eps
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
-# Share of all points from which their nearest points are looked for in common.
-MANY_QUERIES = 0.05
 
 
 def cell_count(n: int) -> int:
@@ -450,6 +449,7 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
     def forget_points(self) -> None:
         """Free the points and their products."""
         self._few = None
+        vars(self).pop("_in_cells", None)
         super().forget_points()
 
     def _likely_bounds(self, k: int) -> tuple[FloatArray, FloatArray]:
@@ -481,34 +481,62 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         An approximate search looks only where first candidates come from.
         """
         if self.exact is not False or self._cells.n_cells == 1:
-            many = self._cells.n_cells > 1 and len(rows) > MANY_QUERIES * self.n and k < self.n
-            return self._nearest_of_many(rows, k) if many else super().nearest_pairs(rows, k)
+            listed = self._cells.n_cells > 1 and k < self.n
+            return self._nearest_by_lists(rows, k) if listed else super().nearest_pairs(rows, k)
         partners, costs = self._partners_in_near_cells(rows, k)
         return cheapest_of_each(
             np.repeat(rows, k), np.repeat(rows, k), partners.ravel(), costs.ravel(), k
         )
 
-    def _nearest_of_many(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
-        """The same by lists whose bounds fall, for so many points that some are near each other.
+    def _nearest_by_lists(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The same by lists whose bounds fall.
 
         Points of wide clusters have their nearest points in all cells of these. A bound from near
         cells would let a screen find hundreds of pairs for each.
         """
-        search = NearSearch(self._values, self.workers, self.sizes, self._cells.offsets)
-        partners, costs = search.nearest(
-            k, self._values[rows].astype(np.float64, copy=False), rows,
-            factor=self.factor, half_power=self._half_power,
-        )  # fmt: skip
+        queries = self._values[rows].astype(np.float64, copy=False)
+        partners, costs = self._in_cells.nearest(k, queries, rows, **self._formula)
         return np.repeat(rows, k), partners.ravel(), costs.ravel()
 
-    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
-        """A cost that at least k partners of each point do not exceed, from near cells."""
+    def shortest_of_groups(
+        self, rows: LongArray, labels: LongArray, k: int
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """As in `Cost`, cell by cell; one bound serves all points of a group."""
         if self._cells.n_cells == 1:
-            return self._partner_bounds_of_sample(rows, k)
-        return raised(self._partners_in_near_cells(rows, k)[1].max(axis=1))
+            return super().shortest_of_groups(rows, labels, k)
+        bunches = Bunches.by_group(rows, labels)
+        found = self.shortest_of_bunches(
+            bunches, self._values[bunches.rows], labels, k, inside=False
+        )
+        return found.i, found.j, self.listed(found.i, found.j)
 
-    def _partner_bounds_of_sample(self, rows: LongArray, k: int) -> FloatArray:
-        """The same from a sample, where points that are near in memory are no nearer than others.
+    def nearest_inside(self, rows: LongArray, groups: LongArray, labels: LongArray) -> LongArray:
+        """As in `Cost`, cell by cell."""
+        if self._cells.n_cells == 1:
+            return super().nearest_inside(rows, groups, labels)
+        bunches = Bunches.one_by_one(rows, groups)
+        return self.shortest_of_bunches(bunches, self._values[rows], labels, 1, inside=True).j
+
+    def shortest_of_bunches(
+        self, bunches: Bunches, queries: Any, labels: LongArray, k: int, *, inside: bool
+    ) -> ShortPairs:
+        """The k cheapest pairs of each bunch; ``queries`` are its points as they are held here."""
+        return self._in_cells.shortest(bunches, queries, labels, k, inside=inside, **self._formula)
+
+    @cached_property
+    def _in_cells(self) -> NearSearch:
+        """The points for searches from some of them, sorted by the cells that there are."""
+        return NearSearch(self._values, self.workers, self.sizes, self._cells.offsets)
+
+    @property
+    def _formula(self) -> dict[str, float]:
+        """How a cost comes from a squared distance."""
+        return {"factor": self.factor, "half_power": self._half_power}
+
+    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
+        """A cost that at least k partners of each point do not exceed, from a sample.
+
+        In one cell, points that are near in memory are no nearer than others.
 
         A point of the sample is its own first partner.
         """

@@ -26,6 +26,7 @@ from otgraph.costs.squares import row_squares
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from otgraph.costs.near import Bunches, ShortPairs
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NearLists
     from otgraph.costs.scaling import Placement
@@ -71,10 +72,6 @@ class Frame:
         if self.single:
             return SinglePoints(held, 1.0, self.placement.single(held).center)
         return held
-
-    def place(self, points: Array) -> FloatArray:
-        """Points as they were given, scaled and centered, as float64."""
-        return np.asarray(self.own(self.held(points))[:])
 
 
 @dataclass(frozen=True)
@@ -360,6 +357,16 @@ class Window:
     ) -> Found:
         checked, chunks = self._cost.pairs_in(division, upper, ordered=ordered)
         return checked, self._in_whole(chunks)
+
+    def shortest(
+        self, bunches: Bunches, held: Array, labels: LongArray, k: int, *, inside: bool
+    ) -> ShortPairs:
+        """The k cheapest pairs of each bunch with points of the window; see `EuclideanCost`.
+
+        ``held`` are the points of the bunches as they are held, ``labels`` those of the window.
+        """
+        found = self._cost.shortest_of_bunches(bunches, held, labels, k, inside=inside)
+        return found._replace(j=self.members[found.j].astype(np.int64))
 
     def costs_from(self, points: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
         """Costs from some points to those of the window, for each block of columns."""

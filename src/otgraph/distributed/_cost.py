@@ -155,6 +155,16 @@ class CopiedCost(DistributedCost):
         """The k cheapest pairs of each of some points, found by one worker."""
         return self._asked("nearest_pairs", rows, k)
 
+    def shortest_of_groups(
+        self, rows: LongArray, labels: LongArray, k: int
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs from some points of each group to points outside the group."""
+        return self._asked("shortest_of_groups", rows, labels, k)
+
+    def nearest_inside(self, rows: LongArray, groups: LongArray, labels: LongArray) -> LongArray:
+        """For every row, the cheapest partner inside a group that is not its own."""
+        return self._asked("nearest_inside", rows, groups, labels)
+
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""
         return self._of_rows("count_below", rows, upper)

@@ -97,12 +97,19 @@ class SharedPoints:
         return list(pairwise(self.cells.offsets[self.bounds].tolist()))
 
     def rows(self, rows: LongArray) -> FloatArray:
-        """Some of the points, scaled, in this process."""
+        """Some of the points, scaled and centered, in this process."""
         found: FloatArray = self.cluster.result(self.rows_there(rows))
         return found
 
     def rows_there(self, rows: LongArray) -> Future:
         """The same on a worker."""
+        return self._joined(rows, self.frame)
+
+    def held_there(self, rows: LongArray) -> Future:
+        """The same as costs hold them: scaled, and centered unless they stay float32."""
+        return self._joined(rows, None)
+
+    def _joined(self, rows: LongArray, frame: Frame | None) -> Future:
         order = np.argsort(rows, kind="stable")
         parts = np.split(
             rows[order], np.searchsorted(rows[order], self.cells.offsets[self.bounds[1:-1]])
@@ -112,7 +119,7 @@ class SharedPoints:
             for group, part, (first, _) in zip(self.groups, parts, self.ranges(), strict=True)
             if len(part)
         ]
-        return self.cluster.submit("rows", _joined_rows, tasks, order)
+        return self.cluster.submit("rows", _joined_rows, tasks, order, frame)
 
 
 def share_points(
@@ -401,15 +408,16 @@ def _group(
     return Kept(group, (around.centers, around.radii))
 
 
-def _rows_of(group: Group, frame: Frame, rows: LongArray) -> FloatArray:
-    return frame.place(group.points[rows])
+def _rows_of(group: Group, frame: Frame, rows: LongArray) -> Array:
+    return frame.held(group.points[rows])
 
 
-def _joined_rows(parts: Sequence[FloatArray], order: LongArray) -> FloatArray:
+def _joined_rows(parts: Sequence[Array], order: LongArray, frame: Frame | None) -> Array:
+    """Points in the order that was asked for; centered, if a frame is given."""
     points = np.concatenate(parts)
     out = np.empty_like(points)
     out[order] = points
-    return out
+    return out if frame is None else np.asarray(frame.own(out)[:])
 
 
 def _placed(block: Array, placement: Placement, single: bool) -> FloatArray:

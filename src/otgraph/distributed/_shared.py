@@ -18,6 +18,7 @@ from otgraph._parallel import row_blocks
 from otgraph.costs.base import Screen, cheapest_of_each
 from otgraph.costs.cells import InCells, enough_points
 from otgraph.costs.exclusion import NotExcluded, meeting_cells, share_rows
+from otgraph.costs.near import Bunches
 from otgraph.costs.powers import raised, reaches
 from otgraph.costs.squares import subtracted_squares
 from otgraph.costs.windows import NEAR_WAYS, CellLists, Window, cells_near, met_cells
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from distributed import Future
 
     from otgraph._parallel import Workers
+    from otgraph.costs.near import ShortPairs
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NearLists
     from otgraph.costs.windows import Frame, Group
@@ -339,6 +341,31 @@ class SharedCost(InCells, DistributedCost):
         allowed = np.isfinite(found)
         return np.repeat(rows, allowed.sum(axis=1)), near[allowed], found[allowed]
 
+    def shortest_of_groups(
+        self, rows: LongArray, labels: LongArray, k: int
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """As `EuclideanCost.shortest_of_groups`, from the pairs with each group of cells."""
+        i, j, costs = self._shortest(Bunches.by_group(rows, labels), labels, k, inside=False)
+        return i, j, self.refined(i, j, costs)
+
+    def nearest_inside(self, rows: LongArray, groups: LongArray, labels: LongArray) -> LongArray:
+        """For every row, the cheapest partner inside a group that is not its own."""
+        return self._shortest(Bunches.one_by_one(rows, groups), labels, 1, inside=True)[1]
+
+    def _shortest(
+        self, bunches: Bunches, labels: LongArray, k: int, *, inside: bool
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        held = self.points.held_there(bunches.rows)
+        sent = Vector.send(self.cluster, labels)
+        tasks = []
+        for group, ends in zip(self.points.groups, self.points.ranges(), strict=True):
+            part = self._part(sent, [ends])
+            task = (self.frame, group, bunches, held, part, k, inside)
+            tasks.append(self.cluster.submit("sample", _shortest_pairs, *task))
+        found = self.cluster.gather(tasks)
+        bunch, costs, i, j = (np.concatenate(some) for some in zip(*found, strict=True))
+        return cheapest_of_each(bunch, i, j, costs, k)
+
     def _sampled_by_groups(
         self, rows: LongArray, n_rows: int, function: Any, vector: Array | None = None, *more: Any
     ) -> list[Any]:
@@ -544,6 +571,21 @@ def _sample(
             mine = None if own is None else own[some]
             results.append(function(window, points[some], rows[some], mine, here, block, *more))
     return results
+
+
+def _shortest_pairs(
+    frame: Frame,
+    group: Group,
+    bunches: Bunches,
+    held: Array,
+    labels: Pieces,
+    k: int,
+    inside: bool,
+) -> ShortPairs:
+    """The k cheapest pairs of each bunch of points with those of a group of cells."""
+    window = Window(frame, [group])
+    here = _entries(labels, window.members)
+    return window.shortest(bunches, held, here, k, inside=inside)
 
 
 def _costs(window: Window, points: FloatArray, *_: object) -> FloatArray:
