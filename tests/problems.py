@@ -16,7 +16,7 @@ from otgraph.graphs.transport import TransportProblem
 # Few points take the ways of many: they are divided into cells, and reordered.
 CELLS = SearchSizes(fewest_cell_points=100, block_rows=128)
 # An approximate search in so few cells that it misses many pairs.
-FEW_CELLS = SearchSizes(fewest_cell_points=100, neighbor_cells=3, screen_cells=3)
+FEW_CELLS = SearchSizes(fewest_cell_points=100, neighbor_cells=3, nearest_cells=3, screen_cells=3)
 
 
 def random(rng, n):

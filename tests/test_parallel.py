@@ -303,11 +303,30 @@ def test_equal_blocks_cover_all_rows_in_pairs(n):
     assert np.ptp([b - a for a, b in blocks[:-1]] or [0]) == 0
 
 
-def test_memory_of_products_is_used_again(rng):
+@pytest.mark.parametrize("kept_bytes", [0, 1 << 22])
+def test_memory_of_products_is_used_again(rng, monkeypatch, kept_bytes):
+    monkeypatch.setattr("otgraph._parallel.KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr(Reused, "_kept", [])
     reused = Reused(np.float32)
     for n_rows in (5, 9, 3, 0):
         left, right = (rng.random((rows, 4)).astype(np.float32) for rows in (n_rows, 7))
         product = reused.product(left, right.T)
         np.testing.assert_array_equal(product, left @ right.T)
         reused.give_back(product)
-    assert len(reused._free) == 1
+    assert len(reused._free) + len(Reused._kept) == 1 + (kept_bytes == 0)
+
+
+def test_memory_of_small_products_is_kept_between_searches(rng, monkeypatch):
+    monkeypatch.setattr(Reused, "_kept", [])
+    monkeypatch.setattr("otgraph._parallel.MOST_KEPT", 1)
+    left = rng.random((6, 4))
+    first = Reused(np.float64)
+    both = [first.product(left, left.T) for _ in range(2)]
+    address = both[0].ctypes.data
+    for product in both:
+        first.give_back(product)
+    del both, product
+    assert len(Reused._kept) == 1
+    other = Reused(np.float32).product(left.astype(np.float32), left.T.astype(np.float32))
+    assert other.ctypes.data == address
+    assert not Reused._kept  # nobody else gets it meanwhile

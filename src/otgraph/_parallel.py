@@ -15,7 +15,7 @@ from collections import deque
 from contextvars import copy_context
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,10 @@ CACHE_ENTRIES = 1 << 18
 CPU_QUOTAS = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
 MOST_CORES = "LOKY_MAX_CPU_COUNT"  # the variable that limits joblib, and so scikit-learn
 MOST_THREADS = 256  # more are never faster, and scikit-learn takes no arbitrary number
+# Memory of products of this size is kept between calls: that of a search of all pairs of a few
+# thousand points, for a few threads.
+KEPT_BYTES = 1 << 22
+MOST_KEPT = 8
 FEWEST_ROWS = 8  # with fewer rows, matrix products are as slow as products with vectors
 
 
@@ -122,29 +126,38 @@ class Reused:
     """Memory for matrices that tasks make one after the other, such as products.
 
     The system fills new memory with zeros, page by page. For a product with 50 columns that takes
-    half as long as the product itself.
+    half as long as the product itself. What small matrices need is kept for later calls, whose
+    threads would otherwise begin with new memory again.
     """
 
+    _kept: ClassVar[list[Any]] = []  # for matrices of any kind, of `KEPT_BYTES` each
+
     def __init__(self, kind: type[np.float32 | np.float64]) -> None:
-        self._kind = kind
-        self._free: list[Any] = []
+        self._kind = np.dtype(kind)
+        self._free: list[Any] = []  # larger ones, for as long as this is there
 
     def product(self, left: Any, right: Any) -> Any:
         """The product of two matrices, to be given back when it is not needed any more."""
         shape = len(left), right.shape[1]
-        size = shape[0] * shape[1]
+        n_bytes = shape[0] * shape[1] * self._kind.itemsize
+        small = n_bytes <= KEPT_BYTES
         try:
-            memory = self._free.pop()
+            memory = (self._kept if small else self._free).pop()
         except IndexError:  # all are in use
             memory = None
-        if memory is None or len(memory) < size:
-            memory = np.empty(size, self._kind)
-        return np.matmul(left, right, out=memory[:size].reshape(shape))
+        if memory is None or len(memory) < n_bytes:
+            memory = np.empty(KEPT_BYTES if small else n_bytes, np.uint8)
+        return np.matmul(left, right, out=memory[:n_bytes].view(self._kind).reshape(shape))
 
     def give_back(self, product: Any) -> None:
         """Take the memory of a product for others."""
-        memory = product.base
-        self._free.append(memory if memory.base is None else memory.base)
+        memory = product
+        while memory.base is not None:
+            memory = memory.base
+        if len(memory) > KEPT_BYTES:
+            self._free.append(memory)
+        elif len(self._kept) < MOST_KEPT:
+            self._kept.append(memory)
 
 
 class Workers:

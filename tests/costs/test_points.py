@@ -8,8 +8,8 @@ import pytest
 import problems
 import reference
 from otgraph.costs import Cost, cells, exclusion
+from otgraph.costs.base import cheapest_of_each
 from otgraph.costs.exclusion import NotExcluded
-from otgraph.costs.points import MANY_QUERIES
 from otgraph.costs.powers import DirectPowers
 from otgraph.costs.scaling import EXACT_MEAN_POINTS, scaled_points
 from otgraph.costs.sizes import SearchSizes
@@ -380,14 +380,38 @@ def test_few_points_need_the_shells_of_near_cells_only(rng, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("power", [1.0, 2.0])
-def test_nearest_points_of_many_are_those_of_a_screen(rng, dtype, power):
+@pytest.mark.parametrize("count", [1, N // 4])
+def test_nearest_points_are_those_of_a_screen(rng, dtype, power, count):
     X = problems.clustered(rng, N).astype(dtype)
     cost = problems.cost_of(X, power=power, sizes=ROUTES["cells"])
-    rows = np.sort(rng.choice(N, size=N // 4, replace=False))
-    assert len(rows) > MANY_QUERIES * N
+    rows = np.sort(rng.choice(N, size=count, replace=False))
     found = cost.nearest_pairs(rows, 3)
     for mine, others in zip(found, DirectPowers.nearest_pairs(cost, rows, 3), strict=True):
         np.testing.assert_array_equal(mine, others)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", [1.0, 2.0])
+@pytest.mark.parametrize("name", ["clustered", "grid", "duplicates"])
+def test_shortest_pairs_of_groups_are_those_of_all_pairs(rng, name, power, dtype):
+    """With all ties in order: the pairs must not depend on cells."""
+    X = problems.CLOUDS[name](rng, N).astype(dtype)
+    cost = problems.cost_of(X, power=power, sizes=ROUTES["cells"])
+    labels = rng.integers(0, 5, size=N)
+    labels[: N // 2] = 0  # so that all points of some cells have the same label
+    rows = np.sort(rng.choice(N, size=N // 4, replace=False))
+    i, j = (ends.ravel() for ends in np.meshgrid(rows, np.arange(N), indexing="ij"))
+    costs = cost.listed(i, j)
+    apart = labels[i] != labels[j]
+    pairs = (ends[apart] for ends in (labels[i], i, j, costs))
+    found = cost.shortest_of_groups(rows, labels, 4)
+    for mine, expected in zip(found, cheapest_of_each(*pairs, 4), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    groups = (labels[rows] + 1) % 5
+    inside = groups[np.searchsorted(rows, i)] == labels[j]
+    pairs = (ends[inside] for ends in (i, i, j, costs))
+    near = cost.nearest_inside(rows, groups, labels)
+    np.testing.assert_array_equal(near, cheapest_of_each(*pairs, 1)[1])
 
 
 def test_more_cells_are_searched_where_near_ones_miss_neighbors(rng, monkeypatch):
@@ -399,10 +423,11 @@ def test_more_cells_are_searched_where_near_ones_miss_neighbors(rng, monkeypatch
         return problems.cost_of(X, exact=True, sizes=sizes)._near_cells(10)
 
     assert near_cells(0.0) is None
-    near = near_cells(1.0)
-    assert min(map(len, near)) in {2 * cells.MORE_CELLS**k for k in range(1, 5)}
+    near, n_chosen = near_cells(1.0)
+    assert n_chosen in {2 * cells.NEIGHBOR_GROWTH**k for k in range(1, 7)}
+    assert min(map(len, near)) == cells.MORE_CELLS * n_chosen
     cost = problems.cost_of(X, exact=True, sizes=sizes)
-    assert cells._recall(cost._owners_of_nearest(10), near) >= cells.MIN_RECALL
+    assert cost._recall(cost._owners_of_nearest(10), near, n_chosen) >= cells.MIN_RECALL
 
 
 @pytest.mark.parametrize("inside", [False, True])

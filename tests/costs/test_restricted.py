@@ -49,6 +49,27 @@ def test_hessian(dense, u, rng):
     np.testing.assert_array_equal(hessian.degrees, (u[:, None] + u > dense).sum(axis=1))
 
 
+def test_late_plan_has_the_same_bits(dense, u, rng):
+    """Its sums, and its entries when they are asked for, also if candidates were added since."""
+    problem, eps, w = problems.restricted(dense), 0.5, rng.normal(size=N)
+    plan, late = problem.plan(u, eps), problem.late_plan(u, eps)
+    np.testing.assert_array_equal(late.degrees, plan.degrees)
+    np.testing.assert_array_equal(late.row_sums, plan.row_sums)
+    assert late.n_entries == plan.n_entries
+    assert late.positive == plan.positive
+    assert late.primal_value(np.zeros(N), eps) == plan.primal_value(np.zeros(N), eps)
+    assert late.primal_value(w, eps) == plan.primal_value(w, eps)
+    assert late.square_sum == plan.square_sum
+    i, j = np.triu_indices(N, 1)
+    others = i.astype(np.int32), j.astype(np.int32), np.zeros(len(i))
+    problem.pairs.overlaid(symmetric_pairs(N, [others], Workers(1)), Workers(1))
+    problem.release()
+    for name in ("indptr", "indices", "weights", "costs", "loops"):
+        np.testing.assert_array_equal(getattr(late.recipe.made(), name), getattr(plan, name))
+    np.testing.assert_array_equal(late.product(w, w), plan.product(w, w))
+    np.testing.assert_array_equal(late.component_labels(), plan.component_labels())
+
+
 def test_hessian_is_the_derivative_of_the_row_sums(dense, u, rng):
     problem, v, h = problems.restricted(dense), rng.normal(size=N), 1e-7
     difference = problem.evaluate(u + h * v).row_sums - problem.evaluate(u - h * v).row_sums

@@ -18,7 +18,9 @@ from otgraph.costs.sizes import SearchSizes
 from otgraph.costs.windows import NEAR_WAYS, CellLists, Frame, Group, Window, cells_near, met_cells
 
 N, GROUPS = 900, 4
-SIZES = SearchSizes(fewest_cell_points=100, neighbor_cells=4, screen_cells=6, block_rows=64)
+SIZES = SearchSizes(
+    fewest_cell_points=100, neighbor_cells=4, nearest_cells=4, screen_cells=6, block_rows=64
+)
 
 
 @pytest.fixture(params=[(2.0, np.float64), (1.5, np.float64), (2.0, np.float32)])
@@ -110,21 +112,21 @@ def test_some_cells_of_a_group(parts):
     here = np.isin(groups[1].members, some.members)
     np.testing.assert_array_equal(some.points, groups[1].points[here])
     placed = frame.own(some.placed(frame).points)
-    np.testing.assert_array_equal(placed[:], frame.place(some.points))
+    np.testing.assert_array_equal(placed[:], frame.own(frame.held(some.points))[:])
 
 
 def test_neighbors_in_near_cells(parts):
     cost, frame, groups = parts
-    near = cost._cells.nearest(SIZES.neighbor_cells, n_points=15)
+    near, n_chosen = cost._nearest_cells(SIZES.neighbor_cells, 7), SIZES.neighbor_cells
     chunks = []
     for group in groups:
         needed = CellLists.of(group.cells, [near[b] for b in group.cells])
         cells = np.unique(np.concatenate([group.cells, needed.others]))
         pieces = [each.only(np.intersect1d(each.cells, cells)) for each in groups]
         window = Window(frame, [piece for piece in pieces if len(piece.cells)])
-        chunks += window.neighbors(7, needed)[1]
+        chunks += window.neighbors(7, n_chosen, needed)[1]
     work = cost.neighbor_tasks(enumerate(near))
-    expected = [pair for task in work for pair in cost.neighbors_of_cell(7, task)[1]]
+    expected = [pair for task in work for pair in cost.neighbors_of_cell(7, n_chosen, task)[1]]
     assert_same(chunks, symmetric_pairs(N, expected, Workers(1)))
 
 
@@ -157,7 +159,7 @@ def test_sampled_costs(parts):
 def test_partners_in_near_cells(parts):
     cost, frame, groups = parts
     rows = np.array([3, 4, 400, 899])
-    near = cost._cells.nearest(SIZES.neighbor_cells, n_points=15)
+    near = cost._cells.nearest(SIZES.nearest_cells, n_points=15)
     near = CellLists.of(range(len(near)), near)
     found = Window(frame, groups).partners(rows, 7, near)
     for mine, expected in zip(found, cost._partners_in_near_cells(rows, 7), strict=True):

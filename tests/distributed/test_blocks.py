@@ -91,3 +91,31 @@ def test_blocks_hold_their_entries_once(rng, task):
     need = 2 * len(rows) * entry + 40 * n
     assert sys.getsizeof(made) < 1.1 * need
     assert len(pickle.dumps(made)) < 1.1 * need
+
+
+def test_blocks_give_each_other_what_they_need(rng, n, columns):
+    """The parts of a vector, by first row, without those that hold none of the columns."""
+    ranges = [(a, min(a + FIRST, n)) for a in range(0, n, FIRST)]
+    values = rng.normal(size=n)
+    columns = columns[columns < 2 * FIRST]
+    block = Columns.of(n, 0, FIRST, columns)
+    parts = [values[a:b] for a, b in ranges]
+    blocks = _blocks.Blocks(None, ranges, [None], [block.need], [])
+    (part,) = blocks.needed(parts)
+    assert set(part) == {0, FIRST}
+    local = block.take(part)
+    np.testing.assert_array_equal(local[block.to_local(columns)], values[columns])
+
+
+def test_pieces_that_one_worker_has_are_one_task():
+    submitted = []
+
+    def submit(name, function, *args):
+        submitted.append(name)
+        return function(*args).value
+
+    here = SimpleNamespace(submit=submit, held_together=lambda results: [[0, 2], [1]])
+    results = [{0: "a", 1: "b"}, {1: "c"}, {1: "d"}]
+    pieces = _blocks.pieces_of(here, "entries", results, [set(result) for result in results], 2)
+    assert [_blocks.in_order(own) for own in pieces] == [["a"], ["b", "c", "d"]]
+    assert len(submitted) == 3

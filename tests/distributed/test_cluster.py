@@ -129,3 +129,19 @@ def test_notes_of_a_task_that_fails(client, reached):
     cluster.reaches_workers = reached
     with pytest.raises(ZeroDivisionError), cluster.running():
         cluster.notes([cluster.submit("kept", _kept, 1), cluster.submit("kept", divmod, 1, 0)])
+
+
+def test_results_by_the_worker_that_has_them(client):
+    cluster = _cluster.Cluster(client)
+    workers = sorted(client.nthreads())
+    futures = [
+        client.submit(np.zeros, 1000 + i, workers=[workers[i % 2]], pure=False) for i in range(5)
+    ]
+    cluster.gather(futures)
+    lost = client.submit(divmod, 1, 0, pure=False)  # it has failed, and is nowhere
+    found = {}
+    for cluster.input_bytes in (100, 17_000, 10**6):
+        found[cluster.input_bytes] = sorted(cluster.held_together([*futures, lost]))
+    assert found[100] == [[0], [1], [2], [3], [4], [5]]
+    assert found[17_000] == [[0, 2], [1, 3], [4], [5]]
+    assert found[10**6] == [[0, 2, 4], [1, 3], [5]]

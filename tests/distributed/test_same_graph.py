@@ -198,20 +198,44 @@ def test_a_full_step_is_evaluated_in_the_round_of_its_system(
 def test_points_nearby_are_solved_by_a_worker_that_has_room(
     assert_same, build, rng, monkeypatch, elsewhere
 ):
-    submit, asked = _cluster.Cluster.submit, set()
-
-    def seen(self, name, *args):
-        asked.add(name)
-        return submit(self, name, *args)
-
-    monkeypatch.setattr(_cluster.Cluster, "submit", seen)
+    """A round for all hops, and one for the solve and the evaluation after it."""
+    rounds = _rounds(monkeypatch)
     monkeypatch.setattr(_pairs, "LOCAL_BYTES", 0 if elsewhere else 1 << 40)
     X = np.concatenate((rng.normal(size=(300, 4)), 20.0 * rng.normal(size=(20, 4))))
     options = {"mean_degree": 8, "min_degree": 3}
     graph = otgraph.quadratic_ot_graph(X, **options)
     assert_same(build(X, block_rows=60, **options), graph)
     assert graph.certificate.n_floors
-    assert ("nearby" in asked) == elsewhere
+    solves = [names for names in rounds if "nearby" in names]
+    assert bool(solves) == elsewhere
+    assert all("evaluate" in names for names in solves)
+    if elsewhere:
+        assert rounds.count({"marks"}) == len(solves)
+        after = [rounds[place + 1] for place, names in enumerate(rounds) if "nearby" in names]
+        assert {"evaluate"} not in after
+
+
+def test_start_potentials_are_one_round(assert_same, build, X, monkeypatch):
+    rounds = _rounds(monkeypatch)
+    assert_same(build(X, 0.1, block_rows=30), otgraph.quadratic_ot_graph(X, 0.1))
+    assert rounds.count({"lift"}) == 1
+    assert {"start"} not in rounds
+
+
+def _rounds(monkeypatch):
+    """The names of the tasks that each round waits for, in a list that grows."""
+    rounds = []
+
+    def watched(wait):
+        def seen(self, futures, *args):
+            rounds.append({_cluster._readable(future.key).split()[0] for future in futures})
+            return wait(self, futures, *args)
+
+        return seen
+
+    for kind in ("notes", "gather"):
+        monkeypatch.setattr(_cluster.Cluster, kind, watched(getattr(_cluster.Cluster, kind)))
+    return rounds
 
 
 def test_systems_are_solved_where_it_takes_less_time():

@@ -103,7 +103,7 @@ def test_tiny_eps_is_the_linear_program(rng):
 
 SMALL = SearchSizes(
     most_tree_dimensions=3, fewest_tree_points=50, fewest_cell_points=50, neighbor_cells=2,
-    screen_cells=2, near_share=0.55, plain_share=1.1, block_rows=64,
+    nearest_cells=2, screen_cells=2, near_share=0.55, plain_share=1.1, block_rows=64,
 )  # fmt: skip
 PLAIN = SearchSizes(fewest_tree_points=10**9, fewest_cell_points=10**9)
 

@@ -154,7 +154,7 @@ class TestWithoutDensity:
     def test_against_formulas(self):
         """Dense, from the definition: a_i π_ij a_j, and row sums Σ V_ij h_j up to a factor."""
         sample, _ = uneven("sphere", 150)
-        graph = otgraph.quadratic_ot_graph(sample.X, 1.0)
+        graph = otgraph.quadratic_ot_graph(sample.X, 1.0, tol=1e-11)
         W, u, d = graph.weights.toarray(), graph.potentials, 2.0
         level = (W * np.add.outer(u, u)).sum(axis=1) / 2  # rows sum to one
         V = W * np.multiply.outer(level ** (d / 4), level ** (d / 4))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import problems
 import reference
 from otgraph import eps_path, quadratic_ot_graph
+from otgraph.costs.restricted import PlanRecipe
 from otgraph.exceptions import DisconnectedWarning
 from otgraph.graphs import transport
 from otgraph.graphs.path import EpsPath
@@ -153,6 +154,34 @@ def test_matrices_are_made_when_they_are_asked_for(X, monkeypatch):
         found = graph.mean_degree, graph.degrees.max(), graph.n_connected
         assert found == (row["mean_degree"], row["max_degree"], row["n_connected"])
     assert len(made) == len(EPS)
+
+
+def test_entries_of_plans_are_made_when_they_are_asked_for(X, monkeypatch):
+    """Neither degrees nor certificates need them, also with masses and self-loops."""
+    made = []
+    make = PlanRecipe.made
+    monkeypatch.setattr(PlanRecipe, "made", lambda recipe: made.append(recipe) or make(recipe))
+    mass = np.linspace(0.5, 1.5, 200)
+    for options in ({}, {"mass": mass, "self_loops": True}):
+        path = eps_path(X, EPS, **options)
+        degrees, errors = path.mean_degree, [g.certificate.marginal_error for g in path._graphs]
+        assert not made
+        for graph, degree, error in zip(path, degrees, errors, strict=True):
+            loops = np.count_nonzero(graph.weights.diagonal())
+            assert (graph.weights.nnz - loops) / graph.n == degree
+            sums = graph.weights.sum(axis=1).A1
+            assert np.abs(sums / graph.mass - 1.0).max() == pytest.approx(error, abs=1e-14)
+        assert len(made) == len(EPS)
+        made.clear()
+
+
+def test_minimum_flows_along_a_path_need_entries_at_once(X):
+    path = eps_path(X, [0.2, 0.05], min_degree=3)
+    for graph in path:
+        assert graph.degrees.min() >= 3
+        assert graph.certificate.status == "exact"
+    alone = quadratic_ot_graph(X, 0.2, min_degree=3)
+    assert abs(path[0].weights - alone.weights).max() <= 1e-5
 
 
 def test_pickle(X):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from otgraph._kernels import cg as kernels
-from otgraph._kernels.newton import largest_error
+from otgraph._kernels.newton import deviations
 from otgraph._parallel import Workers
 from otgraph.costs.restricted import Hessian, SharedRows
 from otgraph.solvers.cg import conjugate_gradients
@@ -56,8 +56,14 @@ def test_vectors_in_blocks_give_the_same_bits_in_threads_and_in_one_call(rng):
     assert np.linalg.norm(left) < 1e-7 * np.linalg.norm(rhs)
 
 
-def test_largest_error_keeps_nan(rng):
+def test_deviations(rng):
     sums, target = rng.uniform(0.5, 2.0, size=(2, 50))
-    assert largest_error(sums, target) == np.max(np.abs(sums - target) / target)
+    error, share = deviations(sums, target)
+    assert error == np.max(np.abs(sums - target) / target)
+    assert share == pytest.approx(np.abs(sums - target).sum() / target.sum())
+
+
+def test_deviations_keep_nan(rng):
+    sums, target = rng.uniform(0.5, 2.0, size=(2, 50))
     sums[20] = np.nan
-    assert np.isnan(largest_error(sums, target))
+    assert np.isnan(deviations(sums, target)).all()

@@ -78,6 +78,8 @@ some = cost.screen(np.full(60, 0.4), rows=np.arange(0, 60, 7)).pairs
 plan = cost.restrict(some, np.full(60, np.inf)).plan(np.full(60, 0.4), 0.5)
 found["some rows"] = some.costs.tolist() + plan.product(rng.random(60), np.ones(60)).tolist()
 found["sums"] = [sums.tolist() for sums in plan.scaled_sums(rng.random(60))]
+late = cost.restrict(some, np.full(60, np.inf)).late_plan(np.full(60, 0.4), 0.5)
+found["late plan"] = late.entry_sums[:3].tolist()
 cost = problems.cost_of(X[:60])
 cost.neighbors(9)
 some = cost.screen(np.full(60, 0.4), rows=np.arange(0, 60, 7)).pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -30,6 +31,24 @@ def test_symmetric_pairs(rng, n):
     np.testing.assert_array_equal(pairs.costs, C[rows, pairs.indices])
 
 
+def test_rows_are_sorted_by_column(rng):
+    """Columns of all words and groups of bits; of a repeated one the smaller cost is kept."""
+    n_columns, lengths = 20_000, [0, 1, 700, 64, 3]
+    rows = [rng.integers(n_columns, size=length) for length in lengths]
+    rows[3] = np.arange(64)[::-1] + n_columns - 64
+    rows[4] = np.array([4096, 63, 4096])
+    indices, costs = np.concatenate(rows).astype(np.int32), rng.random(sum(lengths))
+    indptr, counts = np.concatenate(([0], np.cumsum(lengths))), np.empty(5, dtype=np.int64)
+    given = [(indices[a:b].copy(), costs[a:b].copy()) for a, b in pairwise(indptr)]
+    kernels.sort_rows(indptr, indices, costs, n_columns, 0, 2, counts)
+    kernels.sort_rows(indptr, indices, costs, n_columns, 2, 5, counts)
+    for first, count, (columns, values) in zip(indptr[:-1], counts, given, strict=True):
+        found = slice(first, first + count)
+        np.testing.assert_array_equal(indices[found], np.unique(columns))
+        least = [values[columns == j].min() for j in np.unique(columns)]
+        np.testing.assert_array_equal(costs[found], least)
+
+
 def some_pairs(rng, n, count):
     i, j = np.triu_indices(n, 1)
     chosen = rng.choice(len(i), count, replace=False)
@@ -44,6 +63,17 @@ def test_few_pairs_are_added_in_place(rng):
     assert grown is pairs
     for name in ("indptr", "indices", "costs"):
         np.testing.assert_array_equal(getattr(grown, name), getattr(expected, name))
+
+
+def test_others_are_added_to_a_copy_of_pairs_that_are_kept(rng):
+    pairs, few = some_pairs(rng, 60, 800), some_pairs(rng, 60, 20)
+    before = [values.copy() for values in (pairs.indptr, pairs.indices, pairs.costs)]
+    pairs.keep()
+    raised = replace(few, costs=few.costs + 1.0)
+    grown = pairs.overlaid(pairs.grown(raised, Workers(1)), Workers(1))
+    assert grown.n_pairs > pairs.n_pairs
+    for values, known in zip((pairs.indptr, pairs.indices, pairs.costs), before, strict=True):
+        np.testing.assert_array_equal(values, known)
 
 
 @pytest.mark.parametrize("count", [20, 60])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from otgraph._kernels.restricted import FOUR, ONE, THREE, TWO, sum_at
-from otgraph._numba import inner, njit
+from otgraph._numba import borrowing, inner, njit
 
 # Rows that one thread sums up. Fewer take no longer than to wake a thread.
 SUM_ROWS = 1 << 16
@@ -18,7 +18,7 @@ SMALLEST_PIVOT = 1e-15
 TAKEN = -1.0  # in the place of the degree of a row that was taken out
 
 
-@njit
+@borrowing
 def start_cg(residual, preconditioner, weights, z):
     """Set z = M^-1 r and return r·z and the weighted sum of the squares of r."""
     rz = 0.0
@@ -48,13 +48,13 @@ def _dot(a, b, n):
     return (s0 + s1) + (s2 + s3)
 
 
-@njit
+@borrowing
 def dot(a, b):
     """Sum of products in a fixed order; in BLAS the order depends on the threads."""
     return _dot(a, b, len(a))
 
 
-@njit
+@borrowing
 def advance_cg(alpha, p, q, preconditioner, weights, x, residual, z):
     """x += alpha p, r -= alpha q, z = M^-1 r; returns r·z and the weighted sum of squares of r."""
     rz = 0.0
@@ -69,7 +69,7 @@ def advance_cg(alpha, p, q, preconditioner, weights, x, residual, z):
     return rz, rr
 
 
-@njit
+@borrowing
 def next_direction(beta, z, p):
     """Set p = z + beta p."""
     for i in range(len(p)):
@@ -118,7 +118,7 @@ def find_branches(degrees, sums, diagonal):
     return rows[:kept].copy(), columns[:kept].copy()
 
 
-@njit
+@borrowing
 def solve_branches(rows, columns, diagonal, x, residual):
     """Set x so that nothing is left of the residuals of branches; it is zero elsewhere."""
     x[:] = 0.0
@@ -130,7 +130,7 @@ def solve_branches(rows, columns, diagonal, x, residual):
         residual[i] = 0.0
 
 
-@njit
+@borrowing
 def with_branches(rows, columns, diagonal, z):
     """Make M^-1 r of r divided by the diagonal.
 
@@ -143,7 +143,7 @@ def with_branches(rows, columns, diagonal, z):
         z[rows[k]] -= z[columns[k]] / diagonal[rows[k]]
 
 
-@njit
+@borrowing
 def solve_cg(
     starts, ends, indices, diagonal, shift, rhs, weights, rtol, max_products,
     x, residual, z, p, q,
@@ -157,7 +157,8 @@ def solve_cg(
     rz, rr = 0.0, 0.0
     for first in range(0, n, SUM_ROWS):
         more_rz, more_rr = 0.0, 0.0
-        for i in range(first, min(first + SUM_ROWS, n)):
+        last = first + SUM_ROWS if first + SUM_ROWS < n else n
+        for i in range(first, last):
             r = rhs[i]
             residual[i] = r
             x[i] = 0.0
@@ -176,7 +177,7 @@ def solve_cg(
             q[i] = total + shift[i] * p[i]
         curvature = 0.0
         for first in range(0, n, SUM_ROWS):
-            last = min(first + SUM_ROWS, n)
+            last = first + SUM_ROWS if first + SUM_ROWS < n else n
             curvature += _dot(p[first:last], q[first:last], last - first)
         if curvature <= 0.0:
             return count + 1
@@ -185,7 +186,8 @@ def solve_cg(
         rz, rr = 0.0, 0.0
         for first in range(0, n, SUM_ROWS):
             more_rz, more_rr = 0.0, 0.0
-            for i in range(first, min(first + SUM_ROWS, n)):
+            last = first + SUM_ROWS if first + SUM_ROWS < n else n
+            for i in range(first, last):
                 x[i] += alpha * p[i]
                 r = residual[i] - alpha * q[i]
                 residual[i] = r

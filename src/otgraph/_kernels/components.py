@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import inner, njit
+from otgraph._numba import borrowing, inner, njit
 
 
 def component_labels(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -38,7 +38,7 @@ def component_roots(n, rows, columns):
     return roots
 
 
-@njit
+@borrowing
 def _label(starts, ends, indices, labels):
     """Union of the ends of every edge; the root of a component is its first row."""
     for i in range(len(labels)):

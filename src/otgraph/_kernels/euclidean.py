@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import LANES, inlined, inner, njit, squares_in_lanes, trailing_zeros
+from otgraph._numba import LANES, borrowing, inlined, inner, njit, squares_in_lanes, trailing_zeros
 
 CHUNK = 64  # entries that are compared with a limit at once: the bits of a mask
 SAMPLE_STEP = 8  # one of so many entries tells which may be among the largest
@@ -62,7 +62,7 @@ def squared_distance_between(Q, i, X, j):
     return total + ((s0 + s1) + (s2 + s3))
 
 
-@njit
+@borrowing
 def power(square, factor, half_power):
     """Cost of a squared distance."""
     if half_power == 1.0:
@@ -96,6 +96,15 @@ def gather(X, rows, center, scale, out, squares):
         squares[r] = (s0 + s1) + (s2 + s3)
 
 
+@inner
+def copy_rows(source, rows, n_rows, out):
+    """out[p] = source[rows[p]]."""
+    for p in range(n_rows):
+        line, target = source[rows[p]], out[p]
+        for q in range(len(target)):
+            target[q] = line[q]
+
+
 @njit
 def near_center(X, rows, center, square, reach, usual, share):
     """Which rows have |x - center|² < square + share · (their reach + a usual one).
@@ -112,7 +121,7 @@ def near_center(X, rows, center, square, reach, usual, share):
 
 
 @inner
-def _above(row, first, limit):
+def above_limit(row, first, limit):
     """The entries of a chunk that are above the limit, as bits.
 
     The compiler makes a few vector instructions of the loop because its length is a constant.
@@ -134,7 +143,7 @@ def lowest(mask):
     return mask & (~mask + np.uint64(1)), np.int64(trailing_zeros(mask))
 
 
-@njit
+@borrowing
 def collect(
     product, limits, rows, first_column, ordered, X, upper, factor, half_power,
     i_out, j_out, c_out, first_row,
@@ -152,17 +161,17 @@ def collect(
             return r, count
         i = np.int64(rows[r])  # one type: `squared_distance` is compiled for each
         limit = limits[r]
-        begin = max(0, i + 1 - first_column) if ordered else 0
+        begin = i + 1 - first_column if ordered and i >= first_column else 0
         row = product[r]
         for chunk in range(begin, n_columns, CHUNK):
-            mask = _above(row, chunk, limit)
+            mask = above_limit(row, chunk, limit)
             while mask != 0:
                 bit, place = lowest(mask)
                 mask ^= bit
                 j = first_column + chunk + place
                 if j == i:
                     continue
-                cost = power(squared_distance(X, i, j), factor, half_power)
+                cost = power(squared_distance_between(X, i, X, j), factor, half_power)
                 if upper[i] + upper[j] > cost:
                     i_out[count] = i
                     j_out[count] = j
@@ -212,7 +221,7 @@ def nearest(product, first_row, columns, k, floor, out, beyond):
         while True:
             count = 0
             for chunk in range(0, n_columns, CHUNK):
-                mask = _above(row, chunk, limit)
+                mask = above_limit(row, chunk, limit)
                 while mask != 0:
                     bit, place = lowest(mask)
                     mask ^= bit
@@ -224,7 +233,7 @@ def nearest(product, first_row, columns, k, floor, out, beyond):
             if count >= k or not limit > floor[r]:
                 break
             limit = floor[r]
-        low, high = _largest_exceed(values, np.int64(count), np.int64(k))
+        low, high = largest_exceed(values, np.int64(count), np.int64(k))
         q = 0
         for p in range(count):
             if values[p] > high:
@@ -247,11 +256,12 @@ def _ranked(values, limit, largest):
     It is known not to be below the limit. Without one the first values are all tried.
     """
     largest[:] = limit
-    first = min(CHUNK, len(values)) if limit == -np.inf else 0
+    first = CHUNK if len(values) > CHUNK else len(values)
+    first = first if limit == -np.inf else 0
     for s in range(first):
         _enter(values[s], largest)
     for chunk in range(first, len(values), CHUNK):
-        mask = _above(values, chunk, largest[0])
+        mask = above_limit(values, chunk, largest[0])
         while mask != 0:
             bit, place = lowest(mask)
             mask ^= bit
@@ -275,9 +285,9 @@ def near_in_sample(product, squares, first_row, step, lifts, rank, near, needed)
             row[i // step] = -np.inf
         limit = _ranked(row, -np.inf, largest)
         near[r] = squares[r] - limit
-        half = 0.5 * max(near[r], 0.0)
+        half = 0.5 * near[r] if near[r] > 0.0 else 0.0
         for s in range(n_columns):
-            values[s] = row[s] + min(lifts[s], half)
+            values[s] = row[s] + (lifts[s] if lifts[s] < half else half)
         needed[r] = squares[r] - _ranked(values, limit, largest)
 
 
@@ -296,7 +306,7 @@ def near_pairs(product, squares, k, X, factor, half_power, beyond, i_out, j_out,
         for j in range(n):
             values[j] = row[j] - squares[j]
         values[i] = values[n - 1]  # the point itself does not count
-        beyond[i], _ = _largest_exceed(values, np.int64(n - 1), np.int64(k))
+        beyond[i], _ = largest_exceed(values, np.int64(n - 1), np.int64(k))
     count = 0
     for i in range(n):
         row, own, limit = product[i], squares[i], beyond[i]
@@ -309,7 +319,7 @@ def near_pairs(product, squares, k, X, factor, half_power, beyond, i_out, j_out,
     return count
 
 
-@njit
+@borrowing
 def pairs_of_rows(product, gaps, rows, X, factor, half_power, upper, i_out, j_out, c_out):
     """Pairs of some rows with upper_i + upper_j > c_ij, if 2 x_i·x_j + gap_i + gap_j >= 0."""
     count = 0
@@ -328,7 +338,7 @@ def pairs_of_rows(product, gaps, rows, X, factor, half_power, upper, i_out, j_ou
 
 
 @inner
-def _largest_exceed(values, count, k):
+def largest_exceed(values, count, k):
     """Two numbers: at most k values exceed the second, and at least k the first, if there are."""
     low = high = values[0]
     for p in range(count):
@@ -351,7 +361,7 @@ def _largest_exceed(values, count, k):
     return low, high
 
 
-@njit
+@borrowing
 def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
     """Write lists of neighbors as (i, j, cost), without entries -1; returns their number."""
     count = 0
@@ -367,7 +377,7 @@ def costs_of(X, first_row, neighbors, factor, half_power, i_out, j_out, c_out):
     return count
 
 
-@njit
+@borrowing
 def assign(product, out):
     """Column of the largest entry of each row; the first one if several are equal."""
     n_rows, n_columns = product.shape
@@ -375,7 +385,7 @@ def assign(product, out):
         best = product[r, 0]
         column = 0
         for chunk in range(0, n_columns, CHUNK):
-            if _above(product[r], chunk, best) == 0:
+            if above_limit(product[r], chunk, best) == 0:
                 continue
             for b in range(chunk, min(chunk + CHUNK, n_columns)):
                 if product[r, b] > best:
@@ -395,25 +405,7 @@ def assign_in_groups(rows, product, bounds, table, n_visited, out):
     n_visited = min(n_visited, n_groups)
     values, groups = np.empty(n_visited, np.float32), np.empty((n_rows, n_visited), np.int64)
     starts = np.zeros(n_groups + 1, np.int64)
-    for r in range(n_rows):
-        values[:] = -np.inf
-        visited, line = groups[r], product[r]
-        visited[:] = -1  # what is no number is in no group
-        for chunk in range(0, n_groups, CHUNK):
-            mask = _above(line, chunk, values[0])
-            while mask != 0:
-                bit, place = lowest(mask)
-                mask ^= bit
-                value = line[chunk + place]
-                if value > values[0]:  # the smallest that is kept
-                    q = 1
-                    while q < n_visited and values[q] < value:
-                        values[q - 1], visited[q - 1] = values[q], visited[q]
-                        q += 1
-                    values[q - 1], visited[q - 1] = value, chunk + place
-        for q in range(n_visited):
-            if visited[q] >= 0:
-                starts[visited[q] + 1] += 1
+    _visited_groups(product, values, groups, starts)
     for g in range(n_groups):
         starts[g + 1] += starts[g]
     members, ends = np.empty(n_rows * n_visited, np.int64), starts[:-1].copy()
@@ -431,24 +423,61 @@ def assign_in_groups(rows, product, bounds, table, n_visited, out):
         first, last = bounds[g], bounds[g + 1]
         if len(here) == 0:
             continue
-        for p in range(len(here)):
-            some[p] = rows[here[p]]
+        copy_rows(rows, here, len(here), some)
         block = buffer[: len(here) * (last - first)].reshape((len(here), last - first))
         np.dot(some[: len(here)], table[first:last].T, block)
-        for p in range(len(here)):
-            r, line = here[p], block[p]
-            largest = best[r]
-            for s in range(last - first):
-                largest = max(largest, line[s])
-            if largest > best[r]:
-                best[r] = largest
-                s = 0
-                while line[s] != largest:
-                    s += 1
-                out[r] = first + s
+        _assign_nearer(block, here, first, best, out)
 
 
-@njit
+@inner
+def _visited_groups(product, values, groups, starts):
+    """The groups with the largest products of each row; counts the rows of each group."""
+    n_rows, n_groups = product.shape
+    n_visited = len(values)
+    for r in range(n_rows):
+        values[:] = -np.inf
+        visited, line = groups[r], product[r]
+        visited[:] = -1  # what is no number is in no group
+        for chunk in range(0, n_groups, CHUNK):
+            mask = above_limit(line, chunk, values[0])
+            while mask != 0:
+                bit, place = lowest(mask)
+                mask ^= bit
+                value = line[chunk + place]
+                if value > values[0]:  # the smallest that is kept
+                    q = 1
+                    while q < n_visited and values[q] < value:
+                        values[q - 1], visited[q - 1] = values[q], visited[q]
+                        q += 1
+                    values[q - 1], visited[q - 1] = value, chunk + place
+        for q in range(n_visited):
+            if visited[q] >= 0:
+                starts[visited[q] + 1] += 1
+
+
+@inner
+def _assign_nearer(block, rows, first, best, out):
+    """Assign rows to the column of their largest product, from ``first`` on, if it is the best."""
+    n_columns = block.shape[1]
+    for p in range(len(rows)):
+        r, line = rows[p], block[p]
+        # Four maxima, because comparisons that do not depend on each other are faster.
+        m0 = m1 = m2 = m3 = best[r]
+        for s in range(0, n_columns - 3, 4):
+            m0, m1 = max(m0, line[s]), max(m1, line[s + 1])
+            m2, m3 = max(m2, line[s + 2]), max(m3, line[s + 3])
+        for s in range(n_columns - n_columns % 4, n_columns):
+            m0 = max(m0, line[s])
+        largest = max(max(m0, m1), max(m2, m3))
+        if largest > best[r]:
+            best[r] = largest
+            s = 0
+            while line[s] != largest:
+                s += 1
+            out[r] = first + s
+
+
+@borrowing
 def surviving_cells(product, squares, center_squares, radii, reach, cell_reach, slack):
     """Number of combinations (row, cell) in which a pair is not excluded.
 

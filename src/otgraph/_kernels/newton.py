@@ -6,7 +6,7 @@ import numpy as np
 
 from otgraph._kernels.cg import solve_cg
 from otgraph._kernels.restricted import evaluate
-from otgraph._numba import inner, njit
+from otgraph._numba import borrowing, inner, njit
 
 # The constants of `solvers.newton`, which has the same steps for any number of points.
 # Line search.
@@ -20,7 +20,8 @@ CG_SHARE = 0.1
 LOOSEST_CG = 0.1
 TIGHTEST_CG = 1e-8
 # Below this error the active pairs are nearly right, and one step is exact if its system is solved
-# well enough. Where the goal is nearly reached, little is left to solve.
+# well enough: as far as the error is from the goal. The largest error is then a hundredth of that.
+# Where the goal is nearly reached, little is left to solve.
 NEAR_ERROR = 1e-3
 # Largest relative error of a marginal of the feasible plan behind the duality gap. Where rounding
 # errors are larger, they are the limit.
@@ -33,44 +34,35 @@ RIDGE = 0.03
 SMALLEST_RIDGE = 1e-9
 
 
-@njit
-def linear_tolerance(error, tol):
+def linear_tolerance(error: float, tol: float) -> float:
     """Relative residual of the linear system at a marginal error, on the way to a tolerance."""
-    share = min(FEASIBLE_TOL, tol) / error if error <= NEAR_ERROR else max(error, tol / error)
-    return min(LOOSEST_CG, max(TIGHTEST_CG, CG_SHARE * share))
+    if error <= NEAR_ERROR:
+        share = min(FEASIBLE_TOL, tol) / error
+    else:
+        share = CG_SHARE * max(error, tol / error)
+    return min(LOOSEST_CG, max(TIGHTEST_CG, share))
 
 
-@njit
-def largest_error(row_sums, target):
-    """Largest |row sum - target| / target; NaN if one is."""
+_linear_tolerance = inner(linear_tolerance)
+
+
+@borrowing
+def deviations(row_sums, target):
+    """Largest |row sum - target| / target, and the sum of |row sum - target| / that of targets.
+
+    The first one is NaN if one of its terms is.
+    """
     largest = 0.0
-    for i in range(len(target)):
-        error = abs(row_sums[i] - target[i]) / target[i]
-        if not error <= largest:  # larger, or NaN
-            largest = error
-            if error != error:
-                break
-    return largest
-
-
-@njit
-def misplaced(row_sums, target):
-    """Sum of |row sum - target|, relative to the sum of the targets."""
     total = 0.0
     wanted = 0.0
     for i in range(len(target)):
-        total += abs(row_sums[i] - target[i])
+        off = abs(row_sums[i] - target[i])
+        error = off / target[i]
+        if not error <= largest and largest == largest:  # larger, or the first NaN
+            largest = error
+        total += off
         wanted += target[i]
-    return total / wanted
-
-
-@inner
-def _marginal_error(row_sums, target):
-    """Largest relative deviation of the row sums."""
-    error = 0.0
-    for i in range(len(target)):
-        error = max(error, abs(row_sums[i] - target[i]) / target[i])
-    return error
+    return largest, total / wanted
 
 
 @njit
@@ -91,7 +83,7 @@ def full_steps(
         evaluate(
             indptr, indices, cost, diagonal, start, 0, n, row_sums, square_sums, ends, active
         )  # fmt: skip
-    error = _marginal_error(row_sums, target)
+    error, share = deviations(row_sums, target)
     errors[0] = error
     best_error = error
     least = np.inf
@@ -107,7 +99,6 @@ def full_steps(
     largest = target.max()
     for i in range(n):
         weights[i] = (largest / target[i]) ** 2
-    share = misplaced(row_sums, target)
     while error > tol and steps + 1 < len(errors):
         ridge = max(SMALLEST_RIDGE, RIDGE * min(share, 1.0))
         for i in range(n):
@@ -118,7 +109,7 @@ def full_steps(
             width[i] = degree + loop
             shift[i] = ridge * max(width[i], 1.0)
             rhs[i] = target[i] - row_sums[i]
-        rtol = linear_tolerance(error, tol)
+        rtol = _linear_tolerance(error, tol)
         count = solve_cg(
             indptr[:-1], ends, active, width, shift, rhs, weights, rtol, MAX_PRODUCTS,
             direction, residual, z, p, q,
@@ -155,9 +146,8 @@ def full_steps(
         steps += 1
         products += count
         since += 1
-        error = _marginal_error(row_sums, target)
+        error, share = deviations(row_sums, target)
         errors[steps] = error
-        share = misplaced(row_sums, target)
         if error < best_error:
             best_error = error
             best[:] = u

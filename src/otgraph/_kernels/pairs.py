@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import inner, njit
+from otgraph._numba import borrowing, count_ones, inner, njit, trailing_zeros
 
 
-@njit
+@borrowing
 def count_rows(i, counts):
     """Count every entry in its row."""
     for p in range(len(i)):
         counts[i[p]] += 1
 
 
-@njit
+@borrowing
 def count_both(i, j, counts):
     """Count every pair (i, j) in both rows."""
     for p in range(len(i)):
@@ -22,7 +22,7 @@ def count_both(i, j, counts):
         counts[j[p]] += 1
 
 
-@njit
+@borrowing
 def fill_both(i, j, costs, cursor, indices, out):
     """Write every pair into both rows; ``cursor`` holds the next free position of each row."""
     for p in range(len(i)):
@@ -37,49 +37,59 @@ def fill_both(i, j, costs, cursor, indices, out):
         cursor[b] = q + 1
 
 
+ONE, NONE = np.uint64(1), np.uint64(0)
+# A column has its bit in one of the words of a row, and this word one in a group of words.
+WORD, IN_WORD, GROUP = np.uint64(6), np.uint64(63), np.uint64(12)
+
+
 @njit
-def sort_rows(indptr, indices, costs, start, stop, counts):
+def sort_rows(indptr, indices, costs, n_columns, start, stop, counts):
     """Sort rows by column, drop repeated columns, and write the new row lengths to ``counts``.
 
-    Shellsort with the gaps of Gonnet. Rows are short, or sorted already, and it is compiled in a
-    fraction of the time that numpy's sort takes.
+    Columns are not compared: each sets a bit, and the place of a column is the number of bits
+    before its own. That takes 3 to 4 ns for an entry, and Shellsort took 10 to 15.
+
+    A repeated column was found from both ends, whose costs may differ by rounding. The smaller one
+    is kept in both rows, in whatever order they come.
     """
+    longest = 0
     for row in range(start, stop):
-        first, last = indptr[row], indptr[row + 1]
-        columns, values = indices[first:last], costs[first:last]
-        size = np.uint64(last - first)
-        gap = last - first
-        for p in range(1, last - first):
-            if columns[p] < columns[p - 1]:
-                break
-        else:
-            gap = 1  # sorted already
-        while gap > 1:
-            gap = max(1, (5 * gap - 1) // 11)
-            step = np.uint64(gap)
-            for p in range(step, size):
-                column, cost = columns[p], values[p]
-                q = p
-                while q >= step and columns[q - step] > column:
-                    columns[q] = columns[q - step]
-                    values[q] = values[q - step]
-                    q -= step
-                columns[q] = column
-                values[q] = cost
-        kept = first
-        for p in range(first, last):
-            if p == first or indices[p] != indices[kept - 1]:
-                indices[kept] = indices[p]
-                costs[kept] = costs[p]
-                kept += 1
-            else:
-                # Found from both ends, whose costs may differ by rounding. The smaller one is kept
-                # in both rows, in whatever order the sort has left them.
-                costs[kept - 1] = min(costs[kept - 1], costs[p])
-        counts[row] = kept - first
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    words = np.zeros((n_columns >> 6) + 1, np.uint64)
+    before = np.zeros((n_columns >> 6) + 1, np.uint64)  # where the columns of a word begin
+    groups = np.zeros((n_columns >> 12) + 1, np.uint64)
+    columns, values = np.empty(longest, np.uint64), np.empty(longest)
+    for row in range(start, stop):
+        first = np.uint64(indptr[row])
+        size = np.uint64(indptr[row + 1]) - first
+        least, most = np.uint64(len(groups)), NONE
+        for k in range(size):
+            j = np.uint64(np.uint32(indices[first + k]))
+            columns[k], values[k] = j, costs[first + k]
+            costs[first + k] = np.inf
+            words[j >> WORD] |= ONE << (j & IN_WORD)
+            group = j >> GROUP
+            groups[group] |= ONE << ((j >> WORD) & IN_WORD)
+            least, most = min(least, group), max(most, group)
+        place = first
+        for group in range(least, most + ONE):
+            while groups[group] != NONE:
+                word = (group << WORD) | trailing_zeros(groups[group])
+                groups[group] &= groups[group] - ONE
+                before[word] = place
+                place += count_ones(words[word])
+        counts[row] = place - first
+        for k in range(size):
+            j = columns[k]
+            lower = (ONE << (j & IN_WORD)) - ONE
+            place = before[j >> WORD] + count_ones(words[j >> WORD] & lower)
+            indices[place] = j
+            costs[place] = min(costs[place], values[k])
+        for k in range(size):
+            words[columns[k] >> WORD] = NONE
 
 
-@njit
+@borrowing
 def sort_pairs(i, j, costs, cursor, indptr, indices, out):
     """Write a list of pairs into sorted rows, each once: all steps for few points, in one call.
 
@@ -92,7 +102,7 @@ def sort_pairs(i, j, costs, cursor, indptr, indices, out):
         indptr[row + 1] = indptr[row] + cursor[row]
         cursor[row] = indptr[row]
     fill_both(i, j, costs, cursor, indices, out)
-    sort_rows(indptr, indices, out, 0, n, cursor)
+    sort_rows(indptr, indices, out, n, 0, n, cursor)
     target = np.int64(0)
     for row in range(n):
         first, count = indptr[row], cursor[row]
@@ -105,7 +115,7 @@ def sort_pairs(i, j, costs, cursor, indptr, indices, out):
     indptr[n] = target
 
 
-@njit
+@borrowing
 def pack_rows(indptr, indices, costs, packed):
     """Move the first entries of each row to where ``packed``, the new ``indptr``, has them."""
     for row in range(len(indptr) - 1):
@@ -115,7 +125,7 @@ def pack_rows(indptr, indices, costs, packed):
             costs[target + p] = costs[first + p]
 
 
-@njit
+@borrowing
 def count_union(indptr, indices, other_indptr, other_indices, start, stop, counts):
     """Number of different columns in a row of either set; rows are sorted."""
     for row in range(start, stop):
@@ -130,7 +140,7 @@ def count_union(indptr, indices, other_indptr, other_indices, start, stop, count
         counts[row] = count + (p_end - p) + (q_end - q)
 
 
-@njit
+@borrowing
 def fill_union(
     indptr, indices, costs, other_indptr, other_indices, other_costs,
     start, stop, out_indptr, out_indices, out_costs,
@@ -153,7 +163,7 @@ def fill_union(
                 q += 1
 
 
-@njit
+@borrowing
 def grow_rows(
     indptr, indices, costs, more, other_indptr, other_indices, other_costs, other_more, grown,
     start, stop, head, head_costs, head_more,
@@ -190,7 +200,7 @@ def grow_rows(
             p -= 1
 
 
-@njit
+@borrowing
 def set_entries(indptr, indices, costs, other_indptr, other_indices, other_costs):
     """Replace the costs of some pairs, if they are there; rows are sorted."""
     for row in range(len(indptr) - 1):
@@ -202,7 +212,7 @@ def set_entries(indptr, indices, costs, other_indptr, other_indices, other_costs
                 costs[p] = other_costs[q]
 
 
-@njit
+@borrowing
 def collect_rows(block, rows, upper, i_out, j_out, c_out, first_row):
     """Append the pairs of some rows with upper_i + upper_j > c_ij; see `collect_block`."""
     n_rows, n_columns = block.shape
@@ -220,7 +230,7 @@ def collect_rows(block, rows, upper, i_out, j_out, c_out, first_row):
     return n_rows, count
 
 
-@njit
+@borrowing
 def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, first_row):
     """Append the pairs i < j of a block of costs with upper_i + upper_j > c_ij.
 
@@ -244,7 +254,7 @@ def collect_block(block, row_start, column_start, upper, i_out, j_out, c_out, fi
     return n_rows, count
 
 
-@njit
+@borrowing
 def count_one_sided(near, costs, start, stop, counts):
     """Number of entries of every row i whose point does not have i in its own row.
 
@@ -259,7 +269,7 @@ def count_one_sided(near, costs, start, stop, counts):
         counts[i] = count
 
 
-@njit
+@borrowing
 def list_one_sided(near, costs, start, stop, place, i_out, j_out, c_out):
     """Write the entries that `count_one_sided` counted, those of row i from ``place[i]`` on."""
     k = near.shape[1]
@@ -284,7 +294,7 @@ def _has(near, costs, row, cost, column):
     return found
 
 
-@njit
+@borrowing
 def put_rows(near, costs, start, stop, indptr, indices, out):
     """Write the nearest points of every row to its beginning."""
     for i in range(start, stop):
@@ -294,7 +304,7 @@ def put_rows(near, costs, start, stop, indptr, indices, out):
             out[p + q] = costs[i, q]
 
 
-@njit
+@borrowing
 def put_back(i, j, costs, place, indices, out):
     """Write pairs (i, j) to rows j; ``place`` holds the next free position of each row."""
     for p in range(len(i)):
@@ -321,7 +331,7 @@ def _insert(near, found, count, j, cost):
     return count, found[count - 1] if count == len(found) else np.inf
 
 
-@njit
+@borrowing
 def cheapest_partners(costs, groups, labels, inside, near, found, rows):
     """The cheapest partners of some rows inside or outside their groups, in order of cost.
 
@@ -337,7 +347,7 @@ def cheapest_partners(costs, groups, labels, inside, near, found, rows):
                 count, bound = _insert(row_near, row_found, count, j, costs[r, j])
 
 
-@njit
+@borrowing
 def cheapest_entries(indptr, indices, costs, rows, near, found, block):
     """The cheapest pairs of some rows, in order of cost; as `cheapest_partners`."""
     for r in range(block[0], block[1]):

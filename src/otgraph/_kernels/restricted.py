@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._numba import inner, njit
+from otgraph._numba import borrowing, inner, njit
 
 # Steps of a place without a sign: together with a signed number it would become a float.
 ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(1, 5))
 
 
-@njit
+@borrowing
 def evaluate(
     indptr, indices, cost, diagonal, u, start, stop, row_sums, square_sums, ends, active
 ):  # fmt: skip
@@ -50,7 +50,7 @@ def evaluate(
         square_sums[i] = square
 
 
-@njit
+@borrowing
 def fill_degrees(starts, ends, diagonal, u, start, stop, degrees, hessian_diagonal):
     """Active entries of every row with the diagonal, which counts twice in the Hessian's."""
     for i in range(start, stop):
@@ -59,7 +59,7 @@ def fill_degrees(starts, ends, diagonal, u, start, stop, degrees, hessian_diagon
         hessian_diagonal[i] = degrees[i] + loop
 
 
-@njit
+@borrowing
 def number_locally(columns, place, n_own, outside):
     """Replace columns by their places, where they are: the list is as long as all pairs.
 
@@ -77,7 +77,7 @@ def number_locally(columns, place, n_own, outside):
     return count
 
 
-@njit
+@borrowing
 def add_outer_squares(indptr, indices, cost, u, start, stop, square_sums):
     """Add the squares of (u_i + u_j - c_ij)_+ for columns j that are not rows."""
     n = len(square_sums)
@@ -89,7 +89,7 @@ def add_outer_squares(indptr, indices, cost, u, start, stop, square_sums):
                 square_sums[i] += excess * excess
 
 
-@njit
+@borrowing
 def copy_rows(indptr, indices, cost, rows, ends, start, stop, out_indices, out_cost):
     """Copy the pairs of some rows, so that those of each end at its place in ``ends``."""
     for r in range(start, stop):
@@ -100,7 +100,7 @@ def copy_rows(indptr, indices, cost, rows, ends, start, stop, out_indices, out_c
             out_cost[target + p - first] = cost[p]
 
 
-@njit
+@borrowing
 def count_active(indptr, indices, cost, u, start, stop, counts):
     """Number of pairs of a row with u_i + u_j > c_ij."""
     for i in range(start, stop):
@@ -111,7 +111,7 @@ def count_active(indptr, indices, cost, u, start, stop, counts):
         counts[i] = count
 
 
-@njit
+@borrowing
 def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_indices, out_cost):
     """Column indices and costs of the pairs that `count_active` counted.
 
@@ -130,7 +130,7 @@ def select_active_costs(indptr, indices, cost, u, start, stop, out_indptr, out_i
             q += np.uint64(ui + u[np.uint32(j)] > cost[p])
 
 
-@njit
+@borrowing
 def select_plan(
     indptr, indices, cost, u, eps, start, stop, out_indptr, out_indices, out_cost, weights, sums
 ):  # fmt: skip
@@ -159,6 +159,30 @@ def select_plan(
             total += weight
             linear += c * weight
             square += weight * weight
+            smaller = weight if weight < c else c
+            smaller = smaller if used else np.inf
+            least = smaller if smaller < least else least
+        sums[0, i], sums[1, i], sums[2, i], sums[3, i] = total, linear, square, least
+
+
+@njit
+def sums_of_plan(indptr, indices, cost, u, eps, start, stop, sums):
+    """The sums of `select_plan`, the same bits, where the entries are not needed.
+
+    The division is never left out: a branch that nobody can predict takes longer.
+    """
+    for i in range(start, stop):
+        ui = u[i]
+        total = linear = square = 0.0
+        least = np.inf
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            c = cost[p]
+            excess = ui + u[np.uint32(indices[p])] - c
+            used = excess > 0.0
+            weight = (excess if used else 0.0) / eps
+            total += weight
+            linear += c * weight
+            square += weight * weight
             least = min(least, min(weight, c) if used else np.inf)
         sums[0, i], sums[1, i], sums[2, i], sums[3, i] = total, linear, square, least
 
@@ -180,32 +204,32 @@ def sum_at(v, indices, first, last, total):
     return (total + s1) + (s2 + s3)
 
 
-@njit
+@borrowing
 def hessian_product(starts, ends, indices, diagonal, v, start, stop, out):
     """(diag(degree) + sigma) v, where ``diagonal`` holds degree + sigma_ii."""
     for i in range(start, stop):
         out[i] = sum_at(v, indices, starts[i], ends[i], diagonal[i] * v[i])
 
 
-@njit
+@borrowing
 def shifted_product(starts, ends, indices, diagonal, shift, v, start, stop, out):
     """`hessian_product` with a shift of the diagonal, the same bits as adding shift · v."""
     for i in range(start, stop):
         out[i] = sum_at(v, indices, starts[i], ends[i], diagonal[i] * v[i]) + shift[i] * v[i]
 
 
-@njit
+@borrowing
 def largest_of_rows(indptr, values, start, stop, out):
     """Largest value of every row, 0 for a row without entries."""
     for i in range(start, stop):
         first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         largest = values[first] if first < last else 0.0
         for p in range(first, last):
-            largest = max(largest, values[p])
+            largest = values[p] if values[p] > largest else largest
         out[i] = largest
 
 
-@njit
+@borrowing
 def sums_of_rows(indptr, values, start, stop, out):
     """Add the sum of every row."""
     for i in range(start, stop):
@@ -215,7 +239,7 @@ def sums_of_rows(indptr, values, start, stop, out):
         out[i] += total
 
 
-@njit
+@borrowing
 def mark_columns(starts, ends, indices, rows, marked):
     """Mark the active columns of some rows."""
     for i in rows:
@@ -223,7 +247,7 @@ def mark_columns(starts, ends, indices, rows, marked):
             marked[np.uint32(indices[p])] = True
 
 
-@njit
+@borrowing
 def plan_product(indptr, indices, weights, diagonal, v, start, stop, out):
     """(diag(row sums) + plan) v, where ``diagonal`` holds row sum + plan_ii."""
     for i in range(start, stop):
@@ -233,7 +257,7 @@ def plan_product(indptr, indices, weights, diagonal, v, start, stop, out):
         out[i] = total
 
 
-@njit
+@borrowing
 def scaled_plan_values(indptr, indices, weights, cost, w, start, stop, linear, square):
     """Row sums of c·q and q² for the plan q_ij = weight_ij (1 + w_i + w_j)."""
     for i in range(start, stop):
@@ -272,7 +296,7 @@ def reordered(
         keys[degree] = (np.int64(r) << PLACE_BITS) | degree
         row = keys[: degree + (loops[place[r]] > 0.0)]
         gap = len(row)
-        while gap > 1:  # as in `pairs.sort_rows`
+        while gap > 1:  # Shellsort with the gaps of Gonnet
             gap = max(1, (5 * gap - 1) // 11)
             for s in range(gap, len(row)):
                 key = row[s]
@@ -291,7 +315,7 @@ def reordered(
             q += 1
 
 
-@njit
+@borrowing
 def solve_row(costs, target, guess=np.inf):
     """The scalar t with sum_j (t - costs_j)_+ = target > 0; infinite costs do not count.
 
@@ -347,7 +371,7 @@ def lift_rows(indptr, indices, cost, diagonal, u, rows, target, start, stop, out
         out[r] = solve_row(row, target[i], u[i] if u[i] > 0.0 else np.inf)
 
 
-@njit
+@borrowing
 def row_excess(counts, costs, ranks, out):
     """Sum over the ``rank`` smallest costs of a row: the next larger one minus theirs.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otgraph._kernels.euclidean import gather, power, squared_distance_between
+from otgraph._kernels.euclidean import copy_rows, gather, power, squared_distance_between
 from otgraph._kernels.lists import next_length, shorten
 from otgraph._numba import inner, njit
 
@@ -93,7 +93,6 @@ def sweep(
     too short. Returns the position of that cell, or the number of cells.
     """
     m, d = Q.shape
-    capacity = values.shape[1]
     widest = 0
     for b in range(len(offsets) - 1):
         widest = max(widest, offsets[b + 1] - offsets[b])
@@ -104,68 +103,184 @@ def sweep(
         b = cells[p]
         begin, end = offsets[b], offsets[b + 1]
         width = end - begin
-        n_chosen = 0
-        for r in range(m):
-            if not lower[b, r] > reach_of(bounds[r], cell_lift[b], factor, half_power):
-                chosen[n_chosen] = r
-                n_chosen += 1
+        n_chosen = _reachable(lower[b], bounds, cell_lift[b], factor, half_power, chosen)
         if n_chosen == 0:
             continue
-        for s in range(n_chosen):
-            r = chosen[s]
-            if counts[r] + width > capacity:
-                counts[r], bounds[r] = shorten(
-                    kind, first[r], second, values[r], columns[r], counts[r]
-                )
-                lengths[r] = next_length(counts[r])
-            if counts[r] + width > capacity:
-                return p
+        if not _has_room(
+            width, chosen, n_chosen, kind, first, second, values, columns, counts, bounds, lengths
+        ):
+            return p
         gather(X, np.arange(begin, end), center, 1.0, right, right_squares)
-        largest_square = largest_last = 0.0
-        for s in range(width):
-            last = -right_squares[s]
-            if half_power == 1.0:
-                last += lift[begin + s] / factor
-            right[s, d] = last
-            largest_square = max(largest_square, right_squares[s])
-            largest_last = max(largest_last, abs(last))
+        largest_square, largest_last = _lift_columns(
+            right, right_squares, lift, begin, width, factor, half_power
+        )
         product = buffer[: n_chosen * width].reshape((n_chosen, width))
         if n_chosen == m:
             np.dot(left, right[:width].T, product)
         else:
-            for s in range(n_chosen):
-                some[s] = left[chosen[s]]
+            copy_rows(left, chosen, n_chosen, some)
             np.dot(some[:n_chosen], right[:width].T, product)
         # For p = 2 the lifts are in the product.
         above = 0.0 if half_power == 1.0 else cell_lift[b]
+        _append_near(
+            X, order, begin, lift, above, factor, half_power, Q, own, squares, largest_square,
+            largest_last, product, chosen, kind, first, second, values, columns, counts, bounds,
+            lengths,
+        )  # fmt: skip
+    return len(cells)
+
+
+@inner
+def _reachable(lower, bounds, lift, factor, half_power, chosen):
+    """The queries whose lists a cell can still enter; returns their number."""
+    count = 0
+    for r in range(len(bounds)):
+        if not lower[r] > reach_of(bounds[r], lift, factor, half_power):
+            chosen[count] = r
+            count += 1
+    return count
+
+
+@inner
+def _has_room(
+    width, chosen, n_chosen, kind, first, second, values, columns, counts, bounds, lengths
+):
+    """Whether the lists of some queries have room for a cell; they are shortened if they must."""
+    for s in range(n_chosen):
+        r = chosen[s]
+        if counts[r] + width > values.shape[1]:
+            counts[r], bounds[r] = shorten(kind, first[r], second, values[r], columns[r], counts[r])
+            lengths[r] = next_length(counts[r])
+        if counts[r] + width > values.shape[1]:
+            return False
+    return True
+
+
+@inner
+def _lift_columns(right, squares, lift, begin, width, factor, half_power):
+    """Fill the last column of the points of a cell; returns the largest square and last entry."""
+    largest_square = largest_last = 0.0
+    last_column = right.shape[1] - 1
+    for s in range(width):
+        last = -squares[s]
+        if half_power == 1.0:
+            last += lift[begin + s] / factor
+        right[s, last_column] = last
+        largest_square = max(largest_square, squares[s])
+        largest_last = max(largest_last, abs(last))
+    return largest_square, largest_last
+
+
+@inner
+def _append_near(
+    X, order, begin, lift, above, factor, half_power, Q, own, squares, largest_square, largest_last,
+    product, chosen, kind, first, second, values, columns, counts, bounds, lengths,
+):  # fmt: skip
+    """Append the points of a cell with values up to the bound to the lists of some queries."""
+    d, width = Q.shape[1], product.shape[1]
+    for s in range(len(product)):
+        r = chosen[s]
+        limit = _limit(
+            bounds[r], above, factor, half_power, squares[r], largest_square, largest_last, d
+        )
+        row = product[s]
+        hits = 0
+        for t in range(width):
+            hits += not row[t] < limit  # what is no number passes
+        if hits == 0:
+            continue
+        for t in range(width):
+            if row[t] < limit:
+                continue
+            j = begin + t
+            value = power(squared_distance_between(Q, r, X, j), factor, half_power) - lift[j]
+            if not value <= bounds[r] or order[j] == own[r]:
+                continue
+            values[r, counts[r]] = value
+            columns[r, counts[r]] = order[j]
+            counts[r] += 1
+            if counts[r] >= lengths[r]:
+                counts[r], bounds[r] = shorten(
+                    kind, first[r], second, values[r], columns[r], counts[r]
+                )
+                lengths[r] = next_length(counts[r])
+                limit = _limit(
+                    bounds[r], above, factor, half_power, squares[r], largest_square, largest_last,
+                    d,
+                )  # fmt: skip
+
+
+@njit
+def shortest_pairs(
+    X, offsets, cell_labels, labels, group, inside, factor, half_power,
+    Q, rows, center, left, squares, lower, cells, values, ends, others,
+):  # fmt: skip
+    """The cheapest pairs of some points with those inside or outside a group, for all in common.
+
+    ``values``, ``ends`` and ``others`` are a sorted list of pairs, at first of infinite values. Its
+    last value bounds what any of the points still looks for. All points of a cell have the label
+    ``cell_labels[b]``, or different ones where it is negative.
+    """
+    m, d = Q.shape
+    widest = 0
+    for b in range(len(offsets) - 1):
+        widest = max(widest, offsets[b + 1] - offsets[b])
+    right, right_squares = np.empty((widest, d + 1), np.float32), np.empty(widest)
+    some, chosen = np.empty((m, d + 1), np.float32), np.empty(m, np.int64)
+    members = np.empty(widest, np.int64)
+    buffer = np.empty(m * widest, np.float32)
+    for b in cells:
+        if cell_labels[b] >= 0 and (cell_labels[b] == group) != inside:
+            continue
+        reach = reach_of(values[-1], 0.0, factor, half_power)
+        n_chosen = 0
+        for r in range(m):
+            if not lower[b, r] > reach:
+                chosen[n_chosen] = r
+                some[n_chosen] = left[r]
+                n_chosen += 1
+        if n_chosen == 0:
+            continue
+        width = 0
+        for j in range(offsets[b], offsets[b + 1]):
+            if (labels[j] == group) == inside:
+                members[width] = j
+                width += 1
+        gather(X, members[:width], center, 1.0, right, right_squares)
+        largest_square = 0.0
+        for t in range(width):
+            right[t, d] = -right_squares[t]
+            largest_square = max(largest_square, right_squares[t])
+        product = buffer[: n_chosen * width].reshape((n_chosen, width))
+        np.dot(some[:n_chosen], right[:width].T, product)
         for s in range(n_chosen):
             r = chosen[s]
-            limit = _limit(
-                bounds[r], above, factor, half_power, squares[r], largest_square, largest_last, d
-            )
-            row = product[s]
-            hits = 0
+            bound = (values[-1], 0.0, factor, half_power)
+            limit = _limit(*bound, squares[r], largest_square, largest_square, d)
             for t in range(width):
-                hits += not row[t] < limit  # what is no number passes
-            if hits == 0:
-                continue
-            for t in range(width):
-                if row[t] < limit:
+                if product[s, t] < limit:
                     continue
-                j = begin + t
-                value = power(squared_distance_between(Q, r, X, j), factor, half_power) - lift[j]
-                if not value <= bounds[r] or order[j] == own[r]:
-                    continue
-                values[r, counts[r]] = value
-                columns[r, counts[r]] = order[j]
-                counts[r] += 1
-                if counts[r] >= lengths[r]:
-                    counts[r], bounds[r] = shorten(
-                        kind, first[r], second, values[r], columns[r], counts[r]
-                    )
-                    lengths[r] = next_length(counts[r])
-                    limit = _limit(
-                        bounds[r], above, factor, half_power, squares[r], largest_square,
-                        largest_last, d,
-                    )  # fmt: skip
-    return len(cells)
+                j = members[t]
+                value = power(squared_distance_between(Q, r, X, j), factor, half_power)
+                if _insert_pair(values, ends, others, value, rows[r], j):
+                    bound = (values[-1], 0.0, factor, half_power)
+                    limit = _limit(*bound, squares[r], largest_square, largest_square, d)
+
+
+@njit
+def _insert_pair(values, ends, others, value, end, other):
+    """Insert a pair into a list sorted by value and ends, if it is better than the last one."""
+    p = len(values)
+    while p > 0:
+        last = values[p - 1]
+        if value > last or not value < np.inf:
+            break
+        if value == last and (end, other) > (ends[p - 1], others[p - 1]):
+            break
+        if p < len(values):
+            values[p], ends[p], others[p] = values[p - 1], ends[p - 1], others[p - 1]
+        p -= 1
+    if p == len(values):
+        return False
+    values[p], ends[p], others[p] = value, end, other
+    return True

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from otgraph._kernels.euclidean import power, squared_distance
-from otgraph._numba import inlined, inner, njit
+from otgraph._numba import allocating_inner, inlined, inner, njit
 
 # Factor on distances of boxes, to cover their rounding errors.
 DISTANCE_MARGIN = 1.0 - 1e-12
@@ -97,7 +97,7 @@ def fill_tilts(X, reach, offsets, lower, upper, tilts, node_reach):
         level *= 2
 
 
-@inner
+@allocating_inner
 def _fit_tilt(X, reach, first, last, tilt):
     """Half the gradient of an affine fit, by least squares, one coordinate after the other."""
     rest = np.empty(last - first)
@@ -268,7 +268,7 @@ def _leaf_squares(X, coordinates, i, first, size, out):
                 out[t] += difference * difference
 
 
-@inner
+@allocating_inner
 def _near_leaves(
     offsets, lower, upper, node_reach, tilts, own_lower, own_upper, own_reach, own_tilt, near
 ):

@@ -205,17 +205,29 @@ class Cost(ABC):
         not always the shortest.
         """
         rows, large = _tried_first(rows, labels)
-        i, j, costs = self._partners(rows, labels[rows], labels, k, inside=False)
-        i, j, costs = cheapest_of_each(labels[i], i, j, costs, k)
+        i, j, costs = self.shortest_of_groups(rows, labels, k)
         for _ in range(IMPROVEMENTS if large.any() else 0):
             again = large[labels[i]]
-            group = labels[i[again]]
-            _, nearer, _ = self._partners(j[again], group, labels, 1, inside=True)
-            nearer = np.unique(nearer)
-            found = self._partners(nearer, labels[nearer], labels, k, inside=False)
+            nearer = self.nearest_inside(j[again], labels[i[again]], labels)
+            nearer = np.setdiff1d(nearer, rows)  # whose pairs are known
+            if not len(nearer):
+                break
+            rows = np.concatenate([rows, nearer])
+            found = self.shortest_of_groups(nearer, labels, k)
             i, j, costs = (np.concatenate(pair) for pair in zip((i, j, costs), found, strict=True))
             i, j, costs = cheapest_of_each(labels[i], i, j, costs, k)
         return i, j, self.refined(i, j, costs)
+
+    def shortest_of_groups(
+        self, rows: LongArray, labels: LongArray, k: int
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs from some points of each group to points outside the group."""
+        i, j, costs = self._partners(rows, labels[rows], labels, k, inside=False)
+        return cheapest_of_each(labels[i], i, j, costs, k)
+
+    def nearest_inside(self, rows: LongArray, groups: LongArray, labels: LongArray) -> LongArray:
+        """For every row, the cheapest partner inside a group that is not its own."""
+        return self._partners(rows, groups, labels, 1, inside=True)[1]
 
     def _partners(
         self, rows: LongArray, groups: LongArray, labels: LongArray, k: int, *, inside: bool

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from otgraph.costs.sizes import SearchSizes
     from otgraph.typing import FloatArray, LongArray
 
-# Factor on the searched cells if a search missed too many pairs, or if each point looks only into
-# those that it is near to.
+# Factor on the searched cells if a search missed too many pairs, or where each point looks only
+# into those that it is nearest to.
 MORE_CELLS = 3
+NEIGHBOR_GROWTH = 2  # the same for cells of neighbors, of which too many cost more than too few
 RECALL_ROWS = 32  # sample size for the recall of the neighbor search in near cells
-MIN_RECALL = 0.5  # with a smaller recall, more cells are searched, and in the end all points
+# With a smaller recall, more cells are searched, and in the end all points. Between 0.6 and 0.8 the
+# search takes as much more as the first screen takes less.
+MIN_RECALL = 0.6
 # Share of all cells up to which more of them are searched; beyond it all points are compared. Plain
 # products of large blocks are faster per pair, and a task on a cluster gets such blocks one after
 # the other, but all near cells at once.
@@ -38,6 +41,10 @@ class InCells(Cost):
     @abstractmethod
     def _surviving_share(self, upper: FloatArray) -> float:
         """Estimated share of the (point, cell) combinations that an exact screen looks into."""
+
+    @abstractmethod
+    def _points_of(self, rows: LongArray) -> FloatArray:
+        """Some points, scaled and centered like the cells."""
 
     def decide(self, upper: FloatArray) -> bool:
         """Whether screens cover all pairs from now on.
@@ -82,26 +89,44 @@ class InCells(Cost):
         """Whether near cells hold a large part of all pairs."""
         return self._cells.n_cells == 1 or self._near_share() >= self.sizes.near_share
 
-    def _near_cells(self, k: int) -> list[LongArray] | None:
-        """The cells in which to look for the k nearest points of each cell; None: in all.
+    def _near_cells(self, k: int) -> tuple[list[LongArray], int] | None:
+        """The cells near each cell, and in how many of them a point looks for its k nearest ones.
 
-        More are searched where near ones miss too many neighbors (wide clusters), and all where
-        these would be a large part (isotropic data in many dimensions). An approximate search
-        takes the first ones.
+        None means that all points are compared. More cells are searched where these miss too many
+        neighbors (wide clusters), and all where they would be a large part (isotropic data in many
+        dimensions). An approximate search takes the first ones.
         """
         cells, count = self._cells, self.sizes.neighbor_cells
         if cells.n_cells == 1:
             return None
-        near = cells.nearest(count, n_points=2 * k + 1)
+        near = self._nearest_cells(count, k)
         if self.exact is False and not self._approximate_is_no_cheaper():
-            return near
+            return near, count
         owners = self._owners_of_nearest(k)
-        while _recall(owners, near) < MIN_RECALL:
-            count *= MORE_CELLS
+        while self._recall(owners, near, count) < MIN_RECALL:
+            count *= NEIGHBOR_GROWTH
             if count > LARGE_PART * cells.n_cells:
                 return None
-            near = cells.nearest(count, n_points=2 * k + 1)
-        return near
+            near = self._nearest_cells(count, k)
+        return near, count
+
+    def _nearest_cells(self, count: int, k: int) -> list[LongArray]:
+        """The cells among which the points of each cell choose ``count``, nearest first."""
+        return self._cells.nearest(MORE_CELLS * count, n_points=enough_points(k))
+
+    def _recall(
+        self, owners: dict[int, LongArray], near_cells: list[LongArray], count: int
+    ) -> float:
+        """Share of the nearest points of sampled points that are where these look for them."""
+        cells = self._cells
+        points = self._points_of(cells.offsets[list(owners)])
+        shares = []
+        for point, (b, of_nearest) in zip(points, owners.items(), strict=True):
+            near = near_cells[b]
+            squares = np.square(cells.centers[near] - point).sum(axis=1)
+            chosen = near[np.argsort(squares, kind="stable")[:count]]
+            shares.append(np.isin(of_nearest, chosen).mean())
+        return float(np.mean(shares))
 
     def _neighbors_of_hubs(self, k: int) -> int:
         """Number of neighbors to search for among all points, where k are wanted.
@@ -124,6 +149,6 @@ class InCells(Cost):
         return dict(zip(chosen, of_rows, strict=True))
 
 
-def _recall(owners: dict[int, LongArray], near_cells: list[LongArray]) -> float:
-    """Share of the nearest points of sampled rows that lie in near cells."""
-    return float(np.mean([np.isin(cells, near_cells[b]).mean() for b, cells in owners.items()]))
+def enough_points(k: int) -> int:
+    """Points that the cells in which k nearest ones are looked for must have together."""
+    return 2 * k + 1

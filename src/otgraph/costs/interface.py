@@ -10,11 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from otgraph._kernels.newton import largest_error
+from otgraph._kernels.newton import deviations
 from otgraph.costs.branches import Branches
 
 if TYPE_CHECKING:
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from otgraph.costs.parts import Move, Places
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
 
-T = TypeVar("T")
+
+class Moved(Protocol):
+    """What a solver finds: the potentials, and more."""
+
+    @property
+    def u(self) -> FloatArray:
+        """Potentials."""
+
+
+M = TypeVar("M", bound=Moved)
 
 
 class PairSet(ABC):
@@ -72,7 +81,7 @@ class PairSet(ABC):
 
 def marginal_error(row_sums: FloatArray, target: FloatArray) -> float:
     """Largest relative deviation of the row sums."""
-    return float(largest_error(row_sums, target))
+    return float(deviations(row_sums, target)[0])
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,12 @@ class Evaluation:
             last = target, marginal_error(self.row_sums, target)
             self.set_error(*last)
         return last[1]
+
+    def deviations(self, target: FloatArray) -> tuple[float, float]:
+        """The same, which is kept, and the share of the mass that is misplaced."""
+        error, share = deviations(self.row_sums, target)
+        self.set_error(target, error)
+        return error, share
 
     def set_error(self, target: FloatArray, error: float) -> None:
         """Tell what `error` is for some targets."""
@@ -175,6 +190,17 @@ class Restricted(Marginals):
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
 
+    def start_above(self, target: FloatArray, sweeps: int) -> FloatArray:
+        """Potentials whose row sums are at least their targets, from those of `start`.
+
+        In each sweep a row goes halfway to the value that meets its target while all others stay
+        fixed; in the end it takes that value where it is larger.
+        """
+        rows, u = np.arange(self.n), self.start(target)
+        for _ in range(sweeps):
+            u = 0.5 * (u + self.lift(u, rows, target))
+        return np.maximum(u, self.lift(u, rows, target))
+
     @abstractmethod
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
@@ -188,8 +214,8 @@ class Restricted(Marginals):
         rows: LongArray,
         u: FloatArray,
         target: FloatArray,
-        solve: Callable[[Any, FloatArray, FloatArray], T],
-    ) -> T | None:
+        solve: Callable[[Any, FloatArray, FloatArray], M],
+    ) -> M | None:
         """As `costs.local.solved_locally`, in another process; None where this one must do it."""
         return None
 
@@ -202,6 +228,10 @@ class Restricted(Marginals):
     @abstractmethod
     def plan(self, u: FloatArray, eps: float) -> TransportPlan:
         """The transport plan of ``u`` on the stored pairs."""
+
+    def late_plan(self, u: FloatArray, eps: float) -> TransportPlan:
+        """The same, where its entries may never be needed; these may be made when they are."""
+        return self.plan(u, eps)
 
     def moved(self, move: Move, chosen: BoolArray) -> FloatArray:
         """Potentials after a full step, and after one of its own length for every chosen part."""
@@ -227,9 +257,11 @@ class Curvature(ABC):
         """Products with the Hessian plus a shift of its diagonal; each may overwrite the last."""
         return lambda v: self.product(v) + shift * v
 
-    def reached(self, points: BoolArray) -> BoolArray:
-        """The points, and those that an active pair connects with one of them."""
-        return np.asarray(points | (self.product(points.astype(np.float64)) > 0.0))
+    def reached(self, points: BoolArray, hops: int = 1) -> BoolArray:
+        """The points, and those that up to so many active pairs connect with one of them."""
+        for _ in range(hops):
+            points = np.asarray(points | (self.product(points.astype(np.float64)) > 0.0))
+        return points
 
     def branches(self, shift: FloatArray) -> Branches | None:
         """Branches of the Hessian plus a shift of its diagonal, None if there are none."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from otgraph._kernels import restricted as kernels
-from otgraph.costs.interface import Curvature, Evaluation, Marginals
+from otgraph.costs.interface import Curvature, Evaluation, M, Marginals
 from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import RestrictedProblem, SharedRows
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from otgraph.costs.restricted import Hessian
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
 
-T = TypeVar("T")
-
 
 def solved_locally(
     problem: Restricted,
@@ -30,10 +28,10 @@ def solved_locally(
     u: FloatArray,
     target: FloatArray,
     workers: Workers,
-    solve: Callable[[LocalProblem, FloatArray, FloatArray], T],
-) -> T:
+    solve: Callable[[LocalProblem, FloatArray, FloatArray], M],
+) -> M:
     """What ``solve`` finds from the problem of some rows, their targets and potentials."""
-    found: T | None = problem.solved_elsewhere(rows, u, target, solve)
+    found: M | None = problem.solved_elsewhere(rows, u, target, solve)
     if found is None:
         found = solve(LocalProblem.of(problem, rows, u, workers), target[rows], u[rows])
     return found

@@ -74,6 +74,38 @@ class Found(NamedTuple):
     values: FloatArray
 
 
+class Bunches(NamedTuple):
+    """Points that look for pairs in common: rows ``cuts[b]`` to ``cuts[b + 1]``, and their group.
+
+    The group is the one in which their partners are, or are not.
+    """
+
+    rows: LongArray
+    cuts: LongArray
+    groups: LongArray
+
+    @classmethod
+    def by_group(cls, rows: LongArray, labels: LongArray) -> Bunches:
+        """The points of each group."""
+        rows = rows[np.argsort(labels[rows], kind="stable")]
+        firsts = np.flatnonzero(np.diff(labels[rows], prepend=-1))
+        return cls(rows, np.append(firsts, len(rows)), labels[rows[firsts]])
+
+    @classmethod
+    def one_by_one(cls, rows: LongArray, groups: LongArray) -> Bunches:
+        """Every point by itself."""
+        return cls(rows, np.arange(len(rows) + 1), groups)
+
+
+class ShortPairs(NamedTuple):
+    """Pairs of bunches: the number of the bunch, the value, the query and the point."""
+
+    bunch: LongArray
+    values: FloatArray
+    i: LongArray
+    j: LongArray
+
+
 class NearSearch:
     """Points sorted for searches from queries that are scaled like them.
 
@@ -158,6 +190,37 @@ class NearSearch:
             list_kernels.put_rows(rows, indptr, columns, values, found.columns, found.values)
         return found
 
+    def shortest(
+        self,
+        bunches: Bunches,
+        queries: FloatArray,
+        labels: LongArray,
+        k: int,
+        *,
+        inside: bool,
+        factor: float,
+        half_power: float,
+    ) -> ShortPairs:
+        """The k cheapest pairs of each bunch of queries with points inside or outside its group.
+
+        ``labels`` are the groups of the points, which must be sorted by cells already.
+        """
+        found = self._in_given_cells
+        short = labels.astype(np.int32, copy=False)
+        known = short, found.labels_of_cells(short)
+        values = Values(factor, half_power, np.empty(0))
+
+        def search(bunch: int) -> tuple[FloatArray, LongArray, LongArray]:
+            here, group = slice(*bunches.cuts[bunch : bunch + 2]), int(bunches.groups[bunch])
+            some = queries[here].astype(np.float64, copy=False)
+            return found.shortest(some, bunches.rows[here], group, known, values, k, inside=inside)
+
+        with single_threaded_blas():
+            parts = list(self.workers.map(search, range(len(bunches.groups))))
+        lengths = [len(part[0]) for part in parts]
+        best, i, j = (np.concatenate(some) for some in zip(*parts, strict=True))
+        return ShortPairs(np.repeat(np.arange(len(parts)), lengths), best, i, j)
+
     def expected_length(
         self, rule: Rule, lift: FloatArray | None, *, factor: float, half_power: float,
         queries: FloatArray | None = None,
@@ -210,13 +273,17 @@ class NearSearch:
         if self.d <= sizes.most_tree_dimensions and self.n >= sizes.fewest_tree_points:
             return self._tree
         if self._offsets is not None:
-            return SortedByCells(self._given, self.workers, compact=False, offsets=self._offsets)
+            return self._in_given_cells
         many = self.n >= sizes.fewest_cell_points and n_queries >= cell_count(self.n)
         return self._cells if many else self._blocks
 
     @cached_property
     def _tree(self) -> Sorted:
         return SortedByTree.of(self._given, self.workers)
+
+    @cached_property
+    def _in_given_cells(self) -> SortedByCells:
+        return SortedByCells(self._given, self.workers, compact=False, offsets=self._offsets)
 
     @cached_property
     def _cells(self) -> Sorted:

@@ -102,6 +102,10 @@ class Pairs(PairSet):
         self.indptr, self.indices, self.costs = indptr, columns[: indptr[-1]], costs[: indptr[-1]]
         return self
 
+    def keep(self) -> None:
+        """From now on, others are added to a copy; who needs exactly these pairs asks for it."""
+        self.room = None
+
     def _move(
         self,
         other: Pairs,
@@ -327,7 +331,7 @@ def symmetric_pairs(n: int, chunks: list[PairChunk], workers: Workers) -> Pairs:
     workers.run(fill, range(n_groups))
     blocks = equal_blocks(n, SORT_BLOCK_ROWS)
     source = (indptr, indices, costs)
-    workers.run(lambda block: kernels.sort_rows(*source, *block, counts), blocks)
+    workers.run(lambda block: kernels.sort_rows(*source, n, *block, counts), blocks)
     packed = np.concatenate(([0], np.cumsum(counts)))
     if packed[-1] == indptr[-1]:
         return found
@@ -367,5 +371,5 @@ def union_of_nearest(near: LongArray, costs: FloatArray, workers: Workers) -> Pa
     target = (union.indptr, union.indices, union.costs)
     workers.run(lambda b: kernels.put_rows(near, costs, *b, *target), blocks)
     kernels.put_back(i, j, c, union.indptr[:-1] + k, union.indices, union.costs)
-    workers.run(lambda b: kernels.sort_rows(*target, *b, counts), blocks)
+    workers.run(lambda b: kernels.sort_rows(*target, n, *b, counts), blocks)
     return union

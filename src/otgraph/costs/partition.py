@@ -102,7 +102,7 @@ class Partition:
         enough for more points begin with those that are enough for fewer.
         """
         for (known, points), near_cells in self._near.items():
-            if known == count and points >= n_points:
+            if not isinstance(known, str) and known >= count and points >= n_points:
                 return [near[: max(count, self._enough(near, n_points))] for near in near_cells]
         self._near[count, n_points] = self._nearest(count, n_points)
         return self._near[count, n_points]

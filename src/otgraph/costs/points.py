@@ -7,20 +7,21 @@ inequality, then single pairs by a float32 product with a proven error bound.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from otgraph._blas import single_threaded_blas
 from otgraph._kernels import euclidean as kernels
+from otgraph._kernels.near_cells import nearest_in_cells
 from otgraph._kernels.shells import screen_cells
 from otgraph._parallel import Reused, Workers, row_blocks
 from otgraph.costs.base import cheapest_of_each
-from otgraph.costs.cells import InCells
+from otgraph.costs.cells import InCells, enough_points
 from otgraph.costs.exclusion import AllPairs, Chained, NearCells, NotExcluded
 from otgraph.costs.few import FewPoints
-from otgraph.costs.near import NearSearch
+from otgraph.costs.near import Bunches, NearSearch
 from otgraph.costs.pairs import drain, empty_chunk
 from otgraph.costs.partition import (
     cluster_order,
@@ -37,6 +38,7 @@ from otgraph.costs.squares import product_error, square_distances
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from otgraph.costs.near import ShortPairs
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.partition import Partition
     from otgraph.costs.scaling import ScaledPoints
@@ -68,8 +70,6 @@ PARTNER_STEP = 8  # one of so many points tells how far a few partners are at mo
 # Relative error of one term of |x|² - 2 x·y + |y|² for near points, amply.
 PRODUCT_NOISE = 16.0 * np.finfo(np.float64).eps
 NEIGHBOR_ROWS = 512  # rows that are compared with all points at once
-# Share of all points from which their nearest points are looked for in common.
-MANY_QUERIES = 0.05
 
 
 def cell_count(n: int) -> int:
@@ -119,13 +119,17 @@ class EuclideanPowers(InCells, DistancePowers):
     def _surviving_share(self, upper: FloatArray) -> float:
         return NotExcluded(self.own, self._cells, self._reach(upper), None).share()
 
+    def _points_of(self, rows: LongArray) -> FloatArray:
+        return np.asarray(self.own[rows])
+
     def neighbor_work(self, k: int) -> Work:
         """The search for the k nearest points, within near cells or among all points."""
         k = min(k, self.n - 1)
-        near_cells = self._near_cells(k)
-        if near_cells is not None:
+        near = self._near_cells(k)
+        if near is not None:
+            near_cells, n_chosen = near
             tasks = self.neighbor_tasks(enumerate(near_cells))
-            return Work(tasks, partial(self.neighbors_of_cell, k))
+            return Work(tasks, partial(self.neighbors_of_cell, k, n_chosen))
         if self.compares_all:
             return self._work_of_all(k)
         k = self._neighbors_of_hubs(k)
@@ -149,9 +153,9 @@ class EuclideanPowers(InCells, DistancePowers):
     # Neighbors -------------------------------------------------------------------------
 
     def neighbor_tasks(self, near_cells: Iterable[tuple[int, LongArray]]) -> list[CellTask]:
-        """(first row, last row, cells to search) for some cells and the cells near them."""
+        """(first row, last row, cells near them, nearest first) for some cells."""
         offsets = self._cells.offsets
-        return [(int(offsets[b]), int(offsets[b + 1]), np.sort(near)) for b, near in near_cells]
+        return [(int(offsets[b]), int(offsets[b + 1]), near) for b, near in near_cells]
 
     def _all_columns(self) -> list[NeighborTask]:
         """Blocks of rows that do not cross those of columns, each with all columns."""
@@ -171,10 +175,23 @@ class EuclideanPowers(InCells, DistancePowers):
             (int(offsets[a]), int(offsets[b])) for a, b in self._cells.blocks(self.sizes.block_rows)
         ]
 
-    def neighbors_of_cell(self, k: int, task: CellTask) -> tuple[int, list[PairChunk]]:
-        """About k neighbors of every row, in some cells; their points are listed only now."""
+    def neighbors_of_cell(
+        self, k: int, n_chosen: int, task: CellTask
+    ) -> tuple[int, list[PairChunk]]:
+        """About k neighbors of the points of a cell, each in the near cells that it is nearest to.
+
+        Of as many cells, those near a point hold more of its neighbors than those near its cell.
+        """
         first, last, cells = task
-        return self._neighbors_of_block(k, None, (first, last, self._cells.members(cells)))
+        starts, stops = self._cells.offsets[cells], self._cells.offsets[cells + 1]
+        center = self.own[first:last].mean(axis=0)
+        towards = self._cells.centers[cells] - center
+        found = np.empty((last - first, k), dtype=np.int32)
+        n_pairs = nearest_in_cells(
+            self._values, first, last, self._as_held(center), starts, stops, towards, n_chosen,
+            enough_points(k), found,
+        )  # fmt: skip
+        return n_pairs, [self._listed_pairs(first, found)]
 
     def _neighbors_of_block(
         self, k: int, reach: FloatArray | None, task: NeighborTask
@@ -247,9 +264,13 @@ class EuclideanPowers(InCells, DistancePowers):
         kernels.nearest(left @ right.T, first, columns, k, floor, found, beyond)
         if reach is not None:
             self._fill_reach(reach[first:last], own_squares, squares, beyond)
+        return found, self._listed_pairs(first, found)
+
+    def _listed_pairs(self, first: int, found: IntArray) -> PairChunk:
+        """Lists of near points of consecutive points as pairs with their costs."""
         i, j, c = empty_chunk(found.size)
         count = kernels.costs_of(self._values, first, found, self.factor, self._half_power, i, j, c)
-        return found, (i[:count], j[:count], c[:count])
+        return i[:count], j[:count], c[:count]
 
     # Screening -------------------------------------------------------------------------
 
@@ -314,8 +335,7 @@ class EuclideanPowers(InCells, DistancePowers):
         members = self.own[first:last]
         center = members.mean(axis=0)
         square = float(np.square(members - center).sum(axis=1).max())
-        if isinstance(self.own, SinglePoints):
-            center = center + self.own.center
+        center = self._as_held(center)
         usual = float(reach[first:last].mean())
         near = kernels.near_center(self._values, rows, center, square, reach, usual, LIKELY_SHARE)
         return rows[near]
@@ -381,10 +401,12 @@ class EuclideanPowers(InCells, DistancePowers):
     ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], FloatArray]:
         d = self.own.shape[1]
         out, squares = np.empty((len(rows), d + 1), np.float32), np.empty(len(rows))
-        if isinstance(self.own, SinglePoints):
-            center = center + self.own.center
-        kernels.gather(self._values, rows, center, scale, out, squares)
+        kernels.gather(self._values, rows, self._as_held(center), scale, out, squares)
         return out, squares
+
+    def _as_held(self, center: FloatArray) -> FloatArray:
+        """A point of the centered cloud, as kernels see the points, which may not be centered."""
+        return center + self.own.center if isinstance(self.own, SinglePoints) else center
 
 
 class EuclideanCost(EuclideanPowers, DirectPowers):
@@ -427,6 +449,7 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
     def forget_points(self) -> None:
         """Free the points and their products."""
         self._few = None
+        vars(self).pop("_in_cells", None)
         super().forget_points()
 
     def _likely_bounds(self, k: int) -> tuple[FloatArray, FloatArray]:
@@ -458,34 +481,62 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
         An approximate search looks only where first candidates come from.
         """
         if self.exact is not False or self._cells.n_cells == 1:
-            many = self._cells.n_cells > 1 and len(rows) > MANY_QUERIES * self.n and k < self.n
-            return self._nearest_of_many(rows, k) if many else super().nearest_pairs(rows, k)
+            listed = self._cells.n_cells > 1 and k < self.n
+            return self._nearest_by_lists(rows, k) if listed else super().nearest_pairs(rows, k)
         partners, costs = self._partners_in_near_cells(rows, k)
         return cheapest_of_each(
             np.repeat(rows, k), np.repeat(rows, k), partners.ravel(), costs.ravel(), k
         )
 
-    def _nearest_of_many(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
-        """The same by lists whose bounds fall, for so many points that some are near each other.
+    def _nearest_by_lists(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
+        """The same by lists whose bounds fall.
 
         Points of wide clusters have their nearest points in all cells of these. A bound from near
         cells would let a screen find hundreds of pairs for each.
         """
-        search = NearSearch(self._values, self.workers, self.sizes, self._cells.offsets)
-        partners, costs = search.nearest(
-            k, self._values[rows].astype(np.float64, copy=False), rows,
-            factor=self.factor, half_power=self._half_power,
-        )  # fmt: skip
+        queries = self._values[rows].astype(np.float64, copy=False)
+        partners, costs = self._in_cells.nearest(k, queries, rows, **self._formula)
         return np.repeat(rows, k), partners.ravel(), costs.ravel()
 
-    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
-        """A cost that at least k partners of each point do not exceed, from near cells."""
+    def shortest_of_groups(
+        self, rows: LongArray, labels: LongArray, k: int
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """As in `Cost`, cell by cell; one bound serves all points of a group."""
         if self._cells.n_cells == 1:
-            return self._partner_bounds_of_sample(rows, k)
-        return raised(self._partners_in_near_cells(rows, k)[1].max(axis=1))
+            return super().shortest_of_groups(rows, labels, k)
+        bunches = Bunches.by_group(rows, labels)
+        found = self.shortest_of_bunches(
+            bunches, self._values[bunches.rows], labels, k, inside=False
+        )
+        return found.i, found.j, self.listed(found.i, found.j)
 
-    def _partner_bounds_of_sample(self, rows: LongArray, k: int) -> FloatArray:
-        """The same from a sample, where points that are near in memory are no nearer than others.
+    def nearest_inside(self, rows: LongArray, groups: LongArray, labels: LongArray) -> LongArray:
+        """As in `Cost`, cell by cell."""
+        if self._cells.n_cells == 1:
+            return super().nearest_inside(rows, groups, labels)
+        bunches = Bunches.one_by_one(rows, groups)
+        return self.shortest_of_bunches(bunches, self._values[rows], labels, 1, inside=True).j
+
+    def shortest_of_bunches(
+        self, bunches: Bunches, queries: Any, labels: LongArray, k: int, *, inside: bool
+    ) -> ShortPairs:
+        """The k cheapest pairs of each bunch; ``queries`` are its points as they are held here."""
+        return self._in_cells.shortest(bunches, queries, labels, k, inside=inside, **self._formula)
+
+    @cached_property
+    def _in_cells(self) -> NearSearch:
+        """The points for searches from some of them, sorted by the cells that there are."""
+        return NearSearch(self._values, self.workers, self.sizes, self._cells.offsets)
+
+    @property
+    def _formula(self) -> dict[str, float]:
+        """How a cost comes from a squared distance."""
+        return {"factor": self.factor, "half_power": self._half_power}
+
+    def _partner_bounds(self, rows: LongArray, k: int) -> FloatArray:
+        """A cost that at least k partners of each point do not exceed, from a sample.
+
+        In one cell, points that are near in memory are no nearer than others.
 
         A point of the sample is its own first partner.
         """
@@ -508,7 +559,7 @@ class EuclideanCost(EuclideanPowers, DirectPowers):
     def _partners_in_near_cells(self, rows: LongArray, k: int) -> tuple[LongArray, FloatArray]:
         """The k nearest points of some points in the cells near to theirs, and their costs."""
         with single_threaded_blas():
-            near_cells = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+            near_cells = self._cells.nearest(self.sizes.nearest_cells, n_points=enough_points(k))
         return self.partners_in(dict(enumerate(near_cells)), rows, k)
 
     def partners_in(

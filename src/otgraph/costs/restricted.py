@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from otgraph.costs.parts import Places
     from otgraph.typing import BoolArray, FloatArray, IntArray, LongArray
 
+    Room = tuple[IntArray, FloatArray, FloatArray]
+
 # Rows per task. Handing a task to a thread takes about 20 µs, so tasks should not be small; they
 # must be small enough for two cores to share a few thousand points.
 BLOCK_ROWS = 2048
@@ -228,22 +230,26 @@ class RestrictedProblem(Restricted):
 
     def plan(self, u: FloatArray, eps: float) -> Plan:
         """The transport plan of ``u`` on the stored pairs."""
-        pairs = self.pairs
-        indptr = np.zeros(self.n + 1, dtype=np.int64)
-        np.subtract(self._at(u).ends, pairs.indptr[:-1]).cumsum(out=indptr[1:])
-        if len(pairs.indices) > MANY_ENTRIES:
+        indptr = self._plan_rows(u)
+        if len(self.pairs.indices) > MANY_ENTRIES:
             self.forget()  # it is needed again only if more steps are
             return_free_memory(20 * indptr[-1])
-        length = int(indptr[-1] * PLAN_ROOM)
-        room = np.empty(length, np.int32), np.empty(length), np.empty(length)
-        used = slice(indptr[-1])
-        indices, weights, costs = room[0][used], room[1][used], room[2][used]
+        return PlanRecipe(self.pairs, u, eps, indptr, self.diagonal, self._rows).made()
+
+    def late_plan(self, u: FloatArray, eps: float) -> LatePlan:
+        """The same with sums of its rows only; its entries are made when they are needed."""
+        indptr, sums, pairs = self._plan_rows(u), np.empty((4, self.n)), self.pairs
+        pairs.keep()
+        recipe = PlanRecipe(pairs, u, eps, indptr, self.diagonal, self._rows)
         source = (pairs.indptr, pairs.indices, pairs.costs, u, eps)
-        sums = np.empty((4, self.n))
-        target = (indptr, indices, costs, weights, sums)
-        self._rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
-        loops = np.maximum(2.0 * u[: self.n] - self.diagonal, 0.0) / eps
-        return Plan(indptr, indices, weights, costs, loops, self.diagonal, self._rows, room, sums)
+        self._rows.run(lambda a, b: kernels.sums_of_plan(*source, a, b, sums))
+        return LatePlan(indptr, recipe.loops, self.diagonal, self._rows, sums, recipe)
+
+    def _plan_rows(self, u: FloatArray) -> LongArray:
+        """Where the rows of a plan begin and end."""
+        indptr = np.zeros(self.n + 1, dtype=np.int64)
+        np.subtract(self._at(u).ends, self.pairs.indptr[:-1]).cumsum(out=indptr[1:])
+        return indptr
 
 
 @dataclass
@@ -327,13 +333,15 @@ class Hessian(Curvature):
         """Calls a function for several items, in threads."""
         return self.rows.workers.run
 
-    def reached(self, points: BoolArray) -> BoolArray:
-        """The points, and those that an active pair connects with one of them.
+    def reached(self, points: BoolArray, hops: int = 1) -> BoolArray:
+        """The points, and those that up to so many active pairs connect with one of them.
 
         Only the rows of these points are read, where a product reads all.
         """
         reached = points.copy()
-        kernels.mark_columns(self.starts, self.ends, self.indices, np.flatnonzero(points), reached)
+        for _ in range(hops):
+            rows = np.flatnonzero(reached)
+            kernels.mark_columns(self.starts, self.ends, self.indices, rows, reached)
         return reached
 
     def shifted(self, shift: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -384,26 +392,18 @@ class Hessian(Curvature):
 
 
 @dataclass(frozen=True)
-class Plan(TransportPlan):
-    """Entries in memory; symmetric if all rows are present.
+class LocalPlan(TransportPlan):
+    """A plan in this process; symmetric if all rows are present.
 
     ``entry_sums`` are the sums of weights, of costs times weights and of squares in every row, and
-    the smallest weight or cost, if they were found together with the entries.
+    the smallest weight or cost, if they are known.
     """
 
     indptr: LongArray
-    indices: IntArray
-    weights: FloatArray
-    costs: FloatArray
     loops: FloatArray
     loop_costs: FloatArray
     rows: SharedRows
-    room: tuple[IntArray, FloatArray, FloatArray] | None = None
-    entry_sums: FloatArray | None = None
-
-    def __getstate__(self) -> dict[str, object]:
-        """What is pickled; the arrays with room hold the same entries again."""
-        return {**self.__dict__, "room": None}
+    entry_sums: FloatArray | None
 
     @cached_property
     def degrees(self) -> LongArray:
@@ -413,16 +413,13 @@ class Plan(TransportPlan):
     @property
     def n_entries(self) -> int:
         """Number of entries, without the diagonal."""
-        return len(self.indices)
+        return int(self.indptr[-1])
 
     @cached_property
     def row_sums(self) -> FloatArray:
         """Row sums of the plan, with the diagonal."""
-        if self.entry_sums is not None:
-            return self.entry_sums[0] + self.loops
-        sums = self.loops.copy()
-        self.rows.run(lambda a, b: kernels.sums_of_rows(self.indptr, self.weights, a, b, sums))
-        return sums
+        assert self.entry_sums is not None  # otherwise the entries are there
+        return self.entry_sums[0] + self.loops
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
@@ -433,9 +430,109 @@ class Plan(TransportPlan):
     @cached_property
     def positive(self) -> bool:
         """Whether no weight and no cost is zero."""
-        if self.entry_sums is None:
-            return bool(self.weights.all() and self.costs.all())
+        assert self.entry_sums is not None
         return bool(np.all(self.entry_sums[3] > 0.0))
+
+
+@dataclass(frozen=True)
+class LatePlan(LocalPlan):
+    """The sums of a plan, and what its entries are made of."""
+
+    recipe: PlanRecipe
+
+    @cached_property
+    def _kept(self) -> Plan:
+        """The plan for many products, of which a gap needs some if row sums miss the masses."""
+        return self.recipe.made()
+
+    def product(self, v: FloatArray, diagonal: FloatArray) -> FloatArray:
+        """(diag(row sums) + plan) times ``v``, given its diagonal."""
+        return self._kept.product(v, diagonal)
+
+    def scaled_sums(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Row sums of c·q and q² for q_ij = pi_ij (1 + w_i + w_j), without the diagonal."""
+        return self._kept.scaled_sums(w)
+
+    def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
+        """The plan with the weights and costs of some entries set."""
+        return self.recipe.made().with_entries(weights, costs)
+
+    def component_labels(self) -> LongArray:
+        """Connected component of every point."""
+        return self.recipe.made().component_labels()
+
+
+@dataclass(frozen=True)
+class PlanRecipe:
+    """What a plan is made of: pairs, potentials, and where the rows of the plan begin.
+
+    The plans of a path take far more memory than this, and most of them are never asked for.
+    """
+
+    pairs: Pairs
+    u: FloatArray
+    eps: float
+    indptr: LongArray
+    loop_costs: FloatArray
+    rows: SharedRows
+
+    @property
+    def degrees(self) -> LongArray:
+        """Number of entries of every row, without the diagonal."""
+        return self.indptr[1:] - self.indptr[:-1]
+
+    @property
+    def loops(self) -> FloatArray:
+        """Mass that each point keeps."""
+        return np.maximum(2.0 * self.u[: len(self.loop_costs)] - self.loop_costs, 0.0) / self.eps
+
+    def made(self) -> Plan:
+        """The plan with its entries, which are not kept here."""
+        pairs, indptr, length = self.pairs, self.indptr, int(self.indptr[-1] * PLAN_ROOM)
+        room = np.empty(length, np.int32), np.empty(length), np.empty(length)
+        used = slice(indptr[-1])
+        indices, weights, costs = room[0][used], room[1][used], room[2][used]
+        source = (pairs.indptr, pairs.indices, pairs.costs, self.u, self.eps)
+        sums = np.empty((4, len(indptr) - 1))
+        target = (indptr, indices, costs, weights, sums)
+        self.rows.run(lambda a, b: kernels.select_plan(*source, a, b, *target))
+        return Plan(
+            indptr, self.loops, self.loop_costs, self.rows, sums, indices, weights, costs, room
+        )
+
+
+@dataclass(frozen=True)
+class Plan(LocalPlan):
+    """Entries in memory; ``room`` are the arrays of which they are the first part."""
+
+    indices: IntArray
+    weights: FloatArray
+    costs: FloatArray
+    room: Room | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is pickled; the arrays with room hold the same entries again."""
+        return {**self.__dict__, "room": None}
+
+    def made(self) -> Plan:
+        """The plan itself."""
+        return self
+
+    @cached_property
+    def row_sums(self) -> FloatArray:
+        """Row sums of the plan, with the diagonal."""
+        if self.entry_sums is not None:
+            return super().row_sums
+        sums = self.loops.copy()
+        self.rows.run(lambda a, b: kernels.sums_of_rows(self.indptr, self.weights, a, b, sums))
+        return sums
+
+    @cached_property
+    def positive(self) -> bool:
+        """Whether no weight and no cost is zero."""
+        if self.entry_sums is not None:
+            return super().positive
+        return bool(self.weights.all() and self.costs.all())
 
     def with_entries(self, weights: Pairs, costs: Pairs) -> Plan:
         """The plan with the weights and costs of some entries set; this one is used up."""
@@ -454,9 +551,7 @@ class Plan(TransportPlan):
             entry_sums=None,
         )
 
-    def _filled(
-        self, room: tuple[IntArray, FloatArray, FloatArray], weights: Pairs, costs: Pairs
-    ) -> Plan:
+    def _filled(self, room: Room, weights: Pairs, costs: Pairs) -> Plan:
         """The same where the entries are."""
         columns, own_weights, own_costs = room
         ours = replace(

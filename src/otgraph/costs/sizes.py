@@ -19,7 +19,10 @@ class SearchSizes:
     fewest_cell_points
         With fewer points, one float32 pass over all pairs is cheaper than making cells.
     neighbor_cells
-        Cells that are searched for the neighbors of a cell.
+        Cells that are searched for the neighbors of a point, of those near its cell.
+    nearest_cells
+        Cells near that of a point where an approximate search, or a first bound, looks for the
+        nearest points of a few.
     screen_cells
         Cells that an approximate screen searches for the pairs of a cell. They are more than for
         neighbors, because few pairs are missing then.
@@ -47,7 +50,8 @@ class SearchSizes:
     most_tree_dimensions: int = 4
     fewest_tree_points: int = 4096
     fewest_cell_points: int = 8192
-    neighbor_cells: int = 16
+    neighbor_cells: int = 8
+    nearest_cells: int = 16
     screen_cells: int = 48
     many_cells: int = 3000
     auto_pairs_per_point: int = 250_000

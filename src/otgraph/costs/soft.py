@@ -103,6 +103,10 @@ class SoftProblem(Restricted):
         """The transport plan of ``u`` on the stored pairs, without what is held back."""
         return self.hard.plan(u, eps)
 
+    def late_plan(self, u: FloatArray, eps: float) -> TransportPlan:
+        """The same, where its entries may never be needed."""
+        return self.hard.late_plan(u, eps)
+
 
 @dataclass(frozen=True)
 class _SoftCurvature(Curvature):

@@ -25,7 +25,7 @@ from otgraph.costs.partition import (
 
 if TYPE_CHECKING:
     from otgraph._parallel import Workers
-    from otgraph.typing import FloatArray, LongArray
+    from otgraph.typing import Float32Array, FloatArray, IntArray, LongArray
 
 CELLS_PER_ROOT = 3.0  # number of cells, relative to sqrt(n)
 MOST_COLUMNS = 256  # larger cells are divided, so that a list has room for a whole cell
@@ -165,14 +165,9 @@ class SortedByCells(Sorted):
         self, Q: FloatArray, own: LongArray, values: Values, largest: FloatArray, lists: Lists
     ) -> None:
         """Complete the lists of some queries, which are near each other."""
-        cells, (m, d) = self._cells, Q.shape
-        center = Q.mean(axis=0)
-        left, squares = np.empty((m, d + 1), dtype=np.float32), np.empty(m)
+        cells = self._cells
+        center, left, squares, lower = self._bounded(Q)
         with np.errstate(over="ignore", invalid="ignore"):
-            euclidean_kernels.gather(Q, np.arange(m), center, 2.0, left, squares)
-            left[:, -1] = 1.0
-            lower = np.empty((cells.n_cells, m), dtype=np.float32)
-            kernels.lower_bounds(left, squares, cells.centers, center, cells.radii, lower)
             near = np.argsort(np.square(cells.centers - center).sum(axis=1), kind="stable")
         position = 0
         while True:
@@ -185,6 +180,58 @@ class SortedByCells(Sorted):
                 break
             lists.lengthen()
         lists.shorten()
+
+    def _bounded(self, Q: FloatArray) -> tuple[FloatArray, Float32Array, FloatArray, Float32Array]:
+        """The center of some queries, the queries in float32 around it, and their squared norms.
+
+        The last array has lower bounds of the squared distances from every cell to each of them.
+        """
+        cells, (m, d) = self._cells, Q.shape
+        center = Q.mean(axis=0)
+        left, squares = np.empty((m, d + 1), dtype=np.float32), np.empty(m)
+        lower = np.empty((cells.n_cells, m), dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            euclidean_kernels.gather(Q, np.arange(m), center, 2.0, left, squares)
+            left[:, -1] = 1.0
+            kernels.lower_bounds(left, squares, cells.centers, center, cells.radii, lower)
+        return center, left, squares, lower
+
+    def labels_of_cells(self, labels: IntArray) -> IntArray:
+        """The label that all points of a cell have, or -1."""
+        starts = self._cells.offsets[:-1]
+        least, most = np.minimum.reduceat(labels, starts), np.maximum.reduceat(labels, starts)
+        return np.where(least == most, least, np.int32(-1))
+
+    def shortest(
+        self,
+        Q: FloatArray,
+        numbers: LongArray,
+        group: int,
+        labels: tuple[IntArray, IntArray],
+        values: Values,
+        k: int,
+        *,
+        inside: bool,
+    ) -> tuple[FloatArray, LongArray, LongArray]:
+        """The k cheapest pairs of some queries, in common, with points inside or outside a group.
+
+        ``labels`` are those of the points and of the cells. The points must be in the order of the
+        cells. Returns the values and both ends, of which the first are the numbers of the queries.
+        """
+        cells = self._cells
+        center, left, squares, lower = self._bounded(Q)
+        with np.errstate(over="ignore", invalid="ignore"):
+            centers = cells.centers - center
+            products = centers @ (2.0 * (Q - center)).T
+            near = np.argsort(np.square(centers).sum(axis=1) - (products - squares).max(axis=1))
+        best, ends = np.full(k, np.inf), np.zeros((2, k), dtype=np.int64)
+        kernels.shortest_pairs(
+            self.points, cells.offsets, labels[1], labels[0], group, inside,
+            values.factor, values.half_power,
+            Q, numbers, center, left, squares, lower, near, best, *ends,
+        )  # fmt: skip
+        found = np.isfinite(best)
+        return best[found], ends[0][found], ends[1][found]
 
 
 class SortedByTree(Sorted):

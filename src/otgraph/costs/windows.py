@@ -26,6 +26,7 @@ from otgraph.costs.squares import row_squares
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from otgraph.costs.near import Bunches, ShortPairs
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NearLists
     from otgraph.costs.scaling import Placement
@@ -71,10 +72,6 @@ class Frame:
         if self.single:
             return SinglePoints(held, 1.0, self.placement.single(held).center)
         return held
-
-    def place(self, points: Array) -> FloatArray:
-        """Points as they were given, scaled and centered, as float64."""
-        return np.asarray(self.own(self.held(points))[:])
 
 
 @dataclass(frozen=True)
@@ -263,12 +260,12 @@ class Window:
         self._numbers = group.cells
         self.members = group.members
 
-    def neighbors(self, k: int, near_cells: CellLists) -> Found:
-        """The k nearest points of those in some cells, in the cells near each."""
+    def neighbors(self, k: int, n_chosen: int, near_cells: CellLists) -> Found:
+        """The k nearest points of those in some cells, in the cells near each; all are here."""
         tasks = self._cost.neighbor_tasks(self._local(near_cells).items())
         checked, chunks = 0, []
         for task in tasks:
-            n_pairs, found = self._cost.neighbors_of_cell(k, task)
+            n_pairs, found = self._cost.neighbors_of_cell(k, n_chosen, task)
             checked += n_pairs
             chunks += found
         return checked, self._in_whole(chunks)
@@ -360,6 +357,16 @@ class Window:
     ) -> Found:
         checked, chunks = self._cost.pairs_in(division, upper, ordered=ordered)
         return checked, self._in_whole(chunks)
+
+    def shortest(
+        self, bunches: Bunches, held: Array, labels: LongArray, k: int, *, inside: bool
+    ) -> ShortPairs:
+        """The k cheapest pairs of each bunch with points of the window; see `EuclideanCost`.
+
+        ``held`` are the points of the bunches as they are held, ``labels`` those of the window.
+        """
+        found = self._cost.shortest_of_bunches(bunches, held, labels, k, inside=inside)
+        return found._replace(j=self.members[found.j].astype(np.int64))
 
     def costs_from(self, points: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
         """Costs from some points to those of the window, for each block of columns."""

@@ -12,7 +12,6 @@ block, and each block collects its entries from all tasks that have any.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import getitem
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -48,6 +47,9 @@ SEGMENTS = 2048
 # That is less than the vector for each worker, and a round does not wait for a task that returns
 # the vector. Of a longer one, which many blocks share, the scheduler gets every piece only once.
 MOST_CONTAINED = 1 << 22
+
+# Forests that a task joins. Two at a time would be more tasks, one after the other.
+JOINED_FORESTS = 4
 
 
 def segment_rows(n: int) -> int:
@@ -155,13 +157,19 @@ class Blocks:
     ranges: list[tuple[int, int]]  # first and last row; depend only on n and the size of a block
     futures: list[Future]
     needs: list[Need]  # what each block needs of a vector
-    facts: list[Any]  # that each block reported
+    facts: list[Any]  # that each block reported; none until they are asked for (`reported`)
 
     @classmethod
     def of(cls, cluster: Cluster, ranges: list[tuple[int, int]], futures: list[Future]) -> Blocks:
         """Blocks that are being computed; their notes are what they need of a vector, and facts."""
         needs, facts = zip(*cluster.notes(futures), strict=True)
         return cls(cluster, ranges, futures, list(needs), list(facts))
+
+    def reported(self) -> list[Any]:
+        """The facts; workers are asked for them if nobody knows them yet."""
+        if not self.facts:
+            self.facts.extend(fact for _, fact in self.cluster.notes(self.futures))
+        return self.facts
 
     def each(
         self,
@@ -191,6 +199,16 @@ class Blocks:
             return [np.concatenate((a, vector[b])) for a, b in zip(rows, others, strict=True)]
         sent = Vector.send(self.cluster, vector)
         return [sent.part(need.segments) for need in self.needs]
+
+    def needed(self, parts: list[Future]) -> list[dict[int, Future]]:
+        """What each block gets of a vector whose rows every block has computed for itself."""
+        (_, rows), n = self.ranges[0], self.ranges[-1][1]
+        size, found = segment_rows(n), []
+        for need in self.needs:
+            ends = need.segments * size, np.minimum((need.segments + 1) * size, n) - 1
+            some = np.unique(np.concatenate(ends) // rows)
+            found.append({self.ranges[b][0]: parts[b] for b in some.tolist()})
+        return found
 
     def answers(
         self,
@@ -222,27 +240,48 @@ def shuffle(
     """
     notes = cluster.notes(sorted_entries, label)
     n, futures = ranges[-1][1], []
-    pieces = [
-        [
-            cluster.submit("entries", getitem, found, b)
-            for found, (_, filled) in zip(sorted_entries, notes, strict=True)
-            if b in filled
-        ]
-        for b in range(len(ranges))
-    ]
+    filled = [some for _, some in notes]
+    pieces = pieces_of(cluster, "entries", sorted_entries, filled, len(ranges))
     sorted_entries.clear()
     pieces.reverse()
     for first, last in ranges:
-        futures.append(cluster.submit(name, join, n, first, last, pieces.pop()))
+        futures.append(cluster.submit(name, _join, join, n, first, last, pieces.pop()))
     return [note for note, _ in notes], Blocks.of(cluster, ranges, futures)
 
 
+def pieces_of(
+    cluster: Cluster, name: str, results: list[Future], filled: list[set[int]], n_blocks: int
+) -> list[list[Future]]:
+    """For every block its pieces of results, each a dictionary by block; `in_order` joins them.
+
+    There is one task for the pieces that one worker has: one for each piece would be a large part
+    of all tasks. ``filled`` says which blocks each result has anything for.
+    """
+    together, pieces = cluster.held_together(results), []
+    for b in range(n_blocks):
+        own = [[t for t in some if b in filled[t]] for some in together]
+        pieces.append(
+            [
+                cluster.submit(name, _pieces, [results[t] for t in some], some, b)
+                for some in own
+                if some
+            ]
+        )
+    return pieces
+
+
+def in_order(pieces: Sequence[dict[int, T]]) -> list[T]:
+    """The pieces of a block in the order of the results that they are from."""
+    found = {t: piece for own in pieces for t, piece in own.items()}
+    return [found[t] for t in sorted(found)]
+
+
 def components(cluster: Cluster, n: int, forests: list[Future]) -> tuple[int, IntArray]:
-    """Number of components and labels, from spanning forests of the blocks, joined in pairs."""
+    """Number of components and labels, from spanning forests of the blocks, some at a time."""
     while len(forests) > 1:
         forests = [
-            cluster.submit("forest", _join_forests, n, forests[a : a + 2])
-            for a in range(0, len(forests), 2)
+            cluster.submit("forest", _join_forests, n, forests[a:b])
+            for a, b in row_blocks(len(forests), JOINED_FORESTS)
         ]
     rows, columns = cluster.result(forests[0])
     tree = sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n))
@@ -277,6 +316,20 @@ def by_block(
     return Kept(blocks, (note, set(blocks)))
 
 
+def _pieces(
+    results: Sequence[dict[int, T]], numbers: list[int], block: int
+) -> Kept[dict[int, T], None]:
+    """What some results have for a block, by the number of the result."""
+    found = (result[block] for result in results)
+    return Kept(dict(zip(numbers, found, strict=True)), None)
+
+
+def _join(
+    join: Callable[..., T], n: int, first: int, last: int, pieces: Sequence[dict[int, Entries]]
+) -> T:
+    return join(n, first, last, in_order(pieces))
+
+
 def sorted_rows(
     chunks: Sequence[Entries], first: int, last: int, *, both: bool = False
 ) -> tuple[LongArray, IntArray, FloatArray]:
@@ -292,7 +345,8 @@ def sorted_rows(
     cursor = indptr[:-1].copy()
     for chunk in chunks:
         kernels.fill_rows(*chunk, first, last, both, cursor, columns, values)
-    pair_kernels.sort_rows(indptr, columns, values, 0, last - first, counts)
+    n_columns = int(columns.max(initial=0)) + 1
+    pair_kernels.sort_rows(indptr, columns, values, n_columns, 0, last - first, counts)
     packed = np.concatenate(([0], np.cumsum(counts)))
     if packed[-1] < indptr[-1]:
         pair_kernels.pack_rows(indptr, columns, values, packed)

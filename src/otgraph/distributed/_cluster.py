@@ -159,6 +159,28 @@ class Cluster:
             found |= {future.key: note for future, note in zip(left, notes, strict=True)}
         return [found[future.key] for future in futures]
 
+    def held_together(self, futures: Sequence[Future]) -> list[list[int]]:
+        """The numbers of results by the worker that has them; those of no known place alone.
+
+        Those of one worker take no more than ``input_bytes`` together: a task that gets them needs
+        all of them at once, and some may be on disk.
+        """
+        keys = [future.key for future in futures]
+        with self.errors():
+            workers = self.client.who_has(list(futures))
+            sizes = self.client.nbytes(keys, summary=False)
+        places: dict[str, list[int]] = {}
+        taken: dict[str, int] = defaultdict(int)
+        parts: list[list[int]] = []
+        for number, key in enumerate(keys):
+            place = min(workers.get(key, ()), default=key)
+            taken[place] += sizes.get(key, 0)
+            if place not in places or taken[place] > self.input_bytes:
+                places[place], taken[place] = [], sizes.get(key, 0)
+                parts.append(places[place])
+            places[place].append(number)
+        return parts
+
     def gather(self, futures: Sequence[Future], label: str | None = None) -> list[Any]:
         """Results in order; shows a progress bar if there is a label and ``progress`` is set."""
         if label is not None and self.progress:

@@ -17,7 +17,7 @@ import numpy as np
 from otgraph._blas import single_threaded_blas
 from otgraph._parallel import Workers, row_blocks
 from otgraph.costs.base import SAMPLE_ROWS, Cost, Screen
-from otgraph.distributed._blocks import Blocks, Vector, by_block, shuffle
+from otgraph.distributed._blocks import Blocks, Columns, Vector, by_block, shuffle
 from otgraph.distributed._pairs import DistributedPairs, join_pairs
 
 if TYPE_CHECKING:
@@ -88,13 +88,17 @@ class DistributedCost(Cost):
         """Listed pairs, each once, with any costs."""
         pairs = (i.astype(np.int32), j.astype(np.int32), costs)
         mine = by_block([pairs], self.n, self._ranges[0][1], None, both=True).value
-        futures = [
-            self.cluster.submit(
-                "listed", join_pairs, self.n, first, last, [mine[b]] if b in mine else []
+        blocks = Blocks(self.cluster, self._ranges, [], [], [])
+        for b, (first, last) in enumerate(self._ranges):
+            own = [mine[b]] if b in mine else []
+            blocks.futures.append(
+                self.cluster.submit("listed", join_pairs, self.n, first, last, own)
             )
-            for b, (first, last) in enumerate(self._ranges)
-        ]
-        return DistributedPairs(Blocks.of(self.cluster, self._ranges, futures))
+            # What the task reports, without a round that waits for it.
+            ends = np.concatenate([pairs[0][:0], *(end for found in own for end in found[:2])])
+            blocks.needs.append(Columns.of(self.n, first, last, ends).need)
+            blocks.facts.append(np.count_nonzero((ends >= first) & (ends < last)))
+        return DistributedPairs(blocks)
 
     def usable_bytes(self) -> float:
         """Memory that pairs may take on all workers together."""
@@ -150,6 +154,16 @@ class CopiedCost(DistributedCost):
     def nearest_pairs(self, rows: LongArray, k: int) -> tuple[LongArray, LongArray, FloatArray]:
         """The k cheapest pairs of each of some points, found by one worker."""
         return self._asked("nearest_pairs", rows, k)
+
+    def shortest_of_groups(
+        self, rows: LongArray, labels: LongArray, k: int
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """The k cheapest pairs from some points of each group to points outside the group."""
+        return self._asked("shortest_of_groups", rows, labels, k)
+
+    def nearest_inside(self, rows: LongArray, groups: LongArray, labels: LongArray) -> LongArray:
+        """For every row, the cheapest partner inside a group that is not its own."""
+        return self._asked("nearest_inside", rows, groups, labels)
 
     def count_below(self, rows: LongArray, upper: FloatArray) -> LongArray:
         """Number of pairs with c_ij < upper_i + upper_j for some points i and all j."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from otgraph._kernels import blocks as kernels
 from otgraph._kernels import pairs as pair_kernels
 from otgraph._parallel import Workers
-from otgraph.costs.interface import Curvature, Evaluation, PairSet, Restricted
+from otgraph.costs.interface import Curvature, Evaluation, M, PairSet, Restricted
 from otgraph.costs.local import LocalProblem
 from otgraph.costs.pairs import Pairs
 from otgraph.costs.restricted import Hessian, RestrictedProblem, SharedRows
@@ -50,13 +50,11 @@ SOLVE_BYTES = 8 * (3 + 1 + 2 * 4 + 6)
 # keeps their vectors, to have all of them solved again where a worker is lost.
 MOST_BEHIND = 5
 # Memory of the problem of some rows in one task: pairs as received and together, and active ones;
-# places of all points and of those outside, and potentials. These rows have more pairs than others:
-# 1.5 times as many were seen.
+# places of all points and of those outside, and potentials before, twice, and after. These rows
+# have more pairs than others: 1.5 times as many were seen.
 LOCAL_BYTES_PER_ENTRY = 2 * 12 + 4
-LOCAL_BYTES = 2 * 4 + 2 * 8
+LOCAL_BYTES = 2 * 4 + 3 * 8
 MORE_ENTRIES = 1.5
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,17 @@ class DistributedPairs(PairSet):
     @property
     def n_pairs(self) -> int:
         """Number of pairs, each counted once."""
-        n_entries: int = sum(self.blocks.facts)
+        n_entries: int = sum(self.blocks.reported())
         return n_entries // 2
 
     def below(self, upper: FloatArray, workers: Workers) -> DistributedPairs:
-        """The pairs with c_ij < upper_i + upper_j."""
-        return self._of(self.blocks.each("candidates", _below, vector=upper))
+        """The pairs with c_ij < upper_i + upper_j.
+
+        They need of a vector what these need, so that nobody waits for them.
+        """
+        blocks = self.blocks
+        futures = blocks.each("candidates", _below, vector=upper)
+        return DistributedPairs(replace(blocks, futures=futures, facts=[]))
 
     def merged(self, other: DistributedPairs, workers: Workers) -> DistributedPairs:
         """The pairs of either set."""
@@ -140,13 +143,22 @@ class DistributedProblem(Restricted):
     def release(self) -> None:
         """Free the pairs, for all problems on them; none of these can be used any more."""
         self.forget()
-        self._shared.pairs = None
+        self._shared.pairs = self._shared.largest = None
 
     def start(self, target: FloatArray) -> FloatArray:
         """Solve every row by itself, as if its neighbors had the same potential as the point."""
         blocks = self._blocks
         own = (blocks.rows_of(self.diagonal), blocks.rows_of(target))
         return blocks.answers("start", _start, *own)
+
+    def start_above(self, target: FloatArray, sweeps: int) -> FloatArray:
+        """Potentials whose row sums are at least their targets: all sweeps in one round."""
+        blocks = self._blocks
+        own = (blocks.rows_of(self.diagonal), blocks.rows_of(target))
+        parts = blocks.each("start", _start, *own)
+        for left in range(sweeps, -1, -1):
+            parts = blocks.each("lift", _swept, *own, left == 0, blocks.needed(parts))
+        return np.concatenate(blocks.cluster.gather(parts))
 
     def lift(self, u: FloatArray, rows: LongArray, target: FloatArray) -> FloatArray:
         """Potentials of some rows that meet their targets while all others stay fixed."""
@@ -166,11 +178,12 @@ class DistributedProblem(Restricted):
         rows: LongArray,
         u: FloatArray,
         target: FloatArray,
-        solve: Callable[[Any, FloatArray, FloatArray], T],
-    ) -> T | None:
+        solve: Callable[[Any, FloatArray, FloatArray], M],
+    ) -> M | None:
         """What one worker finds from the problem of some rows, if it has room for their pairs.
 
-        These are a large part of all where many points need minimum flows.
+        These are a large part of all where many points need minimum flows. All workers evaluate
+        what it finds in the same round.
         """
         blocks, cluster = self._blocks, self._blocks.cluster
         n_entries = int(MORE_ENTRIES * 2 * self.n_pairs * len(rows) / self.n)
@@ -181,12 +194,20 @@ class DistributedProblem(Restricted):
         own: dict[str, Array] = {"rows": rows.astype(np.int32), "u": u}
         own |= {"target": target[rows], "diagonal": self.diagonal[rows]}
         task = ("nearby", _nearby, entries, _sent(cluster, own), (len(rows), len(u)), solve)
-        found: T = cluster.result(cluster.submit(*task))
+        solved = cluster.submit(*task)
+        evaluated = blocks.each("evaluate", _evaluate, {0: solved})
+        found: M
+        found, *notes = cluster.notes([solved, *evaluated])
+        after = u.copy()
+        after[rows] = found.u
+        self.pairs.latest.next = _Evaluated.of(after, blocks, evaluated, notes, solved, 1)
         return found
 
     def largest_costs(self) -> FloatArray:
         """Largest candidate cost of every row, 0 for a row without candidates."""
-        return self._blocks.answers("largest", _largest_costs)
+        if self._shared.largest is None:
+            self._shared.largest = self._blocks.answers("largest", _largest_costs)
+        return self._shared.largest
 
     def evaluate(self, u: FloatArray) -> Evaluation:
         """Row sums and square sum at ``u``; those of the pairs are cached.
@@ -228,9 +249,10 @@ class DistributedProblem(Restricted):
 
 @dataclass
 class _Shared:
-    """Pairs of problems with different diagonals."""
+    """Pairs of problems with different diagonals, and what the largest costs are if known."""
 
     pairs: DistributedPairs | None
+    largest: FloatArray | None = None
 
 
 class _Sums(NamedTuple):
@@ -314,6 +336,16 @@ class DistributedHessian(Curvature):
         """Hessian times ``v``."""
         loops = self.blocks.rows_of(self.loops)
         return self.blocks.answers("product", _hessian_product, loops, vector=v)
+
+    def reached(self, points: BoolArray, hops: int = 1) -> BoolArray:
+        """The points, and those that up to so many active pairs connect with one of them.
+
+        All hops are one round.
+        """
+        marks = self.blocks.each("marks", _marked, vector=points)
+        for _ in range(hops - 1):
+            marks = self.blocks.each("marks", _marked, self.blocks.needed(marks))
+        return np.concatenate(self.blocks.cluster.gather(marks))
 
     def solve(
         self, shift: FloatArray, rhs: FloatArray, weights: FloatArray, rtol: float, most: int
@@ -468,6 +500,15 @@ def _start(block: PairBlock, diagonal: FloatArray, target: FloatArray) -> FloatA
     return block.problem(diagonal).start(target)
 
 
+def _swept(
+    block: PairBlock, diagonal: FloatArray, target: FloatArray, last: bool, u: Part
+) -> FloatArray:
+    """As `Restricted.start_above`."""
+    local, own = block.columns.take(u), slice(block.columns.n_rows)
+    lifted = block.problem(diagonal).lift(local, np.arange(block.columns.n_rows), target)
+    return np.maximum(local[own], lifted) if last else 0.5 * (local[own] + lifted)
+
+
 def _largest_costs(block: PairBlock) -> FloatArray:
     return block.without_diagonal().largest_costs()
 
@@ -509,6 +550,14 @@ def _hessian(degrees: IntArray, indices: IntArray, loops: BoolArray) -> Hessian:
 
 def _hessian_product(block: HessianBlock, loops: BoolArray, v: Part) -> FloatArray:
     return block.hessian(loops).product(block.columns.take(v))
+
+
+def _marked(block: HessianBlock, points: Part) -> BoolArray:
+    """The own rows that are marked, or that an active pair connects with a marked point."""
+    marks = block.columns.take(points)
+    hessian = block.hessian(np.zeros(block.columns.n_rows, dtype=np.bool_))
+    near = hessian.product(marks.astype(np.float64)) > 0.0
+    return np.asarray(marks[: block.columns.n_rows] | near)
 
 
 def _received(pieces: Sequence[Array], n: int) -> Array:
@@ -553,9 +602,12 @@ def _nearby(
     entries: Sequence[tuple[LongArray, IntArray, FloatArray]],
     vectors: dict[str, Sequence[Array]],
     sizes: tuple[int, int],
-    solve: Callable[[LocalProblem, FloatArray, FloatArray], T],
-) -> T:
-    """What ``solve`` finds from the problem of some rows, whose pairs come from all blocks."""
+    solve: Callable[[LocalProblem, FloatArray, FloatArray], M],
+) -> Kept[FloatArray, M]:
+    """What ``solve`` finds from the problem of some rows, whose pairs come from all blocks.
+
+    Keeps the potentials of all points after it.
+    """
     n_rows, n = sizes
     rows, target, diagonal = (
         _received(vectors[name], n_rows) for name in ("rows", "target", "diagonal")
@@ -563,7 +615,10 @@ def _nearby(
     u = _received(vectors["u"], n)
     counts, partners, costs = (np.concatenate(parts) for parts in zip(*entries, strict=True))
     problem = LocalProblem((counts, partners, costs), diagonal, rows, u, Workers(1))
-    return solve(problem, target, u[rows])
+    found = solve(problem, target, u[rows])
+    after = u.copy()  # what was received may not be written to
+    after[rows] = found.u
+    return Kept(after, found)
 
 
 def _plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,10 +18,16 @@ if TYPE_CHECKING:
     from otgraph.distributed._pairs import DistributedPairs, PairBlock
     from otgraph.typing import FloatArray, LongArray
 
+ALL_SUMS = 4  # that a block reports of each row, where they were found with its entries
+
 
 @dataclass(frozen=True)
 class DistributedPlan(TransportPlan):
-    """A plan on the workers; each of the ``blocks`` is a `PlanBlock`."""
+    """A plan on the workers; each of the ``blocks`` is a `PlanBlock`.
+
+    ``sums`` are the degree and the sum of every row, then the sums of c·pi and pi² if they are
+    known.
+    """
 
     loops: FloatArray
     loop_costs: FloatArray
@@ -36,6 +43,12 @@ class DistributedPlan(TransportPlan):
     def row_sums(self) -> FloatArray:
         """Row sums of the plan, with the diagonal."""
         return self.sums[:, 1].copy()
+
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        if self.sums.shape[1] == ALL_SUMS:
+            return self.sums[:, 2].copy(), self.sums[:, 3].copy()
+        return super()._sums
 
     def with_entries(self, weights: DistributedPairs, costs: DistributedPairs) -> DistributedPlan:
         """The plan with the weights and costs of some entries set; their columns are known."""
@@ -71,7 +84,9 @@ class PlanBlock:
 
 
 def keep_plan(block: PlanBlock) -> Kept[PlanBlock, FloatArray]:
-    return Kept(block, np.stack((block.plan.degrees, block.plan.row_sums), axis=1))
+    plan = block.plan
+    more = () if plan.entry_sums is None else plan.entry_sums[1:3]
+    return Kept(block, np.stack((plan.degrees, plan.row_sums, *more), axis=1))
 
 
 def _with_entries(

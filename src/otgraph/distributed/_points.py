@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from operator import getitem
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +46,7 @@ from otgraph.costs.squares import (
     unit_rows,
 )
 from otgraph.costs.windows import Frame, Group
+from otgraph.distributed._blocks import in_order, pieces_of
 from otgraph.distributed._cluster import Kept
 
 if TYPE_CHECKING:
@@ -58,11 +58,12 @@ if TYPE_CHECKING:
     from otgraph.distributed._source import Source
     from otgraph.typing import Array, Float32Array, FloatArray, IntArray, LongArray
 
-    # Points and the numbers of their cells, by the number of the group.
+    # Points and the numbers of their cells, by the number of the group, or of the block.
     Pieces = dict[int, tuple[Array, IntArray]]
 
 LISTED_PAIRS = 1 << 18  # pairs that are sent to a task: 2 MB
-SAMPLE_PARTS = 8  # in which the cells of sampled points are found
+SAMPLE_PARTS = 8  # in which the cells of sampled points are found, at most,
+PARTS_PER_THREAD = 2  # and for each thread
 FEWEST_GROUPS = 8  # so that a few workers share the work
 
 
@@ -96,7 +97,19 @@ class SharedPoints:
         return list(pairwise(self.cells.offsets[self.bounds].tolist()))
 
     def rows(self, rows: LongArray) -> FloatArray:
-        """Some of the points, scaled, in this process."""
+        """Some of the points, scaled and centered, in this process."""
+        found: FloatArray = self.cluster.result(self.rows_there(rows))
+        return found
+
+    def rows_there(self, rows: LongArray) -> Future:
+        """The same on a worker."""
+        return self._joined(rows, self.frame)
+
+    def held_there(self, rows: LongArray) -> Future:
+        """The same as costs hold them: scaled, and centered unless they stay float32."""
+        return self._joined(rows, None)
+
+    def _joined(self, rows: LongArray, frame: Frame | None) -> Future:
         order = np.argsort(rows, kind="stable")
         parts = np.split(
             rows[order], np.searchsorted(rows[order], self.cells.offsets[self.bounds[1:-1]])
@@ -106,10 +119,7 @@ class SharedPoints:
             for group, part, (first, _) in zip(self.groups, parts, self.ranges(), strict=True)
             if len(part)
         ]
-        points = np.concatenate(self.cluster.gather(tasks))
-        out = np.empty_like(points)
-        out[order] = points
-        return out
+        return self.cluster.submit("rows", _joined_rows, tasks, order, frame)
 
 
 def share_points(
@@ -168,7 +178,8 @@ def _centers(
     whole = cluster.submit("joined", _joined_sample, samples, places)
     centers = cluster.submit("part", first_centers, whole, n_cells)
     size = sum(map(len, places))
-    rows = -(-size // (SAMPLE_PARTS * ASSIGN_ROWS)) * ASSIGN_ROWS
+    n_parts = min(SAMPLE_PARTS, PARTS_PER_THREAD * cluster.n_threads)
+    rows = -(-size // (n_parts * ASSIGN_ROWS)) * ASSIGN_ROWS
     parts = [cluster.submit("part", _rows, whole, a, b) for a, b in row_blocks(size, rows)]
     for _ in range(KMEANS_ROUNDS):
         labels = [cluster.submit("nearest", _nearest, part, centers) for part in parts]
@@ -267,15 +278,13 @@ def _grouped(
     blocks.clear()  # the last reference: a block is freed when it has been split
     labels.clear()
     filled = cluster.notes(pieces, "share")
-    groups = []
-    for g, (first, last) in enumerate(pairwise(bounds.tolist())):
-        own = [
-            cluster.submit("piece", getitem, piece, g)
-            for piece, here in zip(pieces, filled, strict=True)
-            if g in here
-        ]
-        groups.append(cluster.submit("group", _group, frame, first, offsets[first : last + 1], own))
+    parts = pieces_of(cluster, "piece", pieces, filled, len(bounds) - 1)
     del pieces
+    parts.reverse()
+    groups = [
+        cluster.submit("group", _group, frame, first, offsets[first : last + 1], parts.pop())
+        for first, last in pairwise(bounds.tolist())
+    ]
     centers, radii = (
         np.concatenate(parts) for parts in zip(*cluster.notes(groups, "share"), strict=True)
     )
@@ -386,10 +395,10 @@ def _split(
 
 
 def _group(
-    frame: Frame, first: int, offsets: LongArray, pieces: Sequence[tuple[Array, IntArray]]
+    frame: Frame, first: int, offsets: LongArray, pieces: Sequence[Pieces]
 ) -> Kept[Group, tuple[FloatArray, FloatArray]]:
     """The points of some cells in order; reports centers and radii of the cells."""
-    points, cells = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    points, cells = (np.concatenate(parts) for parts in zip(*in_order(pieces), strict=True))
     points = points[np.argsort(cells, kind="stable")]
     local = offsets - offsets[0]
     with single_threaded_blas():
@@ -399,8 +408,16 @@ def _group(
     return Kept(group, (around.centers, around.radii))
 
 
-def _rows_of(group: Group, frame: Frame, rows: LongArray) -> FloatArray:
-    return frame.place(group.points[rows])
+def _rows_of(group: Group, frame: Frame, rows: LongArray) -> Array:
+    return frame.held(group.points[rows])
+
+
+def _joined_rows(parts: Sequence[Array], order: LongArray, frame: Frame | None) -> Array:
+    """Points in the order that was asked for; centered, if a frame is given."""
+    points = np.concatenate(parts)
+    out = np.empty_like(points)
+    out[order] = points
+    return out if frame is None else np.asarray(frame.own(out)[:])
 
 
 def _placed(block: Array, placement: Placement, single: bool) -> FloatArray:

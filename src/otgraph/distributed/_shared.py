@@ -16,8 +16,9 @@ from otgraph._blas import single_threaded_blas
 from otgraph._kernels import pairs as kernels
 from otgraph._parallel import row_blocks
 from otgraph.costs.base import Screen, cheapest_of_each
-from otgraph.costs.cells import InCells
+from otgraph.costs.cells import InCells, enough_points
 from otgraph.costs.exclusion import NotExcluded, meeting_cells, share_rows
+from otgraph.costs.near import Bunches
 from otgraph.costs.powers import raised, reaches
 from otgraph.costs.squares import subtracted_squares
 from otgraph.costs.windows import NEAR_WAYS, CellLists, Window, cells_near, met_cells
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from distributed import Future
 
     from otgraph._parallel import Workers
+    from otgraph.costs.near import ShortPairs
     from otgraph.costs.pairs import PairChunk
     from otgraph.costs.points import NearLists
     from otgraph.costs.windows import Frame, Group
@@ -87,6 +89,9 @@ class SharedCost(InCells, DistributedCost):
             self._sampled = self.points.rows(share_rows(np.arange(self.n)))
         return NotExcluded(None, self._cells, self._reach(upper), None).share(self._sampled)
 
+    def _points_of(self, rows: LongArray) -> FloatArray:
+        return self.points.rows(rows)
+
     # Neighbors -------------------------------------------------------------------------
 
     def neighbors(self, k: int) -> DistributedPairs:
@@ -94,12 +99,12 @@ class SharedCost(InCells, DistributedCost):
         k = min(k, self.n - 1)
         with single_threaded_blas():
             near = self._near_cells(k)
-        own = (self.frame, k)
-        end = (self.n, self._ranges[0][1])
         if near is None:
             found = self._nearest_of_all(self._neighbors_of_hubs(k))
         else:
-            found = self._among_near("search", _find_neighbors, near, *own, *end)
+            near_cells, n_chosen = near
+            own, end = (self.frame, k, n_chosen), (self.n, self._ranges[0][1])
+            found = self._among_near("search", _find_neighbors, near_cells, *own, *end)
             if self.exact is False:
                 with single_threaded_blas():
                     self.partner_cells()  # for screens; workers would wait for the driver there
@@ -209,7 +214,7 @@ class SharedCost(InCells, DistributedCost):
         As `EuclideanCost.nearest_pairs`.
         """
         with single_threaded_blas():
-            near = self._cells.nearest(self.sizes.neighbor_cells, n_points=2 * k + 1)
+            near = self._cells.nearest(self.sizes.nearest_cells, n_points=enough_points(k))
         tasks = self._among_near("partners", _find_partners, near, self.frame, k, rows=rows)
         found = self.cluster.gather(tasks)
         partners, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -336,11 +341,36 @@ class SharedCost(InCells, DistributedCost):
         allowed = np.isfinite(found)
         return np.repeat(rows, allowed.sum(axis=1)), near[allowed], found[allowed]
 
+    def shortest_of_groups(
+        self, rows: LongArray, labels: LongArray, k: int
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        """As `EuclideanCost.shortest_of_groups`, from the pairs with each group of cells."""
+        i, j, costs = self._shortest(Bunches.by_group(rows, labels), labels, k, inside=False)
+        return i, j, self.refined(i, j, costs)
+
+    def nearest_inside(self, rows: LongArray, groups: LongArray, labels: LongArray) -> LongArray:
+        """For every row, the cheapest partner inside a group that is not its own."""
+        return self._shortest(Bunches.one_by_one(rows, groups), labels, 1, inside=True)[1]
+
+    def _shortest(
+        self, bunches: Bunches, labels: LongArray, k: int, *, inside: bool
+    ) -> tuple[LongArray, LongArray, FloatArray]:
+        held = self.points.held_there(bunches.rows)
+        sent = Vector.send(self.cluster, labels)
+        tasks = []
+        for group, ends in zip(self.points.groups, self.points.ranges(), strict=True):
+            part = self._part(sent, [ends])
+            task = (self.frame, group, bunches, held, part, k, inside)
+            tasks.append(self.cluster.submit("sample", _shortest_pairs, *task))
+        found = self.cluster.gather(tasks)
+        bunch, costs, i, j = (np.concatenate(some) for some in zip(*found, strict=True))
+        return cheapest_of_each(bunch, i, j, costs, k)
+
     def _sampled_by_groups(
         self, rows: LongArray, n_rows: int, function: Any, vector: Array | None = None, *more: Any
     ) -> list[Any]:
         """What a function says of the costs from some rows to each group."""
-        some = self.cluster.send("rows", self.points.rows(rows))
+        some = self.points.rows_there(rows)
         own = None if vector is None else vector[rows]
         sent = None if vector is None else Vector.send(self.cluster, vector)
         tasks = []
@@ -392,12 +422,13 @@ def _find_neighbors(
     near_cells: CellLists,
     frame: Frame,
     k: int,
+    n_chosen: int,
     n: int,
     block_rows: int,
 ) -> FoundPairs:
     """The neighbors of the points of some cells in near cells; ``cells`` are all, by group."""
     with single_threaded_blas():
-        found = Window(frame, groups, cells).neighbors(k, near_cells)
+        found = Window(frame, groups, cells).neighbors(k, n_chosen, near_cells)
     return found_pairs(*found, n, block_rows)
 
 
@@ -540,6 +571,21 @@ def _sample(
             mine = None if own is None else own[some]
             results.append(function(window, points[some], rows[some], mine, here, block, *more))
     return results
+
+
+def _shortest_pairs(
+    frame: Frame,
+    group: Group,
+    bunches: Bunches,
+    held: Array,
+    labels: Pieces,
+    k: int,
+    inside: bool,
+) -> ShortPairs:
+    """The k cheapest pairs of each bunch of points with those of a group of cells."""
+    window = Window(frame, [group])
+    here = _entries(labels, window.members)
+    return window.shortest(bunches, held, here, k, inside=inside)
 
 
 def _costs(window: Window, points: FloatArray, *_: object) -> FloatArray:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from otgraph._labels import decode_labels, encode_labels
 from otgraph._validation import check_points
@@ -190,6 +189,8 @@ class CrossGraph:
 
     @cached_property
     def _components(self) -> tuple[int, IntArray]:
+        from scipy.sparse.csgraph import connected_components  # a tenth of a second
+
         both = sp.bmat([[None, self.weights], [self.weights.T, None]], format="csr")
         count, labels = connected_components(both, directed=False)
         return int(count), labels.astype(np.int32, copy=False)

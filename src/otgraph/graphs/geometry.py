@@ -25,11 +25,11 @@ that its random walk solves this problem.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import lgamma
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import gammaln
 
 from otgraph._validation import check_choice, check_positive
 from otgraph.exceptions import invalid
@@ -120,7 +120,7 @@ class Exponentials(Rows):
     def log_constant(self, dim: float) -> float:
         """The integral of the kernel."""
         w = self.power
-        weights = gammaln(1.0 + dim / w) + dim / w * np.log(self.eps * self.scale)
+        weights = lgamma(1.0 + dim / w) + dim / w * np.log(self.eps * self.scale)
         return -float(np.log(len(self.mass)) + _log_ball(dim) + weights)
 
     def log_step(self) -> FloatArray:
@@ -130,7 +130,7 @@ class Exponentials(Rows):
     def log_unit(self, dim: float) -> float:
         """Half the mean square step over d."""
         w = self.power
-        moment = gammaln((dim + 2.0) / w) - gammaln(dim / w) - np.log(2.0 * dim)
+        moment = lgamma((dim + 2.0) / w) - lgamma(dim / w) - np.log(2.0 * dim)
         return float(moment + 2.0 / w * np.log(self.eps * self.scale))
 
 
@@ -139,7 +139,7 @@ Neighborhoods: TypeAlias = Paraboloids | Exponentials
 
 def _log_ball(dim: float) -> float:
     """Logarithm of the volume of the unit ball."""
-    return float(0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0))
+    return float(0.5 * dim * np.log(np.pi) - lgamma(0.5 * dim + 1.0))
 
 
 def wants_correction(density: str, dim: float | None) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from otgraph._validation import check_positive, to_numbers
-from otgraph.costs.restricted import Plan
+from otgraph.costs.restricted import LatePlan, Plan, PlanRecipe
 from otgraph.exceptions import invalid
 from otgraph.graphs.keywords import shows
 from otgraph.graphs.mean import mean_graph
@@ -73,11 +73,13 @@ def eps_path(
     values = checked_values(eps, "eps")
     chosen = QuadraticOptions.of(eps_path, options)
     problem = TransportProblem(X, chosen, mass=mass, progress=progress, n_jobs=n_jobs)
+    # Minimum flows and copies need entries at once.
+    late_plans = not problem.wish and problem.copies is None
     graphs = {
         place: _graph_later(problem, problem.finished(solution))
-        for place, solution in solved_along(problem, values)
+        for place, solution in solved_along(problem, values, late_plans=late_plans)
     }
-    problem.screener.forget()  # graphs that are made later keep only their plans
+    problem.screener.forget()  # graphs that are made later keep only the pairs of their plans
     problem.cost.forget_points()
     return EpsPath._of([graphs[place] for place in range(len(values))])
 
@@ -85,10 +87,11 @@ def eps_path(
 def _graph_later(problem: TransportProblem, solution: Solution) -> TransportGraph | PendingGraph:
     """A graph that is made when it is asked for, if that means only to sort its plan."""
     plan = solution.plan
-    assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
+    assert isinstance(plan, (Plan, LatePlan))  # a cost in this process gives one in this process
+    made = plan.recipe if isinstance(plan, LatePlan) else plan
     if problem.copies is not None or not plan.positive:
-        return problem.graph(solution)
-    return PendingGraph(plan, solution.certificate, problem.assembly(solution, {}))
+        return problem.graph(replace(solution, plan=made.made()))
+    return PendingGraph(made, solution.certificate, problem.assembly(solution, made, {}))
 
 
 def checked_values(values: ArrayLike, name: str) -> FloatArray:
@@ -102,15 +105,18 @@ def checked_values(values: ArrayLike, name: str) -> FloatArray:
     return found
 
 
-def solved_along(problem: TransportProblem, values: FloatArray) -> Iterator[tuple[int, Solution]]:
+def solved_along(
+    problem: TransportProblem, values: FloatArray, *, late_plans: bool = False
+) -> Iterator[tuple[int, Solution]]:
     """Solutions from the largest eps to the smallest, each with its place in ``values``.
 
-    They have no minimum flows yet.
+    They have no minimum flows yet. ``late_plans`` says whether the entries of plans may never be
+    needed.
     """
     walk = WarmPath(problem)
     for place in np.argsort(-values, kind="stable"):
         value = float(values[place])
-        solution = problem.solve(value, start=walk.start(value))
+        solution = problem.solve(value, start=walk.start(value), late_plan=late_plans)
         walk.add(solution)
         yield int(place), solution
 
@@ -150,10 +156,10 @@ class PendingGraph:
     """
 
     def __init__(
-        self, plan: Plan, certificate: Certificate, make: Callable[[], TransportGraph]
+        self, plan: Plan | PlanRecipe, certificate: Certificate, make: Callable[[], TransportGraph]
     ) -> None:
         self.certificate, self.eps = certificate, certificate.eps
-        self._plan: Plan | None = plan
+        self._plan: Plan | PlanRecipe | None = plan
         self._make: Callable[[], TransportGraph] | None = make
         self._graph: TransportGraph | None = None
 
@@ -181,7 +187,7 @@ class PendingGraph:
         """Number of connected components."""
         if self._plan is None:
             return self.graph.n_connected
-        return int(self._plan.component_labels().max()) + 1
+        return int(self._plan.made().component_labels().max()) + 1
 
 
 # Columns of the table of a path, and their types.

@@ -21,7 +21,7 @@ from otgraph._validation import (
     check_vector,
 )
 from otgraph.costs import as_cost, check_input, kept_points
-from otgraph.costs.restricted import Plan
+from otgraph.costs.restricted import Plan, PlanRecipe
 from otgraph.exceptions import (
     ConvergenceError,
     DisconnectedWarning,
@@ -202,10 +202,18 @@ class TransportProblem:
         )
 
     def solve(
-        self, eps: float, *, u0: ArrayLike | None = None, start: State | None = None
+        self,
+        eps: float,
+        *,
+        u0: ArrayLike | None = None,
+        start: State | None = None,
+        late_plan: bool = False,
     ) -> Solution:
-        """The solution for one eps, from potentials or from the solution of another eps."""
-        goal = self._goal(eps)
+        """The solution for one eps, from potentials or from the solution of another eps.
+
+        ``late_plan`` says whether the entries of its plan may never be needed.
+        """
+        goal = replace(self._goal(eps), late_plan=late_plan)
         if u0 is not None:
             u0 = self._checked_start(u0)[self.cost.order]
         if start is None:  # otherwise the pairs of a similar solution fit
@@ -362,26 +370,31 @@ class TransportProblem:
 
     def distinct_graph(self, solution: Solution, **params: Any) -> TransportGraph:
         """The plan between distinct points, in the order of the input."""
-        return self.assembly(solution, params)()
-
-    def assembly(self, solution: Solution, params: Keywords) -> Callable[[], TransportGraph]:
-        """The function that makes the graph; it keeps the plan alive, and no candidates."""
         plan = solution.plan
         assert isinstance(plan, Plan)  # a cost in this process gives a plan in this process
+        return self.assembly(solution, plan, params)()
+
+    def assembly(
+        self, solution: Solution, plan: Plan | PlanRecipe, params: Keywords
+    ) -> Callable[[], TransportGraph]:
+        """The function that makes the graph; it keeps little but the plan, or its recipe, alive."""
         make = partial(
             TransportGraph,
             params=self.params_of(solution, params),
             certificate=solution.certificate,
-            potentials=self.in_given_order(solution.u),
-            mass=self.in_given_order(self.mass),
             points=self.points,
             floors=self.floors_of(solution),
         )
-        order, self_loops = self.cost.order, self.options.self_loops
+        u, mass, order, self_loops = solution.u, self.mass, self.cost.order, self.options.self_loops
 
         def assembled() -> TransportGraph:
-            weights, edge_costs = plan_weights(plan, order, self_loops=self_loops)
-            return make(weights=weights, edge_costs=edge_costs)
+            weights, edge_costs = plan_weights(plan.made(), order, self_loops=self_loops)
+            return make(
+                weights=weights,
+                edge_costs=edge_costs,
+                potentials=_in_given_order(u, order),
+                mass=_in_given_order(mass, order),
+            )
 
         return assembled
 
@@ -430,9 +443,7 @@ class TransportProblem:
 
     def in_given_order(self, values: NDArray[T]) -> NDArray[T]:
         """A vector in the order of the input."""
-        out = np.empty_like(values)
-        out[self.cost.order] = values
-        return out
+        return _in_given_order(values, self.cost.order)
 
     def _judged(self, solution: Solution) -> Solution:
         """Warn or raise if nothing was proved; warn if too many pairs are missing."""
@@ -461,6 +472,12 @@ class TransportProblem:
         msg = f"`n_candidates`={n_candidates} is more than there are other points; using {n - 1}."
         warnings.warn(msg, UserWarning, stacklevel=4)
         return n - 1
+
+
+def _in_given_order(values: NDArray[T], order: LongArray) -> NDArray[T]:
+    out = np.empty_like(values)
+    out[order] = values
+    return out
 
 
 def plan_weights(

@@ -45,7 +45,7 @@ def certify(screener: Screener, goal: Goal, state: State, effort: Effort) -> Sol
     if solved:
         state, plan, gap = _polished(screener, goal, state, effort)
     else:
-        plan, gap = state.problem.plan(state.u, goal.eps), np.inf
+        plan, gap = state.plan(goal), np.inf
     screen, violations = state.screen, 0
     if not state.covered:
         screen = screener.screen(state.u, np.zeros_like(state.u))
@@ -122,7 +122,7 @@ def _polished(
             start = state = better
             effort.steps += result.n_steps
             effort.history.append(result.errors)
-        plan = state.problem.plan(state.u, goal.eps)  # of the active pairs that Newton has found
+        plan = state.plan(goal)  # of the active pairs that Newton has found
         gap = duality_gap(plan, state.u, goal, tol)
         if _proves(goal, gap):
             break

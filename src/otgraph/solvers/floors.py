@@ -394,7 +394,7 @@ def _missing_floors(
         if wish.strict and len(found[0]) < wanted * len(lonely):
             short = lonely[np.bincount(found[0], minlength=n)[lonely] < wanted]
             raise InfeasibleError(_too_few_message(cost, short, wish.min_degree))
-        floors = _united(floors, *found)
+        floors = _united(floors, *found, n)
     while labels is not None:
         labels = _joined(labels, floors)
         if not labels.any():  # one component
@@ -408,7 +408,7 @@ def _missing_floors(
             raise InfeasibleError(_apart_message(len(apart)))
         if not len(found[0]):
             return floors
-        floors = _united(floors, *found)
+        floors = _united(floors, *found, n)
     return floors
 
 
@@ -442,16 +442,22 @@ def _joined(labels: LongArray, floors: Floors) -> LongArray:
     return connected_components(links, directed=False)[1][labels]
 
 
-def _united(floors: Floors, i: LongArray, j: LongArray, costs: FloatArray) -> Floors:
-    """The floors and other pairs, each once; flows are set later."""
-    first = np.concatenate([floors.i, np.minimum(i, j)])
-    second = np.concatenate([floors.j, np.maximum(i, j)])
-    costs = np.concatenate([floors.costs, costs])
-    order = np.lexsort((second, first))
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (np.diff(first[order]) != 0) | (np.diff(second[order]) != 0)
-    kept = order[new]
-    return Floors(first[kept], second[kept], costs[kept], np.zeros(len(kept)))
+def _united(floors: Floors, i: LongArray, j: LongArray, costs: FloatArray, n: int) -> Floors:
+    """The floors and other pairs of n points, each once; flows are set later.
+
+    Only the other pairs are sorted: later rounds add a few to hundreds of thousands.
+    """
+    known = floors.i * n + floors.j
+    pairs, firsts = np.unique(np.minimum(i, j) * n + np.maximum(i, j), return_index=True)
+    places = np.searchsorted(known, pairs)
+    new = np.append(known, -1)[places] != pairs
+    pairs, firsts, places = pairs[new], firsts[new], places[new]
+    return Floors(
+        np.insert(floors.i, places, pairs // n),
+        np.insert(floors.j, places, pairs % n),
+        np.insert(floors.costs, places, costs[firsts]),
+        np.zeros(len(floors) + len(pairs)),
+    )
 
 
 NAMED_POINTS = 10  # in an error message

@@ -18,8 +18,8 @@ from otgraph._kernels.newton import (
     RIDGE,
     SMALLEST_RIDGE,
     TIGHTEST_CG,
+    deviations,
     linear_tolerance,
-    misplaced,
 )
 from otgraph.costs.interface import FullSteps
 from otgraph.solvers.certificate import Reason
@@ -76,7 +76,7 @@ def nearly_met(row_sums: FloatArray, target: FloatArray, tol: float, left: int) 
     """
     off = int(np.count_nonzero(np.abs(row_sums - target) > tol * target))
     most = LEFT_MISPLACED * left / len(target)
-    return off == 0 or (off <= left and misplaced(row_sums, target) <= most)
+    return off == 0 or (off <= left and deviations(row_sums, target)[1] <= most)
 
 
 def rounding_level(problem: Marginals, u: FloatArray, target: FloatArray) -> float:
@@ -134,7 +134,7 @@ def _continued(
     error, weights = errors[-1], residual_weights(target)
     previous: FloatArray | None = None
     half, since_half = error, 0
-    share = misplaced(now.row_sums, target)
+    share = deviations(now.row_sums, target)[1]
     reason = Reason.NONE
     plain, count = PLAIN_PRODUCTS, 0
     while error > tol:
@@ -146,7 +146,7 @@ def _continued(
             break
         if settle and (not steps or count > FEW_PRODUCTS) and (settled := settle(u)) is not u:
             u, now = settled, problem.evaluate(settled)
-            error, share = now.error(target), misplaced(now.row_sums, target)
+            error, share = now.deviations(target)
             if error < best_error:
                 best, best_error = u, error
             if error <= tol:
@@ -180,9 +180,8 @@ def _continued(
         del direction, advanced  # vectors of all points, in every process that solves
         if since_half > ZIGZAG and earlier is not None:
             u, now = common_step(problem, target, u, now, u - earlier)
-        error = now.error(target)
+        error, share = now.deviations(target)
         errors.append(error)
-        share = misplaced(now.row_sums, target)
         if error < best_error:
             best, best_error, since_best = u, error, 0
         if error < 0.5 * half:

@@ -173,10 +173,11 @@ def newton_on(
         return state
     most = min(max_iter, goal.max_iter - effort.steps)
     settle: Callable[[FloatArray], FloatArray] | None = None
-    if not left and _few_are_left(cost, goal):
+    # Before a screen without floors there are far more pairs than later: memory for two problems.
+    if _few_are_left(cost, goal) and not (left and goal.floors is None):
         settle = partial(
-            worst_solved, state.problem, goal.target, effort=effort, workers=cost.workers
-        )
+            worst_solved, state.problem, goal.target, effort=effort, workers=cost.workers, tol=tol
+        )  # fmt: skip
     with cost.workers.error_bar("solve", goal.tol) as bar:
         result = newton(
             state.problem, goal.target, state.u,

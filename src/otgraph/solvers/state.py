@@ -63,6 +63,8 @@ class Goal:
         Minimum flows that are subtracted from ``mass`` and added to costs, if there are any.
     outlier_cost
         Price of mass that a point holds back; infinite if none may be.
+    late_plan
+        Whether the entries of the plan may never be needed.
     """
 
     eps: float
@@ -74,6 +76,7 @@ class Goal:
     seed: int = 0
     floors: Floors | None = None
     outlier_cost: float = np.inf
+    late_plan: bool = False
 
     @cached_property
     def target(self) -> FloatArray:
@@ -164,6 +167,11 @@ class State:
             diagonal = self.problem.diagonal
         problem = goal.softened(self.problem.with_diagonal(diagonal))
         return changed(self, problem=problem, prices=source)
+
+    def plan(self, goal: Goal) -> TransportPlan:
+        """The plan of the potentials."""
+        problem = self.problem
+        return (problem.late_plan if goal.late_plan else problem.plan)(self.u, goal.eps)
 
     def at(self, u: FloatArray) -> State:
         """The same candidates with other potentials."""
@@ -315,8 +323,4 @@ def start_potentials(problem: Restricted, target: FloatArray) -> FloatArray:
     Row sums are convex functions of u. Newton steps from above therefore stay above and are
     taken in full; from below the line search would shorten them.
     """
-    rows = np.arange(problem.n)
-    u = problem.start(target)
-    for _ in range(START_SWEEPS):
-        u = 0.5 * (u + problem.lift(u, rows, target))
-    return np.maximum(u, problem.lift(u, rows, target))
+    return problem.start_above(target, START_SWEEPS)
