@@ -84,6 +84,8 @@ cost = problems.cost_of(X[:60])
 cost.neighbors(9)
 some = cost.screen(np.full(60, 0.4), rows=np.arange(0, 60, 7)).pairs
 found["some rows of few points"] = some.costs.tolist()
+nearest = problems.cost_of(X).nearest_pairs(np.arange(0, 130, 7), 3)
+found["nearest pairs of some rows"] = [part.tolist() for part in nearest]
 entries = (*rng.integers(20, size=(2, 50)).astype(np.int32), rng.random(50))
 blocks = by_block([entries], 20, 5, None).value
 found["blocks"] = sorted_rows([blocks[1]], 5, 10)[2].tolist()
