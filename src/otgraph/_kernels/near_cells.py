@@ -25,10 +25,10 @@ def nearest_in_cells(X, first, last, center, starts, stops, towards, n_chosen, n
     """Lists of the nearest points of each row in the ``n_chosen`` cells that it is nearest to.
 
     Row r is point ``first + r``, up to ``last``. Cell c has the points from ``starts[c]`` to
-    ``stops[c]``, and ``towards[c]`` is its center relative to ``center``;
-    the nearest cells come first, so that few of the later points are among the nearest. If the
-    cells of a row have fewer than ``n_points``, it looks into all. Where there are too few points,
-    the rest of ``out`` is -1. Returns the number of pairs compared.
+    ``stops[c]``, and ``towards[c]`` is its center relative to ``center``; the nearest cells come
+    first, so that few of the later points are among the nearest. If the cells of a row have fewer
+    than ``n_points``, it looks into all. Where there are too few points, the rest of ``out`` is -1.
+    Returns the number of pairs compared.
     """
     k = out.shape[1]
     m, d, n_cells = last - first, X.shape[1], len(starts)

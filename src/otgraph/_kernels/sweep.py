@@ -237,10 +237,10 @@ def shortest_pairs(
         for r in range(m):
             if not lower[b, r] > reach:
                 chosen[n_chosen] = r
-                some[n_chosen] = left[r]
                 n_chosen += 1
         if n_chosen == 0:
             continue
+        copy_rows(left, chosen, n_chosen, some)
         width = 0
         for j in range(offsets[b], offsets[b + 1]):
             if (labels[j] == group) == inside:
@@ -267,7 +267,7 @@ def shortest_pairs(
                     limit = _limit(*bound, squares[r], largest_square, largest_square, d)
 
 
-@njit
+@inner
 def _insert_pair(values, ends, others, value, end, other):
     """Insert a pair into a list sorted by value and ends, if it is better than the last one."""
     p = len(values)
